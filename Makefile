@@ -1,0 +1,91 @@
+# The commands of the workbench. `make` alone lists them.
+#
+# Everything happens in .venv; a stamp file in it remembers what was installed, so the second call is quick, and a
+# change of pyproject.toml or constraints.txt installs again.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+VENV := .venv
+PY := $(VENV)/bin/python
+NEEDS := pyproject.toml constraints.txt
+
+# The first Python on the path that is new enough; `make PYTHON=python3.13 …` chooses another.
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.14,\
+	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+
+# `install,EXTRAS`: this checkout, editable, with the pinned versions. A broken .venv is made anew.
+define install
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, and none was found." >&2; exit 1; }
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing into $(VENV) (once; a minute or two) ..." >&2
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-input -c constraints.txt -e '.$(1)'
+endef
+
+# `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
+tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
+
+.PHONY: help
+help: ## Say what each command does
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- installing
+
+$(VENV)/.base: $(NEEDS)
+	$(call install,)
+	@touch $@
+
+$(VENV)/.lab: $(NEEDS)
+	$(call install,[lab])
+	@touch $(VENV)/.base $@
+
+$(VENV)/.dev: $(NEEDS)
+	$(call install,[dev])
+	@touch $(VENV)/.base $(VENV)/.lab $@
+
+.PHONY: setup
+setup: $(VENV)/.dev ## Install everything into .venv
+
+# ---------------------------------------------------------------- using
+
+.PHONY: demo
+demo: $(VENV)/.base ## Run the main job on the embedded sandbox and show it
+	@$(VENV)/bin/workbench demo
+
+.PHONY: lab
+lab: $(VENV)/.lab ## Open JupyterLab on notebooks/
+	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.ip=127.0.0.1 \
+		--LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks/
+
+# ---------------------------------------------------------------- checking
+
+.PHONY: check
+check: setup ## Run the quick checks: style, types, floors, dependencies
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
+	@if test -f tests/typing_api.py; then $(PY) -m mypy tests/typing_api.py && $(PY) -m pyright; fi
+	@$(VENV)/bin/lint-imports
+	@$(PY) -m deptry .
+
+.PHONY: test
+test: check ## Run the checks and every test within ten minutes
+	@$(call tier,not slow and not notebook and not browser and not soak,-n 2 --dist loadfile)
+	@$(call tier,(slow or notebook) and not browser and not soak,)
+	@$(call tier,browser and not soak,)
+
+.PHONY: soak
+soak: setup ## Run the same campaigns with the large counts
+	@$(call tier,soak,-s --timeout 0)
+
+.PHONY: bench
+bench: setup ## Measure, and print the figures
+	@$(PY) -m tests.benchmarks
+
+.PHONY: clean
+clean: ## Remove .venv and what the tools left behind
+	@rm -rf $(VENV) build dist htmlcov test-results .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
+		.ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
