@@ -1,0 +1,278 @@
+"""The project itself: what is installed, what is shipped, who may import what, what the files may hold."""
+
+import ast
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "workbench"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Give the files that git keeps, those of the given patterns if there are any."""
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True)
+    return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()]
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Give name and text of each file that git keeps, pictures apart."""
+    for path in tracked():
+        if path.suffix not in {".png", ".gif", ".ico", ".parquet", ".gz"}:
+            yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+
+
+def offences(pattern: str) -> list[str]:
+    """Give `file:line: match` for each place in the project where the pattern matches."""
+    return [
+        f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found.group()}"
+        for name, text in texts()
+        for found in re.finditer(pattern, text)
+    ]
+
+
+def run(*command: str | Path, **environ: str) -> str:
+    """Run a command in the checkout to a good end and give what it printed; the failure shows what it said."""
+    done = subprocess.run(command, cwd=ROOT, env=environ or None, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# -- what is installed --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROJECT["scripts"])
+def test_commands_resolve(name: str) -> None:
+    """Each command leads to something that can be called."""
+    assert callable(pkgutil.resolve_name(PROJECT["scripts"][name]))
+
+
+def test_installed_is_this_checkout() -> None:
+    """The installed distribution has the version and the extras that pyproject.toml states."""
+    installed = metadata.metadata("card-issuing-workbench")
+
+    assert installed["Version"] == PROJECT["version"]
+    assert {"lab", "cluster", "dev"} == set(installed.get_all("Provides-Extra") or ())
+
+
+def test_typed() -> None:
+    """The package tells type checkers that it is typed."""
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_dev_is_everything() -> None:
+    """Whoever installs `dev` has the other extras as well."""
+    named = {extra for line in PROJECT["optional-dependencies"]["dev"] for extra in Requirement(line).extras}
+
+    assert set(PROJECT["optional-dependencies"]) - {"dev"} <= named
+
+
+def test_import_is_light() -> None:
+    """`import workbench` loads nothing heavy."""
+    heavy = {"pandas", "numpy", "matplotlib", "ipywidgets", "IPython", "httpx", "pyarrow", "cattrs", "cyclopts", "rich"}
+    script = f"import sys, workbench; print(*({heavy!r} & set(sys.modules)))"
+
+    assert run(sys.executable, "-c", script).split() == []
+
+
+def test_base_works_without_extras() -> None:
+    """Every module but the forms can be imported where neither notebooks nor the cluster are installed."""
+    script = """
+import importlib, pkgutil, sys
+for name in ("ipywidgets", "jupyterlab", "voila", "ipykernel", "dask", "distributed", "duckdb", "openpyxl"):
+    sys.modules[name] = None
+import workbench
+for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=lambda name: None):
+    if not module.name.startswith("workbench.forms") and not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+    run(sys.executable, "-c", script)
+
+
+# -- what is pinned -----------------------------------------------------------------------------------------------
+
+
+def pins() -> dict[str, str]:
+    """Give the version that constraints.txt states for each name."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+
+def test_constraints_are_names_and_versions() -> None:
+    """Nothing but names and versions stands in the constraints: no host, no path, no mark."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    odd = [line for line in lines if not re.fullmatch(r"# .*|[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)]
+
+    assert odd == []
+
+
+def test_constraints_fit_the_bounds() -> None:
+    """Each declared dependency is pinned, to a version within its bounds."""
+    versions = {canonicalize_name(name): version for name, version in pins().items()}
+    lines = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]
+    needs = [need for need in map(Requirement, lines) if need.name != PROJECT["name"]]
+    misfits = [str(need) for need in needs if versions.get(canonicalize_name(need.name), "0") not in need.specifier]
+
+    assert misfits == []
+
+
+# -- who may import what ------------------------------------------------------------------------------------------
+
+# Library to the places that may name it, as prefixes of paths inside workbench/.
+FROM_TABLES = ("tables/", "runs/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
+REACH = {
+    "httpx": ("client/client.py", "sandbox/transport.py"),
+    "httpx_aiohttp": ("client/",),
+    "aiohttp": ("client/",),
+    "pandas": FROM_TABLES,
+    "numpy": FROM_TABLES,
+    "pyarrow": FROM_TABLES,
+    "dask": ("tables/",),
+    "distributed": ("tables/",),
+    "matplotlib": ("charts/", "forms/", "demo/", "terminal/"),
+    "ipywidgets": ("forms/",),
+    "IPython": ("forms/", "course/", "terminal/shell.py"),
+    "cyclopts": ("terminal/",),
+    "rich": ("terminal/", "demo/"),
+    "uvicorn": ("sandbox/server.py", "webhooks/receiver.py"),
+    "coincurve": ("chains/",),
+    "Crypto": ("chains/",),
+    "nacl": ("chains/",),
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Give the top names of what a file imports, inside functions too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("library", REACH)
+def test_reach(library: str) -> None:
+    """A library is named only in the rooms it was taken in for."""
+    users = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if library in imported(path)]
+
+    assert [user for user in users if not user.startswith(REACH[library])] == []
+
+
+# -- what the files may hold --------------------------------------------------------------------------------------
+
+
+def test_no_machine_paths() -> None:
+    """No file names a folder of the machine it was written on."""
+    folders = "|".join(["work", "farm", "opt", "root", "tmp/team"])
+
+    assert offences(rf"""(?<![\w.}}/*-])/(?:{folders})/[\w.]+""") == []
+
+
+def test_no_registry_hosts() -> None:
+    """No file names a package registry's host, so that any mirror will do."""
+    hosts = "|".join([r"pypi\.", r"pythonhosted\.", r"registry\.npmjs\.", r"anaconda\."])
+
+    assert offences(rf"https?://[\w.]*(?:{hosts})[a-z]+") == []
+
+
+def test_only_impossible_social_security_numbers() -> None:
+    """Every number written like an SSN is one that is never given out."""
+    possible = r"(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])"
+
+    assert offences(possible) == []
+
+
+def test_only_example_addresses() -> None:
+    """Every e-mail address is of a reserved domain."""
+    real = r"\b[\w.+-]+@(?!(?:[\w-]+\.)*(?:example\.(?:com|org|net)|example|test|invalid|localhost)\b)[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}\b"
+
+    assert offences(real) == []
+
+
+def test_notebooks_are_stored_bare() -> None:
+    """Notebooks hold no output, no count and no widget state."""
+    dressed = []
+    for path in tracked("*.ipynb"):
+        notebook = json.loads(path.read_text())
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        if any(cell["outputs"] or cell["execution_count"] for cell in cells) or "widgets" in notebook["metadata"]:
+            dressed.append(path.name)
+
+    assert dressed == []
+
+
+# -- the commands -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["setup", "demo", "test", "soak", "lab", "bench", "check", "clean"])
+def test_make_knows(target: str) -> None:
+    """Each promised command exists, and `make` alone says what it does."""
+    assert re.search(rf"^make {target} +\S", run("make", "--no-print-directory"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", [".ci/run", "binder/postBuild", "binder/start"])
+def test_scripts_can_run(script: str) -> None:
+    """A script is executable and bash can read it."""
+    run("bash", "-n", ROOT / script)
+
+    assert os.access(ROOT / script, os.X_OK)
+
+
+def test_hooks_are_local() -> None:
+    """The pre-commit hooks are the checkout's own tools: no other repository is fetched."""
+    repos = re.findall(r"^ *- repo: (\S+)", (ROOT / ".pre-commit-config.yaml").read_text(), re.MULTILINE)
+
+    assert set(repos) == {"local"}
+
+
+# -- what is shipped ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_wheel_carries_the_package_and_nothing_else(tmp_path: Path) -> None:
+    """The wheel holds exactly the package's tracked files, of the kinds we mean to ship, and stays small."""
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+    assert carried == {str(path.relative_to(ROOT)) for path in tracked("workbench")}
+    assert {Path(name).suffix or name for name in carried} <= {".py", ".json", ".toml", ".typed", ".md"}
+    assert wheel.stat().st_size < 2_000_000
+
+
+@pytest.mark.slow
+def test_binder_steps(tmp_path: Path) -> None:
+    """Binder's steps pass in a fresh environment: requirements, postBuild, then a start that becomes its command.
+
+    The environment sees the packages installed here and no registry, so that the test needs no network.
+    """
+    fresh = tmp_path / "env"
+    run(sys.executable, "-m", "venv", fresh)
+    (packages,) = fresh.glob("lib/python*/site-packages")
+    (packages / "seen.pth").write_text(f"{Path(pytest.__file__).parent.parent}\n")
+    environ = {"PATH": f"{fresh / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    install = [fresh / "bin/python", "-m", "pip", "install", "-qq", "--no-index", "--no-build-isolation"]
+
+    run(*install, "-r", "binder/requirements.txt", **environ)
+    run(ROOT / "binder/postBuild", **environ)
+    shown = run(ROOT / "binder/start", "python", "-c", "import sys, workbench; print(sys.prefix)", **environ)
+
+    assert shown.strip() == str(fresh)
+    assert (fresh / "bin/workbench").is_file()
+    assert (fresh / "share/jupyter/lab/settings/overrides.json").is_file()
