@@ -14,7 +14,7 @@ NEEDS := pyproject.toml constraints.txt
 
 # The first Python on the path that is new enough; `make PYTHON=python3.13 …` chooses another.
 PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.14,\
-	$(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
+	$(shell $(name) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
 
 # `install,EXTRAS`: this checkout, editable, with the pinned versions. A broken .venv is made anew.
 define install
@@ -47,6 +47,7 @@ $(VENV)/.dev: $(NEEDS)
 
 .PHONY: setup
 setup: $(VENV)/.dev ## Install everything into .venv
+	@:
 
 # ---------------------------------------------------------------- using
 

@@ -26,7 +26,7 @@ PROJECT = PYPROJECT["project"]
 def tracked(*patterns: str) -> list[Path]:
     """Give the files that git keeps, those of the given patterns if there are any."""
     listed = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True)
-    return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()]
+    return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
 def texts() -> Iterator[tuple[str, str]]:
