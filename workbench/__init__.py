@@ -1,0 +1,1 @@
+"""A workbench for a card issuing service."""

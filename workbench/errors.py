@@ -1,0 +1,250 @@
+"""What can go wrong, each named for what happened.
+
+    WorkbenchError
+    ├── InvalidRequest (ValueError)     we are wrong, nothing was sent; .problems
+    │   └── InvalidArguments (TypeError)  arguments are missing or unknown
+    ├── WrongEnvironment                a sandbox-only operation aimed at production, or a control at a real service
+    ├── NotArmed                        an effect in production that nobody armed; nothing was sent
+    ├── DuplicateSuspected              the same write again within a day; nothing was sent
+    ├── InvalidProfile (ValueError)     settings that cannot be used; .problems
+    ├── NotSent                         nothing left this machine; safe to try again; the transport's error is __cause__
+    │   └── CannotRecord                the journal cannot be written, so nothing was sent
+    ├── NoAnswer                        a read got none, after its retries
+    ├── OutcomeUnknown                  a call with an effect left and no readable answer came; .attempt.id
+    ├── ApiError                        the service refused; .operation .status .error .message .body
+    │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited  ServiceFailure (reads)
+    ├── UnexpectedAnswer                it said yes, but not in the agreed shape: done, result unreadable; .problems .body
+    ├── ResponseTooLarge, UnexpectedRedirect
+    └── InvalidWebhook
+
+No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
+their control characters escaped and their length capped.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+import attrs
+
+_SHOWN = 500
+
+
+def visible(text: str, limit: int | None = None) -> str:
+    """Give text with its control, direction and zero-width characters and surrogates as escapes, cut at `limit`."""
+    if text.isascii() and text.isprintable():
+        shown = text
+    else:
+        shown = "".join(_escape(c) if _hidden(c) else c for c in text)
+    if limit is not None and len(shown) > limit:
+        shown = f"{shown[:limit]}… ({len(text):,} characters)"
+    return shown
+
+
+def hidden_characters(text: str) -> tuple[str, ...]:
+    """Give the names, as `U+202E`, of the characters of text that a reader cannot see, each once."""
+    if text.isascii() and text.isprintable():
+        return ()
+    return tuple(dict.fromkeys(f"U+{ord(c):04X}" for c in text if _hidden(c)))
+
+
+def _hidden(character: str) -> bool:
+    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+@attrs.frozen
+class Problem:
+    """One thing that is wrong with a value: where, by which rule, and what would be right. Never the value."""
+
+    path: str  # wire path, `externalFiatAccount.accountNumber`; empty for the whole
+    rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.message}" if self.path else self.message
+
+
+@attrs.frozen(kw_only=True)
+class Attempt:
+    """One call with an effect, as the journal knows it."""
+
+    id: str
+    operation: str
+    what: str  # "POST refund of 25.00 USD on 3f2a…", without private values
+    started: datetime
+    environment: str
+
+
+class WorkbenchError(Exception):
+    """Anything this package raises on purpose."""
+
+
+def _listed(problems: tuple[Problem, ...]) -> str:
+    if len(problems) == 1:
+        return str(problems[0])
+    return f"{len(problems)} problems:" + "".join(f"\n  - {problem}" for problem in problems)
+
+
+class InvalidRequest(WorkbenchError, ValueError):
+    """The request breaks a rule; nothing was sent. `problems` holds them all."""
+
+    def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
+        if isinstance(problems, str):
+            problems = (Problem("", "invalid", problems),)
+        self.problems = tuple(problems)
+        self.operation = of
+        super().__init__(f"{of + ': ' if of else ''}{_listed(self.problems)}\nNothing was sent.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.problems, self.operation)
+
+
+class InvalidArguments(InvalidRequest, TypeError):
+    """Arguments are missing or unknown; nothing was sent."""
+
+
+def _again(cls: type[InvalidRequest], problems: tuple[Problem, ...], of: str) -> InvalidRequest:
+    return cls(problems, of=of)
+
+
+class WrongEnvironment(WorkbenchError):
+    """A sandbox-only operation aimed at production, or a sandbox control at a real service; nothing was sent."""
+
+
+class NotArmed(WorkbenchError):
+    """An effect in production that nobody armed; nothing was sent."""
+
+
+class DuplicateSuspected(WorkbenchError):
+    """The same operation with the same body within a day; nothing was sent. `earlier` is the earlier attempt's id."""
+
+    def __init__(self, message: str, *, earlier: str) -> None:
+        self.earlier = earlier
+        super().__init__(message)
+
+
+class InvalidProfile(WorkbenchError, ValueError):
+    """A profile or a setting that cannot be used. `problems` holds all that is wrong."""
+
+    def __init__(self, problems: Iterable[Problem] | str) -> None:
+        if isinstance(problems, str):
+            problems = (Problem("", "invalid", problems),)
+        self.problems = tuple(problems)
+        super().__init__(_listed(self.problems))
+
+
+class NotSent(WorkbenchError):
+    """Nothing left this machine, so it is safe to try again."""
+
+
+class CannotRecord(NotSent):
+    """The journal cannot be written, so nothing was sent."""
+
+
+class NoAnswer(WorkbenchError):
+    """A read got no answer, after its retries."""
+
+
+class OutcomeUnknown(WorkbenchError):
+    """A call with an effect left this machine and no readable answer came: it may have been carried out.
+
+    It was not sent again. `attempt.id` names it in the journal.
+    """
+
+    def __init__(self, message: str, *, attempt: Attempt) -> None:
+        self.attempt = attempt
+        super().__init__(message)
+
+
+class ApiError(WorkbenchError):
+    """The service refused, in its own words."""
+
+    status: int
+    statuses: ClassVar[Mapping[int, type["ApiError"]]]
+
+    def __init__(
+        self, *, operation: str, status: int, error: str | None = None, message: str | None = None, body: Any = None,
+        hint: str | None = None,
+    ) -> None:  # fmt: skip
+        self.operation = operation
+        self.status = status
+        self.error = error
+        self.message = message
+        self.body = body
+        self.hint = hint
+        words = visible(message or error or "no words of its own", _SHOWN)
+        kind = f" ({visible(error, 80)})" if error and message else ""
+        super().__init__(f"{operation} was refused with {status}{kind}: {words}{'. ' + hint if hint else ''}")
+
+    @staticmethod
+    def of(status: int) -> type["ApiError"]:
+        """Give the class for a status."""
+        return STATUSES.get(status) or (ServiceFailure if status >= 500 else ApiError)
+
+
+class BadRequest(ApiError):
+    """400: the service does not take the request as it is."""
+
+
+class Unauthorized(ApiError):
+    """401: the key is missing or invalid."""
+
+
+class Forbidden(ApiError):
+    """403: the key or the tenant may not do this."""
+
+
+class NotFound(ApiError):
+    """404: nothing of that id here, or not in this environment."""
+
+
+class Conflict(ApiError):
+    """409: another record or a running call is in the way."""
+
+
+class Unprocessable(ApiError):
+    """422: well formed, but its state does not allow it."""
+
+
+class RateLimited(ApiError):
+    """429: too many calls; `retry_after` is in seconds where the service said it."""
+
+    retry_after: float | None = None
+
+
+class ServiceFailure(ApiError):
+    """5xx to a read. For a call with an effect a 5xx is an OutcomeUnknown."""
+
+
+STATUSES: Mapping[int, type[ApiError]] = {
+    400: BadRequest, 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Unprocessable,
+    429: RateLimited, 500: ServiceFailure,
+}  # fmt: skip
+
+
+class UnexpectedAnswer(WorkbenchError):
+    """The service said yes, but not in the agreed shape: it is done, and the result cannot be read."""
+
+    def __init__(self, message: str, *, problems: Iterable[Problem] = (), body: Any = None, status: int = 200) -> None:
+        self.problems = tuple(problems)
+        self.body = body
+        self.status = status
+        super().__init__(message + (f" {_listed(self.problems)}" if self.problems else ""))
+
+
+class ResponseTooLarge(WorkbenchError):
+    """The answer is larger than the cap; it was not read to its end."""
+
+
+class UnexpectedRedirect(WorkbenchError):
+    """The service pointed elsewhere; redirects are never followed."""
+
+
+class InvalidWebhook(WorkbenchError):
+    """A delivery that cannot be taken: its signature, its size or its form is wrong."""

@@ -1,0 +1,37 @@
+"""Disputes. Source: Resources, "Dispute"; Endpoints 10."""
+
+from datetime import datetime
+
+from workbench.interface.fields import PERSONAL, Answer, Known, about, record
+from workbench.interface.rules import ID, MOMENT, TEXT_EVIDENCE, DisputeStatus, DisputeUpdateStatus
+
+FIELDS = "the fields of the dispute record are not shown"
+
+
+@record
+class UpdateDispute:
+    """Cancel a dispute, or add text evidence to it. Source: Endpoints 10."""
+
+    dispute_id: str = about("Dispute to update", ID)
+    status: DisputeUpdateStatus | str | None = about("The only status one can set is canceled", default=None)
+    text_evidence: str | None = about(
+        "Text evidence added to the dispute", TEXT_EVIDENCE, default=None, privacy=PERSONAL
+    )
+
+
+@record
+class Dispute(Answer):
+    """A dispute. The document shows no success body, so every member may be absent. Source: Resources, "Dispute"."""
+
+    id: str | None = about("Dispute's unique identifier", ID, default=None, assumed=FIELDS, known=Known.WIDELY)
+    transaction_id: str | None = about("Disputed transaction", ID, default=None, assumed=FIELDS, known=Known.WIDELY)
+    status: DisputeStatus | str | None = about(
+        "Status of the dispute", default=None, assumed=FIELDS, known=Known.WIDELY
+    )
+    text_evidence: str | None = about(
+        "Text evidence", TEXT_EVIDENCE, default=None, privacy=PERSONAL, assumed=FIELDS, known=Known.WIDELY
+    )
+    created_at: datetime | None = about("When it was opened", MOMENT, default=None, assumed=FIELDS, known=Known.WIDELY)
+    resolved_at: datetime | None = about(
+        "When it was resolved", MOMENT, default=None, assumed=FIELDS, known=Known.WIDELY
+    )

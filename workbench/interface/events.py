@@ -1,0 +1,236 @@
+"""Webhook events. Source: Events. The transaction and card events are assumed: their kinds are not shown."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from workbench.interface.fields import PERSONAL, SECRET, Answer, Known, about, record
+from workbench.interface.people import Link
+from workbench.interface.rules import (
+    EMAIL,
+    ID,
+    MOMENT,
+    PERSON_NAME,
+    EventApplicationStatus,
+    MicroDepositRail,
+    StatusChangeReason,
+)
+
+KINDS = "the kinds of transaction events are not shown"
+CARD_FIELDS = "fields of the card record are not shown"
+MINIMUM_DEPOSIT = Decimal("2.00")
+"""USD; a smaller deposit is not processed and raises `microDeposit.received`. Source: Limits."""
+
+
+@record
+class UserUpdated(Answer):
+    """A user's compliance status changed. Source: Events, "user.updated"."""
+
+    id: str = about("User id", ID)
+    first_name: str | None = about("First name", PERSON_NAME, default=None, needed=True, privacy=PERSONAL)
+    last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
+    email: str | None = about("Email address", EMAIL, default=None, needed=True, privacy=PERSONAL)
+    is_active: bool | None = about("Whether the user is active", default=None, needed=True)
+    is_terms_of_service_accepted: bool | None = about(
+        "Whether the user accepted the terms of service", default=None, needed=True
+    )
+    company_id: str | None = about("Company, for corporate users", ID, default=None)
+    application_status: EventApplicationStatus | str | None = about(
+        "Status of the application", default=None, needed=True
+    )
+    application_completion_link: Link | None = about("Link to the completion page", default=None)
+    application_external_verification_link: Link | None = about(
+        "Deprecated in favor of applicationCompletionLink", default=None
+    )
+    application_reason: str | None = about(
+        "Comma-separated rejection labels; empty where there are none", default=None, needed=True
+    )
+    status_change_reason: StatusChangeReason | str | None = about(
+        "Source of the status change, where a specific one is recorded", default=None
+    )
+
+
+@record
+class MicroDepositReceived(Answer):
+    """A deposit below the minimum arrived on a payment route. Source: Events, "microDeposit.received"."""
+
+    id: str = about("Id of the micro deposit")
+    payment_route_id: str | None = about("Payment route the deposit arrived on", default=None, needed=True)
+    user_id: str | None = about("User, for consumer accounts", default=None)
+    company_id: str | None = about("Company, for corporate accounts", default=None)
+    amount: Decimal | None = about(
+        "Amount of the deposit; it can prove ownership of an account",
+        format="decimal",
+        unit="USD",
+        default=None,
+        needed=True,
+        privacy=SECRET,
+    )
+    currency: str | None = about("Always usd", default=None, needed=True)
+    rail: MicroDepositRail | str | None = about("ach or wire", default=None, needed=True)
+    description: str | None = about("Bank memo; trial deposits carry ACCTVERIFY", default=None, privacy=SECRET)
+    originator_name: str | None = about("Sender of the deposit", default=None, format="name", privacy=PERSONAL)
+    reference_id: str | None = about("ACH trace number, or IMAD for a wire", default=None)
+    received_at: datetime | None = about("When the deposit arrived", MOMENT, default=None, needed=True)
+
+
+@record
+class Spend(Answer):
+    """A card transaction of type spend, in an event. Assumed throughout."""
+
+    amount: int | None = about("Amount", unit="cents", default=None, assumed=KINDS, known=Known.WIDELY)
+    authorized_amount: int | None = about("Amount held", unit="cents", default=None, assumed=KINDS, known=Known.WIDELY)
+    authorization_update_amount: int | None = about(
+        "Change of the amount held, signed", unit="cents", default=None, assumed=KINDS, known=Known.WIDELY
+    )
+    currency: str | None = about("Currency, as usd", default=None, assumed=KINDS, known=Known.WIDELY)
+    local_amount: int | None = about(
+        "Amount in the merchant's currency", unit="cents", default=None, assumed=KINDS, known=Known.WIDELY
+    )
+    local_currency: str | None = about("Merchant's currency", default=None, assumed=KINDS, known=Known.WIDELY)
+    authorization_method: str | None = about("How it was authorized", default=None, assumed=KINDS, known=Known.WIDELY)
+    merchant_name: str | None = about("Merchant name", default=None, assumed=KINDS, known=Known.WIDELY)
+    merchant_category: str | None = about("Merchant category", default=None, assumed=KINDS, known=Known.WIDELY)
+    merchant_category_code: str | None = about("MCC", default=None, assumed=KINDS, known=Known.WIDELY)
+    merchant_city: str | None = about("Merchant's city", default=None, assumed=KINDS, known=Known.WIDELY)
+    merchant_country: str | None = about(
+        "Merchant's country, two letters", default=None, assumed=KINDS, known=Known.WIDELY
+    )
+    card_id: str | None = about("Card", ID, default=None, assumed=KINDS, known=Known.WIDELY)
+    card_type: str | None = about("Card type, as virtual", default=None, assumed=KINDS, known=Known.WIDELY)
+    user_id: str | None = about("Cardholder", ID, default=None, assumed=KINDS, known=Known.WIDELY)
+    user_first_name: str | None = about(
+        "Cardholder's first name", PERSON_NAME, default=None, privacy=PERSONAL, assumed=KINDS, known=Known.WIDELY
+    )
+    user_last_name: str | None = about(
+        "Cardholder's last name", PERSON_NAME, default=None, privacy=PERSONAL, assumed=KINDS, known=Known.WIDELY
+    )
+    user_email: str | None = about(
+        "Cardholder's email address", EMAIL, default=None, privacy=PERSONAL, assumed=KINDS, known=Known.WIDELY
+    )
+    status: str | None = about(
+        "pending, reversed, declined or completed", default=None, assumed=KINDS, known=Known.WIDELY
+    )
+    declined_reason: str | None = about(
+        "Why it was declined, in words", default=None, assumed=KINDS, known=Known.WIDELY
+    )
+    authorized_at: datetime | None = about("When authorized", MOMENT, default=None, assumed=KINDS, known=Known.WIDELY)
+    posted_at: datetime | None = about("When posted", MOMENT, default=None, assumed=KINDS, known=Known.WIDELY)
+
+
+@record
+class TransactionChanged(Answer):
+    """A card transaction was asked for, made, changed or completed. Assumed throughout."""
+
+    id: str = about("Transaction id", ID, assumed=KINDS, known=Known.WIDELY)
+    type: str | None = about("Kind of transaction, as spend", default=None, assumed=KINDS, known=Known.WIDELY)
+    spend: Spend | None = about("The spend", default=None, assumed=KINDS, known=Known.WIDELY)
+
+
+@record
+class CardLimit(Answer):
+    """Spending limit of a card. Assumed."""
+
+    amount: int | None = about("Limit", unit="cents", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+    frequency: str | None = about("Period of the limit", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+
+
+@record
+class CardUpdated(Answer):
+    """A card changed. Assumed throughout."""
+
+    id: str = about("Card id", ID, assumed=CARD_FIELDS, known=Known.WIDELY)
+    user_id: str | None = about("Cardholder", ID, default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+    type: str | None = about("Card type, as virtual", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+    status: str | None = about(
+        "notActivated, active, locked or canceled", default=None, assumed=CARD_FIELDS, known=Known.WIDELY
+    )
+    limit: CardLimit | None = about("Spending limit", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+    last4: str | None = about("Last four digits", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+    expiration_month: str | None = about("Month of expiry", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+    expiration_year: str | None = about("Year of expiry", default=None, assumed=CARD_FIELDS, known=Known.WIDELY)
+
+
+@record
+class Event(Answer):
+    """A webhook event in its envelope. Source: Events, common envelope.
+
+    `body` is a record where the kind is known, else the members as they came.
+    """
+
+    id: str = about("Webhook id")
+    resource: str = about("Resource name")
+    action: str = about("Action name")
+    version: str | None = about("Webhook version", default=None, needed=True)
+    event_received_at: datetime | None = about("When the event was received", MOMENT, default=None)
+    body: Any = about("Event payload", privacy=PERSONAL)
+
+    @property
+    def kind(self) -> str:
+        """Give resource and action as `user.updated`."""
+        return f"{self.resource}.{self.action}"
+
+
+@attrs.frozen(kw_only=True)
+class EventKind:
+    """A kind of event: what its body is, and when it is sent."""
+
+    resource: str
+    action: str
+    body: type[Answer]
+    doc: str
+    version: str = "1.0.0"
+    source: str = "Events"
+    assumed: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Give resource and action as `user.updated`."""
+        return f"{self.resource}.{self.action}"
+
+
+EVENT_KINDS: Mapping[str, EventKind] = {
+    kind.name: kind
+    for kind in (
+        EventKind(
+            resource="user",
+            action="updated",
+            body=UserUpdated,
+            doc="A user's compliance or application status changed",
+            source='Events, "user.updated"',
+        ),
+        EventKind(
+            resource="microDeposit",
+            action="received",
+            body=MicroDepositReceived,
+            doc="A deposit smaller than 2.00 USD arrived on a payment route",
+            source='Events, "microDeposit.received"',
+        ),
+        *(
+            EventKind(
+                resource="transaction",
+                action=action,
+                body=TransactionChanged,
+                doc=doc,
+                source="Events, links from operations to events",
+                assumed=KINDS,
+            )
+            for action, doc in (
+                ("requested", "A merchant asked for an authorization"),
+                ("created", "An authorization was made or declined"),
+                ("updated", "The amount of an authorization changed"),
+                ("completed", "A transaction settled, was refunded or was wholly reversed"),
+            )
+        ),
+        EventKind(
+            resource="card",
+            action="updated",
+            body=CardUpdated,
+            doc="A card's status or limit changed",
+            assumed=CARD_FIELDS,
+        ),
+    )
+}

@@ -1,0 +1,141 @@
+"""How a record says what its fields are: `about()` in the class body, and nowhere else."""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from typing import Any, TypeVar, dataclass_transform
+
+import attrs
+
+from workbench.interface import masks
+
+T = TypeVar("T")
+ABOUT = "about"  # the metadata key
+RECORD = "__record__"  # marks a class that `record` made
+
+
+class Privacy(Enum):
+    """Who may see a value without asking for it."""
+
+    OPEN = "open"
+    PERSONAL = "personal"
+    SECRET = "secret"
+
+
+OPEN, PERSONAL, SECRET = Privacy
+
+
+class Known(StrEnum):
+    """How well a guess about the service is known."""
+
+    WIDELY = "widely seen"  # several independent public clients of this interface agree
+    LIVE = "reported from live calls"
+    ONCE = "seen in one place"
+    GUESS = "our guess"
+
+
+@attrs.frozen(kw_only=True)
+class Rule:
+    """What a value may be, in the words of JSON Schema."""
+
+    pattern: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    format: str | None = None  # "uuid", "date", "date-time", "email", "password", "decimal", "name", "phone", "ip"
+    unit: str | None = None  # "cents", "USD", "native token units"
+    says: str | None = (
+        None  # the rule in words, where a pattern alone would not do: "an EVM address (0x, 40 hex digits)"
+    )
+
+
+@attrs.frozen(kw_only=True)
+class About:
+    """What is known of a field."""
+
+    doc: str
+    rule: Rule
+    wire: str | None  # None: the attribute name in camelCase
+    privacy: Privacy
+    assumed: str | None  # why this is our guess; None: the document gives it
+    known: Known | None  # how well the guess is known
+    needed: bool  # the document marks it as required (in an answer) or nothing works without it (in a request)
+    partial: bool  # a nested record of which the service is taken to accept a part
+
+
+ANY = Rule()
+
+
+def about(
+    doc: str,
+    rule: Rule = ANY,
+    *,
+    default: Any = attrs.NOTHING,
+    factory: Callable[[], Any] | None = None,
+    init: bool = True,
+    wire: str | None = None,
+    privacy: Privacy = OPEN,
+    assumed: str | None = None,
+    known: Known | None = None,
+    needed: bool | None = None,
+    partial: bool = False,
+    **limits: Any,
+) -> Any:
+    """Declare a field: what it means, its rule, who may see it, and whether it is a guess.
+
+    Args:
+        limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.
+    """
+    if limits:
+        rule = attrs.evolve(rule, **limits)
+    if needed is None:
+        needed = default is attrs.NOTHING and factory is None
+    if assumed and known is None:
+        known = Known.GUESS
+    fact = About(
+        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, known=known, needed=needed, partial=partial
+    )
+    return attrs.field(default=default, factory=factory, init=init, eq=init, metadata={ABOUT: fact}, kw_only=True)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
+def record(cls: type[T]) -> type[T]:
+    """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
+    made = attrs.frozen(kw_only=True, repr=False)(cls)
+    for name, value in (("__repr__", _repr), (RECORD, True)):
+        setattr(made, name, value)
+    return made
+
+
+def _repr(self: Any) -> str:
+    shown = []
+    for field in self.__attrs_attrs__:
+        value = getattr(self, field.name)
+        if value is None or value == () or not field.init:
+            continue
+        fact: About = field.metadata[ABOUT]
+        if isinstance(value, StrEnum):
+            value = str(value)
+        text = repr(value) if fact.privacy is OPEN else masks.masked(value, fact.rule.format, fact.privacy is SECRET)
+        shown.append(f"{field.name}={text}")
+    more = getattr(self, "extra", None)
+    if more:
+        shown.append(f"extra=<{len(more)} unknown members>")
+    return f"{type(self).__name__}({', '.join(shown)})"
+
+
+NOTHING_MORE: Mapping[str, Any] = {}
+
+
+@record
+class Answer:
+    """What the service sends. Members it does not name in the document are kept in `extra`.
+
+    A member the document calls required can be missing all the same; it then reads as None. `marks` says what was odd
+    while reading (a time without a zone, an unreadable number), and `walk.flags` says all that is odd about an answer.
+    """
+
+    extra: Mapping[str, Any] = about(
+        "Members the document does not name", init=False, default=NOTHING_MORE, privacy=PERSONAL
+    )
+    marks: tuple[Any, ...] = about("What was odd while reading", init=False, default=())

@@ -1,0 +1,155 @@
+"""The row type of the table: an operation is a row, and the row is the method of both clients."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
+
+import attrs
+
+from workbench.interface.fields import Known
+from workbench.interface.rules import Role
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """A way an operation can be refused, with the service's words."""
+
+    status: int
+    error: str
+    message: str  # may hold {names} that the sandbox fills
+    when: str
+    assumed: str | None = None
+    known: Known | None = None
+
+
+class Sync:
+    """Marks a client whose methods return answers."""
+
+
+class Async:
+    """Marks a client whose methods return awaitables."""
+
+
+class Caller(Protocol):
+    """What a bound operation needs of its client."""
+
+    def call(self, operation: "Operation[..., Any]", arguments: dict[str, Any]) -> Any:
+        """Build the request from arguments, check it, send it."""
+
+
+class Call(Generic[P, R]):
+    """An operation of one client, ready to be called. Forms, bulk runs and commands read `operation` and `client`."""
+
+    def __init__(self, operation: "Operation[..., Any]", client: Any) -> None:
+        self.operation = operation
+        self.client = client
+        self.__name__ = operation.name
+        self.__doc__ = operation.help
+        self.__signature__ = operation.signature
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True
+        if args:
+            raise TypeError(f"{self.__name__}() takes its arguments by keyword")
+        answer: R = self.client.call(self.operation, kwargs)
+        return answer
+
+    def __repr__(self) -> str:
+        return f"<operation {self.__name__} of {self.client!r}>"
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
+class Operation(Generic[P, R]):
+    """One operation of the interface."""
+
+    name: str  # client method, command, operationId
+    doc: str
+    method: str
+    path: str  # template; its {wireNames} are fields of `takes`
+    takes: Callable[P, Any]
+    returns: type[R]
+    effect: bool  # whether calling it may change something, or authorize it
+    source: str
+    roles: frozenset[Role] = frozenset()
+    sandbox_only: bool = False
+    failures: tuple[Failure, ...] = ()
+    success: int = 200
+    assumed: str | None = None
+    known: Known | None = None
+
+    @overload
+    def __get__(self, instance: None, owner: Any) -> "Operation[P, R]": ...
+    @overload
+    def __get__(self, instance: Sync, owner: Any) -> Call[P, R]: ...
+    @overload
+    def __get__(self, instance: Async, owner: Any) -> Call[P, Awaitable[R]]: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else Call(self, instance)
+
+    @property
+    def request(self) -> type[Any]:
+        """The record of its arguments."""
+        assert isinstance(self.takes, type)
+        return self.takes
+
+    @property
+    def answer(self) -> type[Any]:
+        """The record it answers with, one or a list of them."""
+        return get_args(self.returns)[0] if self.many else self.returns
+
+    @property
+    def many(self) -> bool:
+        """Whether the answer is a list."""
+        return get_origin(self.returns) is list
+
+    @property
+    def in_query(self) -> bool:
+        """Whether its arguments travel in the query."""
+        return self.method == "GET"
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The signature of the method."""
+        made: inspect.Signature = _memo(
+            self, "_signature", lambda: inspect.signature(self.takes).replace(return_annotation=self.returns)
+        )
+        return made
+
+    @property
+    def help(self) -> str:
+        """What it does, its arguments with units and rules, its failures, its source."""
+        made: str = _memo(self, "_help", lambda: _help(self))
+        return made
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}: {self.method} {self.path}>"
+
+
+def _memo(operation: Operation[..., Any], name: str, make: Callable[[], Any]) -> Any:
+    kept = operation.__dict__.get(name)
+    if kept is None:
+        kept = operation.__dict__[name] = make()
+    return kept
+
+
+def _help(operation: Operation[..., Any]) -> str:
+    from workbench.interface import walk  # a cycle otherwise: walk reads records, and tables of them
+
+    lines = [operation.doc, ""]
+    fields = walk.members(operation.request)
+    if fields:
+        lines.append("Args:")
+        lines += [f"    {field.name}: {walk.described(field)}" for field in fields]
+        lines.append("")
+    lines += ["Returns:", f"    {'A list of ' if operation.many else ''}{operation.answer.__name__}.", ""]
+    if operation.failures:
+        lines += ["Raises:", *(f"    {f.status} {f.error}: {f.when}" for f in operation.failures), ""]
+    if operation.roles:
+        lines += [f"The key needs the role {', '.join(sorted(operation.roles))}.", ""]
+    if operation.sandbox_only:
+        lines += ["In the sandbox only.", ""]
+    lines.append(f"Source: {operation.source}.")
+    return "\n".join(lines)

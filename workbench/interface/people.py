@@ -1,0 +1,264 @@
+"""Users, companies, their owners, and what is filed for them. Source: Resources, "User", "Company application"."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, ClassVar
+
+from workbench.interface.cross_rules import CrossRule, OneOf, When
+from workbench.interface.fields import PERSONAL, SECRET, Answer, Known, about, record
+from workbench.interface.rules import (
+    COUNTRY,
+    EMAIL,
+    EVM_ADDRESS,
+    EXTERNAL_ID,
+    ID,
+    MOMENT,
+    PERSON_NAME,
+    PHONE_COUNTRY_CODE,
+    PHONE_NUMBER,
+    SOLANA_ADDRESS,
+    SOURCE_KEY,
+    SSN,
+    STELLAR_ADDRESS,
+    WALLET,
+    ApplicationStatus,
+)
+
+
+@record
+class Address(Answer):
+    """A physical address. Source: Resources, "User", address."""
+
+    line1: str = about("Street and number", privacy=PERSONAL)
+    line2: str | None = about("Second line", default=None, privacy=PERSONAL)
+    city: str = about("City")
+    region: str = about("Region or state")
+    postal_code: str = about("Postal code", privacy=PERSONAL)
+    country_code: str = about("Country code")
+    country: str | None = about("Country", default=None)
+
+
+@record
+class LinkParams(Answer):
+    """Parameters of a link. Source: Resources, "User"; Events, "user.updated"."""
+
+    user_id: str | None = about("User the link is for", ID, default=None)
+    signature: str | None = about("Signature of the link", default=None, privacy=SECRET)
+
+
+@record
+class Link(Answer):
+    """A page to send the user to. Source: Resources, "User"."""
+
+    url: str | None = about("Address of the page", default=None, privacy=SECRET)
+    params: LinkParams | None = about("Parameters of the page", default=None)
+
+
+@record
+class User(Answer):
+    """A user. Source: Resources, "User"."""
+
+    id: str = about("User's unique identifier", ID)
+    first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
+    last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
+    email: str | None = about("User's email address", EMAIL, default=None, privacy=PERSONAL)
+    is_active: bool | None = about("Whether the user is active", default=None)
+    application_status: ApplicationStatus | str | None = about("Status of the application", default=None)
+    company_id: str | None = about("Company the user belongs to, if any", ID, default=None)
+    external_id: str | None = about("Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None)
+    source_key: str | None = about("Source key of the user's team", SOURCE_KEY, default=None)
+    address: Address | None = about("Physical address", default=None)
+    phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
+    phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
+    wallet_address: str | None = about("EVM wallet address", EVM_ADDRESS, default=None)
+    solana_address: str | None = about("Solana address", SOLANA_ADDRESS, default=None)
+    created_at: datetime | None = about("When the user was created", MOMENT, default=None)
+    updated_at: datetime | None = about("When the user was last updated", MOMENT, default=None)
+    application_external_verification_link: Link | None = about("Link to the external verification page", default=None)
+    application_completion_link: Link | None = about("Link to the completion page", default=None)
+    application_reason: str | None = about("Reason for the application status", default=None)
+
+
+@record
+class UltimateBeneficialOwner(Answer):
+    """An owner of a company. Source: Resources, "Company application"."""
+
+    id: str = about("Owner's unique identifier", ID)
+    application_status: ApplicationStatus | str | None = about("Status of the application", default=None)
+    application_external_verification_link: Link | None = about("Link to the external verification page", default=None)
+    application_completion_link: Link | None = about("Link to the completion page", default=None)
+    application_reason: str | None = about("Reason for the application status", default=None)
+
+
+@record
+class CompanyApplication(Answer):
+    """A company and its application. Source: Resources, "Company application"."""
+
+    id: str = about("Company's unique identifier", ID)
+    name: str | None = about("Company name on the platform", default=None)
+    address: Address | None = about("Physical address", default=None)
+    application_status: ApplicationStatus | str | None = about("Status of the application", default=None)
+    external_id: str | None = about("Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None)
+    source_key: str | None = about("Source key", SOURCE_KEY, default=None)
+    ultimate_beneficial_owners: tuple[UltimateBeneficialOwner, ...] = about("Owners of the company", default=())
+    application_external_verification_link: Link | None = about("Link to the external verification page", default=None)
+    application_completion_link: Link | None = about("Link to the completion page", default=None)
+    application_reason: str | None = about("Reason for the application status", default=None)
+
+
+US_NATIONAL_ID = When(
+    "country_of_issue",
+    "US",
+    "nationalId is a 9-digit SSN if the country of issue is US",
+    pattern=("national_id", SSN, "9 digits, since the country of issue is US"),
+)
+
+
+@record
+class UpdateUser:
+    """Change a user. What is left out stays as it is. Source: Endpoints 8."""
+
+    user_id: str = about("User to update", ID)
+    first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
+    last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
+    email: str | None = about("Email address", EMAIL, default=None, privacy=PERSONAL)
+    is_active: bool | None = about("Whether the user is active", default=None)
+    address: Address | Mapping[str, Any] | None = about(
+        "The user's physical address, whole; whether the service merges a part is not shown", default=None, partial=True
+    )
+    phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
+    phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
+    wallet_address: str | None = about(
+        "EVM wallet; self-managed tenants cannot change it while the user has EVM collateral contracts",
+        EVM_ADDRESS,
+        default=None,
+    )
+    solana_address: str | None = about(
+        "Solana wallet; cannot change while the user has collateral contracts on Solana", SOLANA_ADDRESS, default=None
+    )
+    stellar_address: str | None = about(
+        "Stellar wallet; cannot change while the user has collateral contracts on Stellar",
+        STELLAR_ADDRESS,
+        default=None,
+    )
+    external_id: str | None = about("Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None)
+
+
+@record
+class UpdateUbo:
+    """Let the owner of a company reapply. Source: Endpoints 9."""
+
+    rules: ClassVar[tuple[CrossRule, ...]] = (US_NATIONAL_ID,)
+
+    company_id: str = about("Company of the owner", ID)
+    ubo_id: str = about("Owner to update", ID)
+    first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
+    last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
+    birth_date: date | str | None = about("Date of birth, YYYY-MM-DD", format="date", default=None, privacy=SECRET)
+    national_id: str | None = about(
+        "National id; a 9-digit SSN if the country of issue is US", format="password", default=None, privacy=SECRET
+    )
+    country_of_issue: str | None = about("Country that issued the national id", COUNTRY, default=None)
+    email: str | None = about("Email address", EMAIL, default=None, privacy=PERSONAL)
+    address: Address | Mapping[str, Any] | None = about("Physical address", default=None, partial=True)
+
+
+FURTHER = "the names of the further members are not shown"
+SHARE = "the request shape of the share-token variants is not shown"
+PROFILE = "which members are required is not shown; public clients send it in every variant"
+PERSONAL_MEMBERS = (
+    "first_name",
+    "last_name",
+    "birth_date",
+    "national_id",
+    "country_of_issue",
+    "email",
+    "address",
+)
+
+
+@record
+class CreateUserApplication:
+    """File a consumer application for a user. Source: Endpoints 11."""
+
+    rules: ClassVar[tuple[CrossRule, ...]] = (
+        OneOf(
+            (("sumsub_share_token",), ("persona_share_token",), PERSONAL_MEMBERS),
+            "Identity is verified through one share token, or by personal information",
+            assumed=SHARE,
+        ),
+        US_NATIONAL_ID,
+    )
+
+    first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
+    last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
+    birth_date: date | str | None = about("Date of birth, YYYY-MM-DD", format="date", default=None, privacy=SECRET)
+    national_id: str | None = about(
+        "National id; a 9-digit SSN if the country of issue is US", format="password", default=None, privacy=SECRET
+    )
+    country_of_issue: str | None = about("Country that issued the national id", COUNTRY, default=None)
+    email: str | None = about("Email address", EMAIL, default=None, privacy=PERSONAL)
+    address: Address | Mapping[str, Any] | None = about("Physical address", default=None)
+    phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
+    phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
+    ip_address: str = about(
+        "The applicant's own IP address, never that of this machine",
+        format="ip",
+        privacy=PERSONAL,
+        assumed=PROFILE,
+        known=Known.WIDELY,
+    )
+    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE, known=Known.WIDELY)
+    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE, known=Known.WIDELY)
+    account_purpose: str = about("What the account is for", assumed=PROFILE, known=Known.WIDELY)
+    expected_monthly_volume: str = about(
+        "Amount the user expects to spend each month", assumed=PROFILE, known=Known.WIDELY
+    )
+    wallet_address: str | None = about("EVM wallet; becomes an owner on the user's contract", EVM_ADDRESS, default=None)
+    solana_address: str | None = about("Solana wallet", SOLANA_ADDRESS, default=None)
+    stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
+    id: str | None = about(
+        "Id of a previously initiated application", ID, default=None, assumed=FURTHER, known=Known.WIDELY
+    )
+    chain_id: int | None = about(
+        "Chain id of an external collateral contract", minimum=1, default=None, assumed=FURTHER, known=Known.WIDELY
+    )
+    contract_address: str | None = about(
+        "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER, known=Known.WIDELY
+    )
+    source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER, known=Known.WIDELY)
+    external_id: str | None = about(
+        "Identifier of the tenant's own, unique within it",
+        EXTERNAL_ID,
+        default=None,
+        assumed=FURTHER,
+        known=Known.WIDELY,
+    )
+    is_terms_of_service_accepted: bool | None = about(
+        "Whether the user accepted the terms; leaving it out means accepted",
+        default=None,
+        assumed=FURTHER,
+        known=Known.WIDELY,
+    )
+    has_existing_documents: bool | None = about(
+        "Use existing documents for additional verification", default=None, assumed=FURTHER, known=Known.WIDELY
+    )
+    sumsub_share_token: str | None = about(
+        "Share token of the first identity-verification provider",
+        default=None,
+        privacy=SECRET,
+        min_length=1,
+        assumed=SHARE,
+        known=Known.WIDELY,
+    )
+    sumsub_share_token_mode: str | None = about(
+        "How the first provider's token is used", default=None, assumed=SHARE, known=Known.WIDELY
+    )
+    persona_share_token: str | None = about(
+        "Share token of the second identity-verification provider",
+        default=None,
+        privacy=SECRET,
+        min_length=1,
+        assumed=SHARE,
+        known=Known.WIDELY,
+    )

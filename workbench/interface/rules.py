@@ -1,0 +1,187 @@
+"""The words and the named rules of the interface, each stated once. Source: Resources, Limits."""
+
+import re
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Literal
+
+from workbench.interface.fields import Rule
+
+Number = int | Decimal
+"""A JSON number, read exactly."""
+
+
+class Full(Enum):
+    """The whole amount: what leaving an amount out means to the service, said aloud."""
+
+    FULL = "FULL"
+
+    def __repr__(self) -> str:
+        return "FULL"
+
+
+FULL: Literal[Full.FULL] = Full.FULL
+
+
+class ApplicationStatus(StrEnum):
+    """Status of an application in answers. Source: Resources, "User"."""
+
+    APPROVED = "approved"
+    PENDING = "pending"
+    NEEDS_INFORMATION = "needsInformation"
+    NEEDS_VERIFICATION = "needsVerification"
+    MANUAL_REVIEW = "manualReview"
+    DENIED = "denied"
+    LOCKED = "locked"
+    CANCELED = "canceled"
+
+
+class EventApplicationStatus(StrEnum):
+    """Status of an application in `user.updated`: those of answers and three more. Source: Events, "user.updated"."""
+
+    APPROVED = "approved"
+    PENDING = "pending"
+    NEEDS_INFORMATION = "needsInformation"
+    NEEDS_VERIFICATION = "needsVerification"
+    MANUAL_REVIEW = "manualReview"
+    DENIED = "denied"
+    LOCKED = "locked"
+    CANCELED = "canceled"
+    NOT_STARTED = "notStarted"
+    EXEMPT = "exempt"
+    TOS_NOT_ACCEPTED = "tosNotAccepted"
+
+
+class StatusChangeReason(StrEnum):
+    """Source of a status change. Source: Events, "user.updated"."""
+
+    PROVIDER_INITIATED = "provider_initiated"
+
+
+class SignatureStatus(StrEnum):
+    """Whether a withdrawal signature is available. Source: Resources, "Withdrawal signature result"."""
+
+    READY = "ready"
+    PENDING = "pending"  # assumed: values other than ready are not shown
+
+
+class TransactionStatus(StrEnum):
+    """Status of a simulated transaction. Source: Resources, "Simulated transaction result"."""
+
+    AUTHORIZED = "authorized"
+    DECLINED = "declined"
+    SETTLED = "settled"
+
+
+class CompletionReason(StrEnum):
+    """Why a simulated transaction is settled, read in any casing. Source: Resources, "Simulated transaction result"."""
+
+    SETTLEMENT = "SETTLEMENT"
+    REFUND = "REFUND"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "CompletionReason | None":
+        return cls.__members__.get(value.upper()) if isinstance(value, str) else None
+
+
+class DeclineReason(StrEnum):
+    """Decline reasons a simulation can ask for. Source: Resources, "Simulated transaction result"."""
+
+    ACCOUNT_CREDIT_LIMIT_EXCEEDED = "account_credit_limit_exceeded"
+    CARD_LOCKED = "card_locked"
+    CARD_CANCELED = "card_canceled"
+    CARD_NOT_ACTIVATED = "card_not_activated"
+    BLOCKED_MCC = "blocked_mcc"
+    BLOCKED_MERCHANT = "blocked_merchant"
+    BALANCE_INQUIRY_NOT_PERMITTED = "balance_inquiry_not_permitted"
+    EXPIRY_MISMATCH = "expiry_mismatch"
+    CVV_MISMATCH = "cvv_mismatch"
+    INVALID_PIN = "invalid_pin"
+    RESTRICTED_COUNTRY = "restricted_country"
+
+
+class PaymentAccountType(StrEnum):
+    """Kind of a payment account. Source: Resources, "Payment account"."""
+
+    EXTERNAL_FIAT_ACCOUNT = "externalFiatAccount"
+
+
+class BeneficiaryType(StrEnum):
+    """Who a payment account belongs to. Source: Resources, "Payment account"."""
+
+    INDIVIDUAL = "individual"
+    BUSINESS = "business"  # assumed: values other than individual are not shown
+
+
+class DisputeStatus(StrEnum):
+    """Status of a dispute; a client sets only `canceled`. Source: Resources, "Dispute"."""
+
+    PENDING = "pending"  # assumed: states other than canceled are not shown
+    IN_REVIEW = "inReview"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    CANCELED = "canceled"
+
+
+class DisputeUpdateStatus(StrEnum):
+    """The only status a client can set on a dispute. Source: Endpoints 10."""
+
+    CANCELED = "canceled"
+
+
+class RewardType(StrEnum):
+    """Whether points were earned or redeemed. Source: Resources, "Rewards activity item"."""
+
+    EARNED = "earned"
+    REDEEMED = "redeemed"
+
+
+class MicroDepositRail(StrEnum):
+    """Rail a micro deposit arrived on. Source: Events, "microDeposit.received"."""
+
+    ACH = "ach"
+    WIRE = "wire"
+
+
+class Role(StrEnum):
+    """Roles of custom keys that the document names. Source: Authentication."""
+
+    REWARDS_READ = "rewards:read"
+    REWARDS_WRITE = "rewards:write"
+    REWARDS_TRAVEL_READ = "rewards-travel:read"
+    REWARDS_TRAVEL_WRITE = "rewards-travel:write"
+    CONTRACTS_AND_SIGNATURES_READ = "contractsAndSignatures:read"
+    CONTRACTS_AND_SIGNATURES_WRITE = "contractsAndSignatures:write"
+
+
+UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+
+ID = Rule(format="uuid", says="a UUID, as 3f2a0b1c-…")
+EVM_ADDRESS = Rule(pattern=r"^0x[0-9a-fA-F]{40}$", says="an EVM address: 0x and 40 hexadecimal digits")
+SOLANA_ADDRESS = Rule(pattern=r"^[1-9A-HJ-NP-Za-km-z]{32,44}$", says="a Solana address: 32 to 44 base58 characters")
+STELLAR_ADDRESS = Rule(
+    pattern=r"^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68})$",
+    says="a Stellar address: G or C and 55, or M and 68, of the characters A-Z and 2-7",
+)
+WALLET = Rule(
+    pattern=r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
+    says="an EVM address (0x and 40 hexadecimal digits) or a Solana address (32 to 44 base58 characters)",
+)
+CHAIN_ADDRESS = Rule(
+    pattern=r"^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|[GC][A-Z2-7]{55}|M[A-Z2-7]{68})$",
+    says="an EVM, Solana or Stellar address",
+)
+CENTS = Rule(minimum=0, unit="cents")
+MOMENT = Rule(format="date-time")
+PERSON_NAME = Rule(max_length=50, format="name")
+EMAIL = Rule(format="email")
+COUNTRY = Rule(min_length=2, max_length=2)
+SSN = r"^[0-9]{9}$"
+PHONE_COUNTRY_CODE = Rule(min_length=1, max_length=3, pattern=r"^[0-9]+$", says="digits only")
+PHONE_NUMBER = Rule(min_length=1, max_length=15, pattern=r"^[0-9]+$", says="digits only", format="phone")
+EXTERNAL_ID = Rule(min_length=1, max_length=255)
+SOURCE_KEY = Rule(min_length=1, max_length=24)
+NICKNAME = Rule(max_length=64)
+ACCOUNT_NUMBER = Rule(format="account-number")
+TEXT_EVIDENCE = Rule(max_length=65535, format="long-text")
+DIGITS = Rule(pattern=r"^[0-9]+$", max_length=78, says='whole digits as text, as "2500"')

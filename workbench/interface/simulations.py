@@ -1,0 +1,57 @@
+"""Simulated card transactions, in the sandbox only. Source: Resources, "Simulated transaction result"; Endpoints 3-5."""
+
+from workbench.interface.fields import Answer, Known, about, record
+from workbench.interface.rules import CENTS, ID, CompletionReason, DeclineReason, Full, TransactionStatus
+
+REQUIRED = "which body fields are required is not shown"
+
+
+@record
+class SimulateAuthorization:
+    """Ask for a card authorization as a merchant would. Source: Endpoints 3."""
+
+    card_id: str = about(
+        "Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED, known=Known.WIDELY
+    )
+    amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED, known=Known.WIDELY)
+    currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED, known=Known.WIDELY)
+    merchant_name: str = about("Merchant name", assumed=REQUIRED, known=Known.WIDELY)
+    merchant_category_code: str = about(
+        "Merchant category code (MCC), four digits as text", assumed=REQUIRED, known=Known.WIDELY
+    )
+    decline_reason: DeclineReason | str | None = about(
+        "Ask for a declined authorization",
+        default=None,
+        assumed="the name of the field that requests a decline is not shown",
+        known=Known.WIDELY,
+    )
+
+
+@record
+class SimulateReversal:
+    """Reverse an open authorization, wholly or down to a remaining amount. Source: Endpoints 4."""
+
+    transaction_id: str = about("Transaction to reverse", ID)
+    new_amount: int | Full = about(
+        "Authorized amount that remains; FULL reverses all of it (it is then left out)", CENTS
+    )
+
+
+@record
+class SimulateRefund:
+    """Refund a settled transaction, wholly or in part. Source: Endpoints 5."""
+
+    transaction_id: str = about("Transaction to refund", ID)
+    amount: int | Full = about(
+        "Amount in the merchant's currency; FULL refunds the full settlement amount (it is then left out)", CENTS
+    )
+
+
+@record
+class SimulatedTransaction(Answer):
+    """What came of a simulation. Source: Resources, "Simulated transaction result"."""
+
+    transaction_id: str = about("The transaction id", ID, needed=False)
+    status: TransactionStatus | str = about("Status of the transaction", needed=False)
+    declined_reason: DeclineReason | str | None = about("Why it was declined", default=None)
+    completion_reason: CompletionReason | str | None = about("Why it is settled", default=None)

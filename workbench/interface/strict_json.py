@@ -1,0 +1,107 @@
+"""JSON as this package takes it: one meaning, numbers exact, and nothing private in its printed form."""
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_MAX_DIGITS = 400
+
+
+class NotJson(ValueError):
+    """Bytes that are not one JSON text, or have no single meaning. `offset` is where, in characters."""
+
+    def __init__(self, reason: str, offset: int | None = None) -> None:
+        self.reason = reason
+        self.offset = offset
+        super().__init__(reason if offset is None else f"{reason} (at character {offset})")
+
+
+class Wire(dict[str, Any]):
+    """A JSON object as it came. It prints its size alone, since its values may be private."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} members>"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Wire:
+    made = Wire(pairs)
+    if len(made) != len(pairs):
+        raise NotJson("a member stands twice in one object")
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise NotJson(f"{name} is not a JSON number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise NotJson(f"a number has {len(digits):,} digits")
+    return int(digits)
+
+
+def _exact(digits: str) -> Decimal:
+    if len(digits) > _MAX_DIGITS:
+        raise NotJson(f"a number has {len(digits):,} digits")
+    return Decimal(digits)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_once, parse_float=_exact, parse_int=_whole, parse_constant=_constant, strict=True
+)
+
+
+def loads(data: bytes) -> Any:
+    """Read one JSON text: objects as `Wire`, numbers as int or Decimal.
+
+    Raises:
+        NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a member twice, a lone surrogate, nested too
+            deeply, or a number of more than 400 digits.
+    """
+    failure: NotJson
+    try:
+        text = data.decode()
+        made = _DECODER.decode(text)
+        if _SURROGATE.search(data):
+            json.dumps(made, ensure_ascii=False, default=str).encode()
+        return made
+    except NotJson as error:
+        failure = error
+    except UnicodeDecodeError as error:
+        failure = NotJson("not UTF-8", error.start)
+    except UnicodeEncodeError:
+        failure = NotJson("half of a surrogate pair in a text")
+    except RecursionError:
+        failure = NotJson("nested too deeply")
+    except json.JSONDecodeError as error:
+        failure = NotJson(
+            "a byte order mark" if data.startswith(b"\xef\xbb\xbf") else f"not JSON: {error.msg}", error.pos
+        )
+    raise failure from None  # the chain would hold the text
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        whole = int(value) if value == value.to_integral_value() else None
+        if whole is not None:
+            return whole
+        as_float = float(value)
+        if Decimal(repr(as_float)) == value:
+            return as_float
+        raise ValueError("a decimal with more digits than a JSON number keeps")
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number)
+
+
+def dumps(value: Any) -> bytes:
+    """Write JSON compactly, in UTF-8, with decimals as numbers where they stay exact."""
+    return _ENCODER.encode(value).encode()

@@ -1,0 +1,325 @@
+"""The twelve operations, and the failures the document names. Source: Endpoints, Errors, Authentication."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.interface.contracts import IssuingContract, ListContracts
+from workbench.interface.disputes import Dispute, UpdateDispute
+from workbench.interface.fields import Known
+from workbench.interface.operation import Failure, Operation
+from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, Deletion, PaymentAccount
+from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
+from workbench.interface.rewards import ListRewardsActivity, RewardsActivity
+from workbench.interface.rules import Role
+from workbench.interface.simulations import (
+    SimulateAuthorization,
+    SimulatedTransaction,
+    SimulateRefund,
+    SimulateReversal,
+)
+from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
+
+PREFIX = "/v1"
+KEY_HEADER = "Api-Key"
+VERSION = "1.3.0"
+"""Version of the published interface description. Source: Versioning."""
+
+VALIDATION = "error codes and messages for validation failures and conflicts are not shown"
+SIMULATION = "error responses of the simulation endpoints in the sandbox are not shown"
+WITHDRAWAL = "status codes and conditions of the withdrawal's error bodies are not shown"
+
+UNAUTHORIZED = Failure(
+    status=401, error="Unauthorized", message="Invalid or missing API key", when="the key is missing or invalid"
+)
+FORBIDDEN = Failure(status=403, error="ForbiddenError", message="Forbidden", when="the caller is not allowed")
+NO_CORPORATE_CARDS = Failure(
+    status=403, error="ForbiddenError", message="Forbidden", when="the tenant does not issue corporate cards"
+)
+TEAM_NOT_FOUND = Failure(status=404, error="NotFoundError", message="Team not found", when="the team is not found")
+INVALID_ACCOUNT = Failure(
+    status=400, error="BadRequestError", message="Invalid request", when="the payment account is not valid"
+)
+ACCOUNT_NOT_FOUND = Failure(
+    status=404, error="NotFoundError", message="Payment account not found", when="no payment account has this id"
+)
+SERVER_FAILURE = Failure(
+    status=500, error="InternalServerError", message="Internal server error", when="the server failed"
+)
+NOT_IN_PRODUCTION = Failure(
+    status=404,
+    error="NotFoundError",
+    message="Not Found",
+    when="a simulation is called in production",
+    assumed="the error and the message of a simulation in production are not specified",
+)
+
+
+def _bad(why: str = VALIDATION) -> Failure:
+    return Failure(
+        status=400, error="BadRequestError", message="{problems}", when="the request breaks a rule", assumed=why
+    )
+
+
+def _unknown(what: str, why: str = VALIDATION) -> Failure:
+    return Failure(
+        status=404,
+        error="NotFoundError",
+        message=f"{what} not found",
+        when=f"no {what.lower()} has this id",
+        assumed=why,
+    )
+
+
+DUPLICATE_EXTERNAL_ID = Failure(
+    status=409,
+    error="ConflictError",
+    message="External id already in use",
+    when="another user of the tenant has this external id",
+    assumed=VALIDATION,
+)
+WALLET_FIXED = Failure(
+    status=400,
+    error="BadRequestError",
+    message="{family} wallet cannot be changed: {reason}",
+    when="the wallet cannot be changed",
+    assumed=VALIDATION,
+)
+CARD_NOT_ACTIVE = Failure(
+    status=400,
+    error="BadRequestError",
+    message="Card {card} is not active",
+    when="the card is not active",
+    assumed=SIMULATION,
+    known=Known.WIDELY,
+)
+WRONG_STATE = Failure(
+    status=400,
+    error="BadRequestError",
+    message="{reason}",
+    when="the record's state does not allow it",
+    assumed=SIMULATION,
+)
+ASSET_NOT_FOUND = Failure(
+    status=404,
+    error="NotFoundError",
+    message="Asset not found: {token}",
+    when="no contract accepts the token",
+    assumed=WITHDRAWAL,
+    known=Known.WIDELY,
+)
+NOT_AN_ADMIN = Failure(
+    status=403,
+    error="ForbiddenError",
+    message="{address} is not an admin of the contract",
+    when="the address making the withdrawal is no admin",
+    assumed=WITHDRAWAL,
+)
+SIGNATURE_ACTIVE = Failure(
+    status=409,
+    error="ConflictError",
+    message="Another withdrawal signature is still active",
+    when="another signature is still active",
+    assumed=WITHDRAWAL,
+    known=Known.WIDELY,
+)
+NOT_ENOUGH = Failure(
+    status=422,
+    error="UnprocessableEntityError",
+    message=(
+        "Collateral balance of {token} in contract {contract} is lower than requested amount. "
+        "Balance: {balance} Requested: {requested}"
+    ),
+    when="the contract holds less than asked",
+    assumed=WITHDRAWAL,
+    known=Known.ONCE,
+)
+MISSING_ROLE = Failure(
+    status=403, error="ForbiddenError", message="Forbidden", when="the key lacks the role the operation requires"
+)
+
+LIST_CONTRACTS = Operation(
+    name="list_contracts",
+    doc="List the smart contracts of the tenant that owns the key.",
+    method="GET",
+    path="/issuing/tenants/contracts",
+    takes=ListContracts,
+    returns=list[IssuingContract],
+    effect=False,
+    failures=(UNAUTHORIZED, NO_CORPORATE_CARDS, TEAM_NOT_FOUND, SERVER_FAILURE),
+    source="Endpoints 1",
+)
+
+SIGN_WITHDRAWAL = Operation(
+    name="sign_withdrawal",
+    doc="Get a signature that authorizes a withdrawal: it authorizes a movement of funds.",
+    method="GET",
+    path="/issuing/tenants/signatures/withdrawals",
+    takes=SignWithdrawal,
+    returns=WithdrawalSignature,
+    effect=True,
+    roles=frozenset({Role.CONTRACTS_AND_SIGNATURES_WRITE}),
+    failures=(
+        _bad(WITHDRAWAL),
+        UNAUTHORIZED,
+        MISSING_ROLE,
+        NOT_AN_ADMIN,
+        ASSET_NOT_FOUND,
+        TEAM_NOT_FOUND,
+        SIGNATURE_ACTIVE,
+        NOT_ENOUGH,
+        SERVER_FAILURE,
+    ),
+    source="Endpoints 2",
+)
+
+SIMULATE_AUTHORIZATION = Operation(
+    name="simulate_authorization",
+    doc="Trigger a card authorization exactly as if a merchant had initiated it.",
+    method="POST",
+    path="/simulate/transactions/authorize",
+    takes=SimulateAuthorization,
+    returns=SimulatedTransaction,
+    effect=True,
+    sandbox_only=True,
+    failures=(_bad(SIMULATION), CARD_NOT_ACTIVE, UNAUTHORIZED, _unknown("Card", SIMULATION), NOT_IN_PRODUCTION),
+    source="Endpoints 3",
+)
+
+SIMULATE_REVERSAL = Operation(
+    name="simulate_reversal",
+    doc="Reverse an open authorization, wholly or down to a remaining amount, without a posted transaction.",
+    method="POST",
+    path="/simulate/transactions/{transactionId}/reverse",
+    takes=SimulateReversal,
+    returns=SimulatedTransaction,
+    effect=True,
+    sandbox_only=True,
+    failures=(_bad(SIMULATION), WRONG_STATE, UNAUTHORIZED, _unknown("Transaction", SIMULATION), NOT_IN_PRODUCTION),
+    source="Endpoints 4",
+)
+
+SIMULATE_REFUND = Operation(
+    name="simulate_refund",
+    doc="Refund a settled transaction, wholly or in part, as a credit back to the cardholder.",
+    method="POST",
+    path="/simulate/transactions/{transactionId}/refund",
+    takes=SimulateRefund,
+    returns=SimulatedTransaction,
+    effect=True,
+    sandbox_only=True,
+    failures=(_bad(SIMULATION), WRONG_STATE, UNAUTHORIZED, _unknown("Transaction", SIMULATION), NOT_IN_PRODUCTION),
+    source="Endpoints 5",
+)
+
+CREATE_PAYMENT_ACCOUNT = Operation(
+    name="create_payment_account",
+    doc="Create a payment account usable as a destination for payment routes and transfers.",
+    method="POST",
+    path="/payment-accounts",
+    takes=CreatePaymentAccount,
+    returns=PaymentAccount,
+    effect=True,
+    failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
+    source="Endpoints 6",
+    assumed="the success status code is not shown; 200 is taken, any 2xx is read",
+)
+
+DELETE_PAYMENT_ACCOUNT = Operation(
+    name="delete_payment_account",
+    doc="Delete a payment account.",
+    method="DELETE",
+    path="/payment-accounts/{paymentAccountId}",
+    takes=DeletePaymentAccount,
+    returns=Deletion,
+    effect=True,
+    failures=(UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
+    success=204,
+    source="Endpoints 7",
+    assumed="the success status code and body are not shown; 204 without a body is taken, any 2xx is read",
+)
+
+UPDATE_USER = Operation(
+    name="update_user",
+    doc="Update a user; what is left out stays as it is.",
+    method="PATCH",
+    path="/issuing/users/{userId}",
+    takes=UpdateUser,
+    returns=User,
+    effect=True,
+    failures=(_bad(), WALLET_FIXED, UNAUTHORIZED, _unknown("User"), DUPLICATE_EXTERNAL_ID),
+    source="Endpoints 8",
+)
+
+UPDATE_UBO = Operation(
+    name="update_ubo",
+    doc="Update the application of a company's owner (UBO), to reapply.",
+    method="PATCH",
+    path="/issuing/applications/company/{companyId}/ubo/{uboId}",
+    takes=UpdateUbo,
+    returns=CompanyApplication,
+    effect=True,
+    failures=(_bad(), UNAUTHORIZED, _unknown("Company"), _unknown("Owner")),
+    source="Endpoints 9",
+)
+
+UPDATE_DISPUTE = Operation(
+    name="update_dispute",
+    doc="Cancel a dispute, or add text evidence to it.",
+    method="PATCH",
+    path="/issuing/disputes/{disputeId}",
+    takes=UpdateDispute,
+    returns=Dispute,
+    effect=True,
+    failures=(_bad(), WRONG_STATE, UNAUTHORIZED, _unknown("Dispute")),
+    source="Endpoints 10",
+    assumed="the success body is not shown; the dispute is taken, an empty body is read too",
+    known=Known.WIDELY,
+)
+
+CREATE_USER_APPLICATION = Operation(
+    name="create_user_application",
+    doc="File a consumer application for a user; it goes through KYC review once created.",
+    method="POST",
+    path="/issuing/applications/user",
+    takes=CreateUserApplication,
+    returns=User,
+    effect=True,
+    failures=(_bad(), UNAUTHORIZED, FORBIDDEN, DUPLICATE_EXTERNAL_ID),
+    source="Endpoints 11",
+)
+
+LIST_REWARDS_ACTIVITY = Operation(
+    name="list_rewards_activity",
+    doc="List one page of a user's rewards activity, earned and redeemed items.",
+    method="GET",
+    path="/issuing/rewards/activity",
+    takes=ListRewardsActivity,
+    returns=RewardsActivity,
+    effect=False,
+    roles=frozenset({Role.REWARDS_READ}),
+    failures=(_bad(), UNAUTHORIZED, MISSING_ROLE, _unknown("User")),
+    source="Endpoints 12",
+)
+
+
+class Operations:
+    """The operations as methods; a client that is Sync gives answers, one that is Async awaitables."""
+
+    list_contracts = LIST_CONTRACTS
+    sign_withdrawal = SIGN_WITHDRAWAL
+    simulate_authorization = SIMULATE_AUTHORIZATION
+    simulate_reversal = SIMULATE_REVERSAL
+    simulate_refund = SIMULATE_REFUND
+    create_payment_account = CREATE_PAYMENT_ACCOUNT
+    delete_payment_account = DELETE_PAYMENT_ACCOUNT
+    update_user = UPDATE_USER
+    update_ubo = UPDATE_UBO
+    update_dispute = UPDATE_DISPUTE
+    create_user_application = CREATE_USER_APPLICATION
+    list_rewards_activity = LIST_REWARDS_ACTIVITY
+
+
+OPERATIONS: Mapping[str, Operation[..., Any]] = {
+    row.name: row for row in vars(Operations).values() if isinstance(row, Operation)
+}
+"""The same rows by name, in the document's order."""

@@ -1,0 +1,393 @@
+"""The one reader of records: their members, what is wrong with their values, and how they look masked."""
+
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+
+from workbench.interface import masks
+from workbench.interface.cross_rules import CrossRule
+from workbench.interface.fields import ABOUT, RECORD, SECRET, About, Answer, Privacy
+from workbench.interface.rules import Full, Number
+
+
+@attrs.frozen
+class Kind:
+    """What a member holds. The readers of records choose by its class."""
+
+
+@attrs.frozen
+class Text(Kind):
+    """A `str`."""
+
+
+@attrs.frozen
+class Whole(Kind):
+    """An `int`; `full` where `FULL` may stand for leaving it out."""
+
+    full: bool = False
+
+
+@attrs.frozen
+class Flag(Kind):
+    """A `bool`."""
+
+
+@attrs.frozen
+class Exact(Kind):
+    """A `Decimal`; `text` where it travels as text, else as a JSON number."""
+
+    text: bool
+
+
+@attrs.frozen
+class Numeric(Kind):
+    """An `int` or a `Decimal`, as the JSON number was."""
+
+
+@attrs.frozen
+class Moment(Kind):
+    """An aware `datetime` in UTC."""
+
+
+@attrs.frozen
+class Day(Kind):
+    """A `date`, or its ISO text."""
+
+
+@attrs.frozen
+class Choice(Kind):
+    """A member of an enum; in an answer also a text that is none."""
+
+    of: type[StrEnum]
+
+
+@attrs.frozen
+class Part(Kind):
+    """Another record."""
+
+    of: type[Any]
+
+
+@attrs.frozen
+class Many(Kind):
+    """A tuple of a kind."""
+
+    of: Kind
+
+
+@attrs.frozen
+class Loose(Kind):
+    """Anything JSON can hold."""
+
+
+@attrs.frozen(kw_only=True)
+class Member:
+    """One field of a record: its names, what is known of it, and what it holds."""
+
+    name: str
+    wire: str
+    about: About
+    kind: Kind
+    default: Any  # attrs.NOTHING where it has to be given
+
+    @property
+    def required(self) -> bool:
+        """Whether it has to be given in a request."""
+        return self.default is attrs.NOTHING
+
+
+def camel(name: str) -> str:
+    """Give the wire name of an attribute: `new_amount` becomes `newAmount`."""
+    head, *rest = name.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def snake(name: str) -> str:
+    """Give the attribute or operation name of a class or wire name: `SimulateRefund` becomes `simulate_refund`."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+def is_record(value: Any) -> bool:
+    """Whether a class, or the class of a value, was made by `record`."""
+    return RECORD in (value if isinstance(value, type) else type(value)).__dict__
+
+
+_SCALARS: Mapping[Any, Callable[[About], Kind]] = {
+    str: lambda _: Text(),
+    int: lambda _: Whole(),
+    bool: lambda _: Flag(),
+    Decimal: lambda about: Exact(text=about.rule.format == "decimal"),
+    datetime: lambda _: Moment(),
+    Any: lambda _: Loose(),
+}
+
+
+def _kind(hint: Any, about: About, where: str) -> Kind:
+    if hint in _SCALARS:
+        return _SCALARS[hint](about)
+    if get_origin(hint) is tuple:
+        return Many(_kind(get_args(hint)[0], about, where))
+    if isinstance(hint, type) and is_record(hint):
+        return Part(hint)
+    if get_origin(hint) in (Union, types.UnionType):
+        options = [option for option in get_args(hint) if option is not type(None)]
+        if len(options) == 1:
+            return _kind(options[0], about, where)
+        if set(options) == {int, Full}:
+            return Whole(full=True)
+        if set(options) == set(get_args(Number)):
+            return Numeric()
+        if set(options) == {date, str}:
+            return Day()
+        first = options[0]
+        if isinstance(first, type) and issubclass(first, StrEnum) and options[1:] == [str]:
+            return Choice(first)
+        if isinstance(first, type) and is_record(first) and get_origin(options[1]) is Mapping and len(options) == 2:
+            return Part(first)
+    raise TypeError(f"{where}: no kind is known for {hint}")
+
+
+_MEMBERS: dict[type[Any], tuple[Member, ...]] = {}
+_NAMES: dict[type[Any], frozenset[str]] = {}
+
+
+def members(cls: type[Any]) -> tuple[Member, ...]:
+    """Give the members of a record that may be given, in the order of its class body.
+
+    Raises:
+        TypeError: A field has no `about`, or a type that no kind is known for.
+    """
+    found = _MEMBERS.get(cls)
+    if found is None:
+        found = _MEMBERS[cls] = _resolved(cls)
+        _NAMES[cls] = frozenset(one.name for one in found)
+    return found
+
+
+def _resolved(cls: type[Any]) -> tuple[Member, ...]:
+    hints = get_type_hints(cls)
+    found = []
+    for field in attrs.fields(cls):
+        if ABOUT not in field.metadata:
+            raise TypeError(f"{cls.__name__}.{field.name} is not declared by about()")
+        if not field.init:
+            continue
+        about: About = field.metadata[ABOUT]
+        default = field.default
+        found.append(
+            Member(
+                name=field.name,
+                wire=about.wire or camel(field.name),
+                about=about,
+                kind=_kind(hints[field.name], about, f"{cls.__name__}.{field.name}"),
+                default=default,
+            )
+        )
+    return tuple(found)
+
+
+def member(cls: type[Any], name: str) -> Member:
+    """Give one member of a record by its attribute name."""
+    for one in members(cls):
+        if one.name == name:
+            return one
+    raise KeyError(f"{cls.__name__} has no member {name}")
+
+
+def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
+    """Give the rules that bind several members of a record."""
+    rules: tuple[CrossRule, ...] = getattr(cls, "rules", ())
+    return rules
+
+
+def parts(kind: Kind) -> type[Any] | None:
+    """Give the record a kind holds, one or many of it, or None."""
+    while isinstance(kind, Many):
+        kind = kind.of
+    return kind.of if isinstance(kind, Part) else None
+
+
+def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
+    """Give each member of a record with its dotted attribute path, nested records opened and lists of them too."""
+    for one in members(cls):
+        inner = parts(one.kind)
+        yield prefix + one.name, one
+        if inner is not None:
+            yield from leaves(inner, f"{prefix}{one.name}.")
+
+
+def records(cls: type[Any]) -> Iterator[type[Any]]:
+    """Give a record and every record nested in it, each once."""
+    seen = [cls]
+    for _, one in leaves(cls):
+        inner = parts(one.kind)
+        if inner is not None and inner not in seen:
+            seen.append(inner)
+    yield from seen
+
+
+def given(record: Any) -> dict[str, Any]:
+    """Give the members of a record that are given, by attribute name; nested records stay records."""
+    return {one.name: value for one in members(type(record)) if (value := getattr(record, one.name)) is not None}
+
+
+def change(record: Any, **changes: Any) -> Any:
+    """Give a record with some members changed."""
+    return build(type(record), {**given(record), **changes})
+
+
+def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
+    """Make a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
+
+    Whole numbers of other libraries become `int`. Nothing is checked here but names; see `checks.problems`.
+
+    Raises:
+        UnknownMember: A name is no attribute of the record, at any depth.
+    """
+    made = object.__new__(cls)
+    fields = members(cls)
+    if not values.keys() <= _NAMES[cls]:
+        raise UnknownMember(cls, tuple(name for name in values if name not in _NAMES[cls]))
+    put = object.__setattr__
+    if issubclass(cls, Answer):
+        put(made, "extra", _NO_EXTRA)
+        put(made, "marks", ())
+    for one in fields:
+        value = values.get(one.name)
+        if value is None:
+            value = None if one.default is attrs.NOTHING else one.default
+        else:
+            value = _shaped(one.kind, value)
+        put(made, one.name, value)
+    return made
+
+
+_NO_EXTRA: Mapping[str, Any] = types.MappingProxyType({})
+
+
+class UnknownMember(ValueError):
+    """A name that a record does not have. The names are the caller's own, not values."""
+
+    def __init__(self, of: type[Any], names: tuple[Any, ...]) -> None:
+        self.of = of
+        self.names = names
+        super().__init__(f"{of.__name__} has no member {', '.join(str(name) for name in names)}")
+
+
+def _shaped(kind: Kind, value: Any) -> Any:
+    made = value.__class__
+    if made is str or made is int or made is bool:
+        return value
+    if isinstance(kind, Part) and isinstance(value, Mapping):
+        return build(kind.of, value)
+    if isinstance(kind, Many) and isinstance(value, list | tuple):
+        return tuple(_shaped(kind.of, item) for item in value)
+    if isinstance(kind, Whole | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
+        return int(value.__index__())  # a whole number of another library
+    if isinstance(kind, Flag) and made.__name__ in {"bool_", "bool"} and made.__module__ == "numpy":
+        return bool(value)
+    return value
+
+
+def described(one: Member) -> str:
+    """Say what a member is in one line: meaning, unit, rule, whether it may be left out, whether it is a guess."""
+    words = [one.about.doc]
+    rule = rule_words(one)
+    if rule:
+        words.append(rule)
+    if one.required:
+        words.append("required")
+    if one.about.assumed:
+        words.append(f"assumed: {one.about.assumed}")
+    return "; ".join(words) + "."
+
+
+def rule_words(one: Member) -> str:
+    """Say the rule of a member in words, unit first; empty where it has none."""
+    rule, kind, words = one.about.rule, one.kind, []
+    if rule.unit:
+        words.append(f"in {rule.unit}")
+    if isinstance(kind, Whole):
+        words.append("whole number or FULL" if kind.full else "whole number")
+    if isinstance(kind, Choice):
+        words.append("one of " + ", ".join(kind.of))
+    if rule.says:
+        words.append(rule.says)
+    elif rule.pattern:
+        words.append(f"matches {rule.pattern}")
+    for low, high, unit in ((rule.minimum, rule.maximum, ""), (rule.min_length, rule.max_length, " characters")):
+        words.append(_span(low, high, unit))
+    if rule.format in {"uuid", "date"} and not rule.says:
+        words.append({"uuid": "a UUID", "date": "a date, YYYY-MM-DD"}[rule.format])
+    return ", ".join(word for word in words if word)
+
+
+def _span(low: int | None, high: int | None, unit: str) -> str:
+    if low is not None and high is not None:
+        return f"{low} to {high:,}{unit}" if low != high else f"exactly {low}{unit}"
+    if low is not None:
+        return f"at least {low}{unit}"
+    return f"at most {high:,}{unit}" if high is not None else ""
+
+
+def masked(record: Any, reveal: Collection[str] = ()) -> dict[str, Any]:
+    """Give a record as wire names with its private values masked, for faces, journals and logs.
+
+    Args:
+        reveal: Dotted attribute names that stay as they are.
+    """
+    return _masked(record, "", frozenset(reveal))
+
+
+def _masked(record: Any, prefix: str, reveal: Collection[str]) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for one in members(type(record)):
+        value = getattr(record, one.name)
+        if value is None or value == () or isinstance(value, Full):
+            continue
+        shown[one.wire] = _look(one, value, prefix + one.name, reveal)
+    extra = getattr(record, "extra", None)
+    for name in extra or ():
+        shown[str(name)] = masks.DOTS
+    return shown
+
+
+def _look(one: Member, value: Any, path: str, reveal: Collection[str]) -> Any:
+    if is_record(value):
+        return _masked(value, f"{path}.", reveal)
+    private = one.about.privacy is not Privacy.OPEN and path not in reveal and one.name not in reveal
+    if isinstance(value, tuple):
+        return [_look(one, item, path, reveal) for item in value]
+    if private:
+        return masks.masked(value, one.about.rule.format, one.about.privacy is SECRET)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): masks.DOTS for name in value}
+    return format(value, "f") if isinstance(value, Decimal) else value
+
+
+def mask_wire(cls: type[Any] | None, raw: Any) -> Any:
+    """Give a wire body with the private values of a record masked; what is not known is masked too."""
+    if isinstance(raw, list):
+        return [mask_wire(cls, item) for item in raw]
+    if not isinstance(raw, Mapping) or cls is None:
+        return raw if raw is None or isinstance(raw, bool) else masks.DOTS
+    known = {one.wire: one for one in members(cls)}
+    shown: dict[str, Any] = {}
+    for name, value in raw.items():
+        one = known.get(name)
+        if one is None:
+            shown[str(name)] = masks.DOTS
+        elif (inner := parts(one.kind)) is not None:
+            shown[name] = mask_wire(inner, value)
+        elif one.about.privacy is Privacy.OPEN:
+            shown[name] = value
+        else:
+            shown[name] = masks.masked(value, one.about.rule.format, one.about.privacy is SECRET)
+    return shown

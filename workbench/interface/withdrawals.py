@@ -1,0 +1,100 @@
+"""Withdrawal signatures. Source: Resources, "Withdrawal signature result"; Endpoints 2."""
+
+from datetime import datetime
+from typing import Any
+
+from workbench.interface.fields import SECRET, Answer, Known, about, record
+from workbench.interface.rules import CHAIN_ADDRESS, DIGITS, ID, MOMENT, SignatureStatus
+
+NAME = "the names of the query parameters are not shown"
+NEEDED = "; which of them are required is not shown either"
+
+
+@record
+class SignWithdrawal:
+    """Ask for a signature that authorizes a withdrawal. Source: Endpoints 2."""
+
+    chain_id: int | None = about(
+        "Chain id of the contract, as a base-10 number",
+        minimum=1,
+        default=None,
+        assumed=NAME + NEEDED,
+        known=Known.WIDELY,
+    )
+    token: str = about(
+        "Address of the token the withdrawal is made in", CHAIN_ADDRESS, assumed=NAME + NEEDED, known=Known.WIDELY
+    )
+    amount: str = about(
+        "Amount of token withdrawn, as digits",
+        DIGITS,
+        unit="native token units where is_amount_native, else cents",
+        assumed=NAME + "; it travels as text",
+        known=Known.WIDELY,
+    )
+    admin_address: str = about(
+        "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME, known=Known.WIDELY
+    )
+    recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME, known=Known.WIDELY)
+    is_amount_native: bool = about(
+        "Whether the amount is in the token's native units (True) or in cents (False)",
+        assumed=NAME + "; where it is left out the service reads cents, so here it has to be said",
+        known=Known.WIDELY,
+    )
+    collateral_contract_id: str | None = about(
+        "Id of the collateral contract to use, where several fit",
+        ID,
+        default=None,
+        wire="rainCollateralContractId",
+        assumed=NAME,
+        known=Known.WIDELY,
+    )
+
+
+@record
+class Signature(Answer):
+    """The service's signature. Source: Resources, "Withdrawal signature result"."""
+
+    data: str | None = about(
+        "The signature",
+        default=None,
+        privacy=SECRET,
+        assumed="its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)",
+        known=Known.WIDELY,
+    )
+    salt: str | None = about(
+        "The salt of the signed message",
+        default=None,
+        privacy=SECRET,
+        assumed="its encoding is not shown: base64 of 32 bytes",
+        known=Known.WIDELY,
+    )
+
+
+@record
+class WithdrawalSignature(Answer):
+    """What came of asking for a signature. Source: Resources, "Withdrawal signature result".
+
+    Members beyond those documented carry parts of the signature, so `extra` counts as secret here.
+    """
+
+    status: SignatureStatus | str = about("`ready` when the signature is available", needed=False, default="")
+    signature: Signature | None = about("The signature, when ready", default=None)
+    expires_at: datetime | None = about("When the signature expires", MOMENT, default=None)
+    retry_after: int | None = about(
+        "When to ask again while pending",
+        unit="seconds",
+        default=None,
+        assumed="values of status other than ready are not shown; pending carries it",
+        known=Known.WIDELY,
+    )
+    sender: str | None = about(
+        "Address that sends the transaction", default=None, assumed="not in the document", known=Known.LIVE
+    )
+    chain_id: str | None = about("Chain id as hex text", default=None, assumed="not in the document", known=Known.LIVE)
+    parameters: tuple[Any, ...] = about(
+        "Positional arguments of the on-chain call; its amount is in native units",
+        default=(),
+        privacy=SECRET,
+        assumed="not in the document",
+        known=Known.LIVE,
+    )
