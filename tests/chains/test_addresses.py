@@ -1,0 +1,234 @@
+"""Addresses: published vectors, and what slips when one is typed or pasted."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.chains import (
+    Family,
+    assurance,
+    base58_encode,
+    check,
+    eip55,
+    family_of_address,
+    is_zero,
+    look_alike,
+    same_address,
+    strkey_encode,
+)
+from workbench.errors import InvalidRequest
+
+EIP_55 = (
+    "0x52908400098527886E0F7030069857D2E4169EE7",
+    "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+    "0xde709f2102306220921060314715629080e2fb77",
+    "0x27b1fdb04752bbc536007a920d24acb045561c26",
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+    "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+    "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+)
+EVM = EIP_55[4]
+SOLANA = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
+STELLAR = "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ"
+CONTRACT = "CA3D5KRYM6CB7OWQ6TWYRR3Z4T7GNZLKERYNZGGA5SOAOPIFY6YQGAXE"
+MUXED = "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK"
+
+
+@pytest.mark.parametrize("address", EIP_55)
+def test_published_check_sums(address):
+    """The addresses EIP-55 publishes are written as it publishes them."""
+    expected = address
+
+    assert expected == eip55(address.lower().replace("0X", "0x"))
+    assert check(address) == ()
+
+
+@pytest.mark.parametrize(
+    "chain_id, address", [(1, EVM), (900, SOLANA), (1500, STELLAR), (1501, CONTRACT), (1500, MUXED)]
+)
+def test_sound_addresses(chain_id, address):
+    """An address without slips passes, with and without its chain."""
+    assert check(address, chain_id) == ()
+    assert check(address) == ()
+
+
+@pytest.mark.parametrize(
+    "address, kind, words",
+    [
+        pytest.param("", "blank", "is empty", id="empty"),
+        pytest.param("  ", "blank", "is empty", id="blank"),
+        pytest.param(EVM + "\n", "whitespace", "line break", id="newline"),
+        pytest.param(" " + EVM, "whitespace", "blanks before", id="leading blank"),
+        pytest.param(EVM + "\u00a0", "whitespace", "blanks before", id="no-break space"),
+        pytest.param(EVM[:10] + " " + EVM[10:], "whitespace", "position 11", id="inner blank"),
+        pytest.param(EVM[:10] + "\u200b" + EVM[10:], "invisible", "U+200B", id="zero width"),
+        pytest.param("\ufeff" + STELLAR, "invisible", "U+FEFF", id="byte order mark"),
+        pytest.param(EVM.replace("A", "\u0410", 1), "characters", "not plain ASCII", id="cyrillic A"),
+        pytest.param("0X" + EVM[2:], "prefix", "0X", id="0X"),
+        pytest.param(EVM[2:], "prefix", "put 0x before it", id="no 0x"),
+        pytest.param("vitalik.eth", "name", "not looked up", id="ENS"),
+        pytest.param("pay.example.com", "name", "not looked up", id="domain"),
+        pytest.param(EVM[:-1], "length", "39 hex digits", id="too short"),
+        pytest.param(EVM + "0", "length", "41 hex digits", id="too long"),
+        pytest.param(EVM[:-1] + "g", "characters", "position 42", id="not hex"),
+        pytest.param(EVM.replace("aAe", "aae"), "checksum", "probably mistyped", id="EIP-55"),
+        pytest.param(STELLAR[:-1] + "A", "checksum", "probably mistyped", id="CRC-16"),
+        pytest.param(STELLAR.lower(), "characters", "capitals", id="lower-case Stellar"),
+        pytest.param("z" * 44, "length", "33 bytes", id="Solana, 33 bytes"),
+        pytest.param("2" * 33, "length", "24 bytes", id="Solana, 24 bytes"),
+        pytest.param("not an address", "whitespace", "position 4", id="words"),
+        pytest.param("hello", "characters", "not an address we know", id="a word"),
+        pytest.param("ab" * 32, "private-key", "Never paste", id="private key"),
+    ],
+)
+def test_slips_are_named(address, kind, words):
+    """Each slip has its kind and says plainly what it is."""
+    (slip,) = check(address)
+
+    assert kind == slip.kind
+    assert words in slip.message
+
+
+@pytest.mark.parametrize("address", [None, 12, b"0x", True])
+def test_only_text_is_an_address(address):
+    """Something that is not text is a slip, not an error of Python."""
+    assert [slip.kind for slip in check(address)] == ["type"]
+
+
+@pytest.mark.parametrize(
+    "address, chain_id, words",
+    [
+        pytest.param(SOLANA, 84532, "is a Solana address, and Base Sepolia (chain 84532) takes an EVM one", id="V14"),
+        pytest.param(EVM, 900, "is an EVM address, and Solana (chain 900) takes a Solana one", id="EVM on Solana"),
+        pytest.param(EVM, 1501, "is an EVM address, and Stellar testnet (chain 1501) takes", id="EVM on Stellar"),
+        pytest.param(STELLAR, 777, "is a Stellar address, and EVM chain 777 takes an EVM one", id="unknown chain"),
+    ],
+)
+def test_the_wrong_family(address, chain_id, words):
+    """An address of another family than the chain's is named as such (V14)."""
+    (slip,) = check(address, chain_id)
+
+    assert slip.kind == "family"
+    assert words in slip.message
+
+
+@pytest.mark.parametrize("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
+def test_chain_numbers_are_exact(chain_id):
+    """True, text, floats and impossible numbers are no chain (V16)."""
+    from workbench.chains import exact_chain_id
+
+    with pytest.raises(InvalidRequest):
+        exact_chain_id(chain_id)
+
+
+def test_numpy_chain_numbers_pass():
+    """A whole number of numpy is a whole number."""
+    numpy = pytest.importorskip("numpy")
+    from workbench.chains import exact_chain_id
+
+    assert exact_chain_id(numpy.int64(84532)) == 84532
+
+
+@given(st.binary(min_size=20, max_size=20), st.integers(2, 41), st.sampled_from(string.hexdigits))
+def test_one_mistyped_character_is_caught(raw, position, character):
+    """One wrong character in a checked EVM address passes only if its check sum happens to fit, as EIP-55 says."""
+    address = eip55("0x" + raw.hex())
+    mistyped = address[:position] + character + address[position + 1 :]
+
+    found = check(mistyped)
+
+    letters = mistyped[2:]
+    carries_none = letters in {letters.lower(), letters.upper()}
+    assert found or mistyped == address or carries_none or eip55(mistyped) == mistyped
+
+
+def test_how_often_a_mistyped_character_passes():
+    """Of all single wrong digits in 100 addresses far fewer than one in a hundred pass for sound."""
+    from tests.chains.cases import chance
+
+    draw = chance(55)
+    passed = tried = 0
+    for _ in range(100):
+        address = draw.address()
+        for position in range(2, 42):
+            for character in "0123456789abcdefABCDEF":
+                if character.lower() != address[position].lower():
+                    tried += 1
+                    passed += not check(address[:position] + character + address[position + 1 :])
+
+    assert passed < tried / 100
+    assert pytest.approx(tried, abs=5_000) == 80_000
+
+
+@given(
+    st.binary(min_size=32, max_size=32), st.sampled_from("GC"), st.integers(1, 55), st.sampled_from(string.printable)
+)
+def test_one_mistyped_character_of_stellar_is_always_caught(payload, kind, position, character):
+    """A CRC-16 misses no single wrong character."""
+    address = strkey_encode(kind, payload)
+    mistyped = address[:position] + character + address[position + 1 :]
+
+    assert check(mistyped) or mistyped == address
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_every_solana_key_is_an_address(raw):
+    """Whatever 32 bytes are, their base58 passes, and the assurance claims no check sum."""
+    address = base58_encode(raw)
+
+    assert check(address, 900) == ()
+    assert "no check sum" in assurance(address)
+
+
+@pytest.mark.parametrize(
+    "address, claim",
+    [
+        (EVM, "its check sum fits"),
+        (EVM.lower(), "carries no check sum"),
+        (STELLAR, "its check sum fits"),
+        (SOLANA, "carries no check sum"),
+    ],
+)
+def test_assurance_never_claims_too_much(address, claim):
+    """What was checked is said, and where nothing could be, that too."""
+    assert claim in assurance(address)
+
+
+@given(st.text(max_size=80))
+def test_any_text_gets_an_answer(text):
+    """No text makes the check fail, and what passes belongs to a family."""
+    if not check(text):
+        assert family_of_address(text) in set(Family)
+
+
+def test_the_zero_address():
+    """Zero is zero in every family, and nothing else is."""
+    zeros = ("0x" + "0" * 40, "1" * 32, strkey_encode("G", bytes(32)), strkey_encode("C", bytes(32)))
+
+    assert all(is_zero(zero) for zero in zeros)
+    assert not any(is_zero(address) for address in (EVM, SOLANA, STELLAR, "", "0x", "x", "G" + "A" * 55))
+
+
+def test_same_address():
+    """Case matters everywhere but in EVM addresses."""
+    assert same_address(EVM, EVM.lower())
+    assert not same_address(SOLANA, SOLANA.lower())
+
+
+@pytest.mark.parametrize(
+    "a, b, expected",
+    [
+        pytest.param(EVM, EVM.lower(), False, id="the same"),
+        pytest.param(EVM, EVM[:6].upper().replace("0X", "0x") + "0" * 32 + EVM[-4:], True, id="poisoned"),
+        pytest.param(EVM, "0x" + "1" * 36 + EVM[-4:], False, id="only the end"),
+        pytest.param(SOLANA, SOLANA[:4] + "1" * 35 + SOLANA[-4:], True, id="Solana"),
+        pytest.param(STELLAR, STELLAR[:4] + "A" * 48 + STELLAR[-4:], True, id="Stellar"),
+    ],
+)
+def test_look_alikes(a, b, expected):
+    """Different addresses with the same first and last four characters look alike (F11)."""
+    assert expected is look_alike(a, b)
+    assert expected is look_alike(b, a)

@@ -1,0 +1,99 @@
+"""Addresses with their check sums, typed data, signatures and call data: pure, no I/O.
+
+The libraries that do the cryptography are loaded by the first function that needs one, so importing this room is cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.chains.addresses import Slip as Slip
+    from workbench.chains.addresses import assurance as assurance
+    from workbench.chains.addresses import check as check
+    from workbench.chains.addresses import eip55 as eip55
+    from workbench.chains.addresses import family_of_address as family_of_address
+    from workbench.chains.addresses import is_zero as is_zero
+    from workbench.chains.addresses import look_alike as look_alike
+    from workbench.chains.addresses import same_address as same_address
+    from workbench.chains.base58 import base58_decode as base58_decode
+    from workbench.chains.base58 import base58_encode as base58_encode
+    from workbench.chains.byte_forms import octets as octets
+    from workbench.chains.calls import WithdrawCall as WithdrawCall
+    from workbench.chains.calls import read_call_data as read_call_data
+    from workbench.chains.calls import withdraw_call_data as withdraw_call_data
+    from workbench.chains.ed25519 import ed25519_public_key as ed25519_public_key
+    from workbench.chains.ed25519 import sign_ed25519 as sign_ed25519
+    from workbench.chains.ed25519 import verify_ed25519 as verify_ed25519
+    from workbench.chains.evm import coordinator_typed_data as coordinator_typed_data
+    from workbench.chains.evm import withdraw_typed_data as withdraw_typed_data
+    from workbench.chains.families import Chain as Chain
+    from workbench.chains.families import Family as Family
+    from workbench.chains.families import chain_of as chain_of
+    from workbench.chains.families import exact_chain_id as exact_chain_id
+    from workbench.chains.families import family_of as family_of
+    from workbench.chains.hashes import keccak256 as keccak256
+    from workbench.chains.parameters import WithdrawParameters as WithdrawParameters
+    from workbench.chains.parameters import read_parameters as read_parameters
+    from workbench.chains.parameters import read_signature as read_signature
+    from workbench.chains.parameters import withdraw_parameters as withdraw_parameters
+    from workbench.chains.parameters import write_salt as write_salt
+    from workbench.chains.parameters import write_signature as write_signature
+    from workbench.chains.private_keys import looks_like_private_key as looks_like_private_key
+    from workbench.chains.private_keys import refuse_private_key as refuse_private_key
+    from workbench.chains.signatures import derive_secret as derive_secret
+    from workbench.chains.signatures import public_address as public_address
+    from workbench.chains.signatures import recover as recover
+    from workbench.chains.signatures import sign as sign
+    from workbench.chains.solana import solana_message as solana_message
+    from workbench.chains.stellar import stellar_message as stellar_message
+    from workbench.chains.strkey import strkey_decode as strkey_decode
+    from workbench.chains.strkey import strkey_encode as strkey_encode
+    from workbench.chains.typed_data import digest as digest
+
+_HOMES = {
+    "addresses": (
+        "Slip",
+        "assurance",
+        "check",
+        "eip55",
+        "family_of_address",
+        "is_zero",
+        "look_alike",
+        "same_address",
+    ),
+    "base58": ("base58_decode", "base58_encode"),
+    "byte_forms": ("octets",),
+    "calls": ("WithdrawCall", "read_call_data", "withdraw_call_data"),
+    "ed25519": ("ed25519_public_key", "sign_ed25519", "verify_ed25519"),
+    "evm": ("coordinator_typed_data", "withdraw_typed_data"),
+    "families": ("Chain", "Family", "chain_of", "exact_chain_id", "family_of"),
+    "hashes": ("keccak256",),
+    "parameters": (
+        "WithdrawParameters",
+        "read_parameters",
+        "read_signature",
+        "withdraw_parameters",
+        "write_salt",
+        "write_signature",
+    ),
+    "private_keys": ("looks_like_private_key", "refuse_private_key"),
+    "signatures": ("derive_secret", "public_address", "recover", "sign"),
+    "solana": ("solana_message",),
+    "stellar": ("stellar_message",),
+    "strkey": ("strkey_decode", "strkey_encode"),
+    "typed_data": ("digest",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOME))

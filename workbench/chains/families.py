@@ -1,0 +1,80 @@
+"""Chains by their number, and the three families of addresses.
+
+Chain numbers of Solana and Stellar are the service's own (known widely, not shown in the document); anything else is
+taken for an EVM chain.
+"""
+
+import operator
+from enum import StrEnum
+
+import attrs
+
+from workbench.chains.byte_forms import invalid
+
+
+class Family(StrEnum):
+    """How addresses of a chain are written."""
+
+    EVM = "EVM"
+    SOLANA = "Solana"
+    STELLAR = "Stellar"
+
+
+@attrs.frozen(kw_only=True)
+class Chain:
+    """A chain: its number at the service, its name as far as we know it, its family."""
+
+    id: int
+    name: str
+    family: Family
+    test: bool | None  # None: a chain we do not know
+
+    def __str__(self) -> str:
+        return f"{self.name} (chain {self.id})" if self.test is not None else self.name
+
+
+_KNOWN = {
+    number: Chain(id=number, name=name, family=family, test=test)
+    for number, name, family, test in (
+        (900, "Solana", Family.SOLANA, False),  # assumed: not in the document
+        (901, "Solana devnet", Family.SOLANA, True),  # assumed: which of 901 and 902 is which test net
+        (902, "Solana testnet", Family.SOLANA, True),  # assumed
+        (1500, "Stellar", Family.STELLAR, False),  # assumed: not in the document
+        (1501, "Stellar testnet", Family.STELLAR, True),  # assumed
+        (1, "Ethereum", Family.EVM, False),
+        (10, "OP Mainnet", Family.EVM, False),
+        (56, "BNB Smart Chain", Family.EVM, False),
+        (100, "Gnosis", Family.EVM, False),
+        (137, "Polygon", Family.EVM, False),
+        (8453, "Base", Family.EVM, False),
+        (42161, "Arbitrum One", Family.EVM, False),
+        (43114, "Avalanche C-Chain", Family.EVM, False),
+        (43113, "Avalanche Fuji", Family.EVM, True),
+        (80002, "Polygon Amoy", Family.EVM, True),
+        (84532, "Base Sepolia", Family.EVM, True),
+        (11155111, "Ethereum Sepolia", Family.EVM, True),
+    )
+}
+
+
+def exact_chain_id(value: object, path: str = "chainId") -> int:
+    """Read a chain number: a positive int. True (which is 1, the Ethereum main net), text and floats are refused."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise invalid(path, "type", "is a base-10 number such as 84532, written as an int")
+    number = operator.index(value)
+    if number < 1:
+        raise invalid(path, "minimum", "is at least 1")
+    if number >> 64:
+        raise invalid(path, "maximum", "is too large for a chain number")
+    return number
+
+
+def chain_of(chain_id: int) -> Chain:
+    """Give what is known of a chain; one we do not know is an EVM chain named by its number."""
+    number = exact_chain_id(chain_id)
+    return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
+
+
+def family_of(chain_id: int) -> Family:
+    """Give the family of a chain's addresses."""
+    return chain_of(chain_id).family
