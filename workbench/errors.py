@@ -15,7 +15,10 @@
     │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited  ServiceFailure (reads)
     ├── UnexpectedAnswer                it said yes, but not in the agreed shape: done, result unreadable; .problems .body
     ├── ResponseTooLarge, UnexpectedRedirect
-    └── InvalidWebhook
+    ├── InvalidWebhook                  a delivery that cannot be taken
+    ├── NothingArrived (TimeoutError)   no event of the kind came within the time
+    └── UnusableFile                    a store that is not ours, newer, damaged or full; it was left as it is
+        └── FileBusy                    another process held it for too long
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
 their control characters escaped and their length capped.
@@ -24,7 +27,7 @@ their control characters escaped and their length capped.
 import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 
@@ -82,7 +85,17 @@ class Attempt:
 
 
 class WorkbenchError(Exception):
-    """Anything this package raises on purpose."""
+    """Anything this package raises on purpose. It can be pickled and copied, whatever its constructor asks for."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str, Any]) -> WorkbenchError:
+    made = cls.__new__(cls, *args)
+    made.args = args
+    made.__dict__.update(state)
+    return made
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:
@@ -101,16 +114,9 @@ class InvalidRequest(WorkbenchError, ValueError):
         self.operation = of
         super().__init__(f"{of + ': ' if of else ''}{_listed(self.problems)}\nNothing was sent.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.problems, self.operation)
-
 
 class InvalidArguments(InvalidRequest, TypeError):
     """Arguments are missing or unknown; nothing was sent."""
-
-
-def _again(cls: type[InvalidRequest], problems: tuple[Problem, ...], of: str) -> InvalidRequest:
-    return cls(problems, of=of)
 
 
 class WrongEnvironment(WorkbenchError):
@@ -164,9 +170,6 @@ class OutcomeUnknown(WorkbenchError):
 
 class ApiError(WorkbenchError):
     """The service refused, in its own words."""
-
-    status: int
-    statuses: ClassVar[Mapping[int, type["ApiError"]]]
 
     def __init__(
         self, *, operation: str, status: int, error: str | None = None, message: str | None = None, body: Any = None,
@@ -248,3 +251,15 @@ class UnexpectedRedirect(WorkbenchError):
 
 class InvalidWebhook(WorkbenchError):
     """A delivery that cannot be taken: its signature, its size or its form is wrong."""
+
+
+class NothingArrived(WorkbenchError, TimeoutError):
+    """No event that was waited for came within the time."""
+
+
+class UnusableFile(WorkbenchError):
+    """A store that is not ours, was written by a newer workbench, is damaged or full; it was left as it is."""
+
+
+class FileBusy(UnusableFile):
+    """Another process held the store for too long; nothing was stored."""

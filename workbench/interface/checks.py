@@ -15,7 +15,7 @@ from workbench.errors import Problem, hidden_characters
 from workbench.interface import masks
 from workbench.interface.cross_rules import AnyOf, CrossRule, OneOf, When
 from workbench.interface.fields import Rule
-from workbench.interface.rules import UUID, Full
+from workbench.interface.rules import EMAIL_ADDRESS, ISO_DAY, UUID, Full
 from workbench.interface.walk import (
     Choice,
     Day,
@@ -33,11 +33,10 @@ from workbench.interface.walk import (
     cross_rules,
     is_record,
     members,
+    parts,
 )
 
 Check = Callable[[Any, str, list[Problem]], None]
-
-_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
@@ -149,8 +148,7 @@ def _uuid(value: str, path: str, found: list[Problem]) -> None:
 
 
 def _email(value: str, path: str, found: list[Problem]) -> None:
-    local, at, domain = value.rpartition("@")
-    if not at or not local or not domain or any(c.isspace() for c in value):
+    if EMAIL_ADDRESS.fullmatch(value) is None:
         found.append(Problem(path, "email", "must be an email address"))
 
 
@@ -158,7 +156,11 @@ def _ip(value: str, path: str, found: list[Problem]) -> None:
     try:
         ipaddress.ip_address(value)
     except ValueError:
-        found.append(Problem(path, "ip", "must be an IP address"))
+        pass
+    else:
+        if "%" not in value:  # a zone means something on one machine only
+            return
+    found.append(Problem(path, "ip", "must be an IP address"))
 
 
 _FORMATS: dict[str, Check] = {"uuid": _uuid, "email": _email, "ip": _ip}
@@ -172,6 +174,9 @@ def _whole(kind: Kind, rule: Rule) -> Check:
     def check(value: Any, path: str, found: list[Problem]) -> None:
         if type(value) is not int:
             if takes_full and value is Full.FULL:
+                return
+            if takes_full and _empty(value):
+                found.append(Problem(path, "required", _absent(kind)))
                 return
             found.append(Problem(path, "type", f"must be a whole number{unit}, not {_named(value)}"))
         elif low is not None and value < low:
@@ -208,7 +213,7 @@ def _moment(_: Kind, __: Rule) -> Check:
 
 def _day(_: Kind, __: Rule) -> Check:
     def check(value: Any, path: str, found: list[Problem]) -> None:
-        if isinstance(value, str) and _ISO_DAY.fullmatch(value):
+        if isinstance(value, str) and ISO_DAY.fullmatch(value):
             try:
                 date.fromisoformat(value)
                 return
@@ -274,8 +279,19 @@ _CHECKS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Kind, Rule],
 )
 
 
+def _empty(value: Any) -> bool:
+    """Whether a value is how a table, in text or of pandas, says that a cell is empty."""
+    return (
+        value is None
+        or (isinstance(value, str) and not value.strip())
+        or (isinstance(value, float) and value != value)
+        or (isinstance(value, Decimal) and value.is_nan())
+        or type(value).__name__ in {"NAType", "NaTType"}
+    )
+
+
 def _named(value: Any) -> str:
-    if value is None:
+    if _empty(value):
         return "empty"
     if isinstance(value, float | Decimal):
         return f"a {'float' if isinstance(value, float) else 'decimal'}"
@@ -439,24 +455,59 @@ def flags(answer: Any) -> tuple[Problem, ...]:
 
 
 def _flag_record(answer: Any, prefix: str, found: list[Problem]) -> None:
-    found.extend(Problem(prefix + mark.path, mark.rule, mark.message) for mark in getattr(answer, "marks", ()))
-    found.extend(
-        Problem(prefix + str(name), "unknown", "is a member the document does not name")
-        for name in getattr(answer, "extra", ())
-    )
-    for one in members(type(answer)):
-        value = getattr(answer, one.name)
-        path = prefix + one.wire
+    if answer.marks:
+        found.extend(Problem(prefix + mark.path, mark.rule, mark.message) for mark in answer.marks)
+    if answer.extra:
+        found.extend(
+            Problem(prefix + str(name), "unknown", "is a member the document does not name") for name in answer.extra
+        )
+    for name, wire, needed, inner, check, many in _answer_plan(type(answer)):
+        value = getattr(answer, name)
         if value is None:
-            if one.about.needed:
-                found.append(Problem(path, "required", "is missing"))
-        elif is_record(value):
-            _flag_record(value, f"{path}.", found)
-        elif isinstance(value, tuple):
+            if needed:
+                found.append(Problem(prefix + wire, "required", "is missing"))
+        elif inner is None:
+            if check is not None:
+                check(value, prefix + wire, found)
+        elif not many:
+            _flag_record(value, f"{prefix}{wire}.", found)
+        else:
             for i, item in enumerate(value):
-                if is_record(item):
-                    _flag_record(item, f"{path}[{i}].", found)
-                elif isinstance(one.kind, Many):
-                    checker(one.kind.of, one.about.rule)(item, f"{path}[{i}]", found)
-        elif not (isinstance(one.kind, Moment) and isinstance(value, str)):
-            checker(one.kind, one.about.rule)(value, path, found)
+                if item is not None:
+                    _flag_record(item, f"{prefix}{wire}[{i}].", found)
+
+
+_AnswerPlan = tuple[tuple[str, str, bool, type[Any] | None, Check | None, bool], ...]
+
+_ANSWER_PLANS: dict[type[Any], _AnswerPlan] = {}
+
+
+def _answer_plan(cls: type[Any]) -> _AnswerPlan:
+    made = _ANSWER_PLANS.get(cls)
+    if made is None:
+        made = _ANSWER_PLANS[cls] = tuple(
+            (one.name, one.wire, one.about.needed, parts(one.kind), _flagging(one), isinstance(one.kind, Many))
+            for one in members(cls)
+        )
+    return made
+
+
+def _flagging(one: Member) -> Check | None:
+    """Give the check of an answer's member, or None where what was read cannot be beside its rule."""
+    kind, rule = one.kind, one.about.rule
+    if isinstance(kind, Moment | Loose | Flag | Exact | Numeric):
+        return None  # a time that could not be read is among the marks
+    if isinstance(kind, Text | Whole) and not any((rule.pattern, rule.format in _FORMATS, rule.min_length,
+                                                   rule.max_length, rule.minimum, rule.maximum)):  # fmt: skip
+        return None
+    if isinstance(kind, Choice):
+        return _flag_choice(kind)
+    return checker(kind, rule)
+
+
+def _flag_choice(kind: Choice) -> Check:
+    def check(value: Any, path: str, found: list[Problem]) -> None:
+        if type(value) is not kind.of:
+            found.append(Problem(path, "enum", f"is none of {', '.join(kind.of)}"))
+
+    return check

@@ -60,7 +60,9 @@ class IssuingContract(Answer):
 
     id: str = about("Id of the contract", ID)
     chain_id: int = about("Chain the contract is deployed on, as a base-10 number")
-    program_address: str | None = about("Address of the contract program (exclusive to Solana)", WALLET, default=None)
+    program_address: str | None = about(
+        "Address of the contract program (exclusive to Solana)", WALLET, default=None, nullable=True
+    )
     controller_address: str = about("Address of the contract controller", WALLET)
     proxy_address: str = about("Address of the contract", WALLET)
     deposit_address: str | None = about("Address to deposit funds to", WALLET, default=None)

@@ -18,7 +18,7 @@ from workbench.errors import Problem
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import NOTHING_MORE, Answer
 from workbench.interface.operation import Operation
-from workbench.interface.rules import FULL
+from workbench.interface.rules import FULL, ISO_DAY
 from workbench.interface.walk import (
     Choice,
     Day,
@@ -124,9 +124,9 @@ _UNIX = re.compile(r"[0-9]{9,13}")
 
 def read_moment(value: Any, marks: list[Problem]) -> Any:
     """Read a time as aware UTC: ISO 8601, or unix seconds or milliseconds as text. Text that is neither stays text."""
-    if value.__class__ is int:
+    if value.__class__ is int or value.__class__ is Decimal:
         marks.append(Problem("", "date-time", "came as a number; it is read as unix seconds"))
-        value = str(value)
+        value = str(int(value))
     if value.__class__ is not str:
         raise _mismatch("a date-time text")
     try:
@@ -153,10 +153,11 @@ def _odd_moment(value: str, marks: list[Problem]) -> Any:
         if pattern.fullmatch(value):
             try:
                 moment = datetime.fromisoformat(pattern.sub(mend, value)) + later
+                moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
             except (ValueError, OverflowError):
                 break
             marks.append(Problem("", "date-time", "is not a time of the clock; the nearest one is taken"))
-            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return moment
     marks.append(Problem("", "date-time", "is not a time that can be read; it is kept as text"))
     return value
 
@@ -175,7 +176,7 @@ def _read_day(value: Any, _: list[Problem]) -> Any:
     if value.__class__ is not str:
         raise _mismatch("a date text")
     try:
-        return date.fromisoformat(value) if len(value) == 10 else value
+        return date.fromisoformat(value) if ISO_DAY.fullmatch(value) else value
     except ValueError:
         return value
 
@@ -211,7 +212,7 @@ class Wires:
         self.cattrs.register_structure_hook_factory(is_record, self._structure)
         self.cattrs.register_unstructure_hook_factory(is_record, self._unstructure)
         self._readers: dict[type[Any], Reader] = {}
-        self._writers: dict[type[Any], Callable[[Any], dict[str, Any]]] = {}
+        self._writers: dict[tuple[type[Any], bool], Callable[[Any], dict[str, Any]]] = {}
 
     def wire(self, cls: type[Any], one: Member) -> str:
         """Give the wire name of a member."""
@@ -324,23 +325,30 @@ class Wires:
 
     def write(self, record: Any) -> dict[str, Any]:
         """Write a record as a wire object: what is None or FULL is left out, `extra` is put back."""
-        cls = type(record)
-        made = self._writers.get(cls)
+        return self._write(record, True)
+
+    def _write(self, record: Any, extras: bool) -> dict[str, Any]:
+        key = type(record), extras
+        made = self._writers.get(key)
         if made is None:
-            made = self._writers[cls] = self._writer(cls)
+            made = self._writers[key] = self._writer(*key)
         return made(record)
 
     def write_request(self, operation: Operation[..., Any], request: Any) -> tuple[dict[str, str], dict[str, Any]]:
-        """Write a request as the members of its path, and those of its query or body."""
-        body = self.write(request)
+        """Write a request as the members of its path, and those of its query or body.
+
+        An address taken from an answer is sent without its `extra`: nothing goes out that the interface does not name.
+        """
+        body = self._write(request, False)
         path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
         return path, body
 
-    def _writer(self, cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
+    def _writer(self, cls: type[Any], extras: bool) -> Callable[[Any], dict[str, Any]]:
         plan = tuple(
-            (one.name, self.wire(cls, one), self._writer_of(one.kind), one.default == ()) for one in members(cls)
+            (one.name, self.wire(cls, one), self._writer_of(one.kind, extras), one.default == ())
+            for one in members(cls)
         )
-        is_answer = issubclass(cls, Answer)
+        puts_back = extras and issubclass(cls, Answer)
 
         def write(record: Any) -> dict[str, Any]:
             made = {}
@@ -349,18 +357,18 @@ class Wires:
                 if value is None or value is FULL or (may_be_empty and value == ()):
                     continue
                 made[wire] = value if out is None or type(value) is str else out(value)
-            if is_answer and record.extra:
+            if puts_back and record.extra:
                 made.update(record.extra)
             return made
 
         return write
 
-    def _writer_of(self, kind: Kind) -> Callable[[Any], Any] | None:
+    def _writer_of(self, kind: Kind, extras: bool) -> Callable[[Any], Any] | None:
         match kind:
-            case Part():
-                return lambda value: self.write(value) if is_record(value) else value
+            case Part() | Loose():
+                return lambda value: self._write(value, extras) if is_record(value) else value
             case Many(of=inner):
-                write = self._writer_of(inner)
+                write = self._writer_of(inner, extras)
                 return lambda value: [item if write is None else write(item) for item in value]
             case Moment():
                 return lambda value: write_moment(value) if isinstance(value, datetime) else value
@@ -370,8 +378,6 @@ class Wires:
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value
             case Choice():
                 return lambda value: str(value) if isinstance(value, str) else value
-            case Loose():
-                return lambda value: self.write(value) if is_record(value) else value
         return None
 
     # reading requests
@@ -423,8 +429,7 @@ class Wires:
             wire = self.wire(cls, one)
             value = raw.get(wire, _MISSING)
             if value is _MISSING:
-                full = FULL if isinstance(one.kind, Whole) and one.kind.full else None
-                put(made, one.name, full if one.default is attrs.NOTHING else one.default)
+                put(made, one.name, _absent(one, text))
                 continue
             known += 1
             path = prefix + wire
@@ -487,6 +492,15 @@ _READERS: tuple[tuple[type[Kind], Reader], ...] = (
     (Day, _read_day),
     (Loose, _read_loose),
 )
+
+
+def _absent(one: Member, in_query: bool) -> Any:
+    """Give what leaving a member out of a request means to the service: all of it, and cents."""
+    if isinstance(one.kind, Whole) and one.kind.full:
+        return FULL
+    if isinstance(one.kind, Flag) and one.required and in_query:
+        return False  # assumed: see the behaviour `withdrawal_unit_default`
+    return None if one.default is attrs.NOTHING else one.default
 
 
 def _from_text(kind: Kind, value: Any) -> Any:

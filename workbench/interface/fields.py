@@ -1,6 +1,6 @@
 """How a record says what its fields are: `about()` in the class body, and nowhere else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, StrEnum
 from typing import Any, TypeVar, dataclass_transform
 
@@ -44,9 +44,7 @@ class Rule:
     maximum: int | None = None
     format: str | None = None  # "uuid", "date", "date-time", "email", "password", "decimal", "name", "phone", "ip"
     unit: str | None = None  # "cents", "USD", "native token units"
-    says: str | None = (
-        None  # the rule in words, where a pattern alone would not do: "an EVM address (0x, 40 hex digits)"
-    )
+    says: str | None = None  # the rule in words, where a pattern alone would not do: "an EVM address (0x…)"
 
 
 @attrs.frozen(kw_only=True)
@@ -59,8 +57,9 @@ class About:
     privacy: Privacy
     assumed: str | None  # why this is our guess; None: the document gives it
     known: Known | None  # how well the guess is known
-    needed: bool  # the document marks it as required (in an answer) or nothing works without it (in a request)
+    needed: bool  # the document marks it as required (in an answer) or the service is taken to need it (in a request)
     partial: bool  # a nested record of which the service is taken to accept a part
+    nullable: bool = False  # the document lets it be null in an answer
 
 
 ANY = Rule()
@@ -79,6 +78,7 @@ def about(
     known: Known | None = None,
     needed: bool | None = None,
     partial: bool = False,
+    nullable: bool = False,
     **limits: Any,
 ) -> Any:
     """Declare a field: what it means, its rule, who may see it, and whether it is a guess.
@@ -93,8 +93,9 @@ def about(
     if assumed and known is None:
         known = Known.GUESS
     fact = About(
-        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, known=known, needed=needed, partial=partial
-    )
+        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, known=known, needed=needed, partial=partial,
+        nullable=nullable,
+    )  # fmt: skip
     return attrs.field(default=default, factory=factory, init=init, eq=init, metadata={ABOUT: fact}, kw_only=True)
 
 
@@ -116,7 +117,14 @@ def _repr(self: Any) -> str:
         fact: About = field.metadata[ABOUT]
         if isinstance(value, StrEnum):
             value = str(value)
-        text = repr(value) if fact.privacy is OPEN else masks.masked(value, fact.rule.format, fact.privacy is SECRET)
+        if fact.privacy is not OPEN:
+            text = masks.masked(value, fact.rule.format, fact.privacy is SECRET)
+        elif isinstance(value, Mapping):
+            text = (
+                f"<{len(value)} members>"  # a nested record not made yet: which of them are private is not known here
+            )
+        else:
+            text = repr(value)
         shown.append(f"{field.name}={text}")
     more = getattr(self, "extra", None)
     if more:
@@ -124,7 +132,28 @@ def _repr(self: Any) -> str:
     return f"{type(self).__name__}({', '.join(shown)})"
 
 
-NOTHING_MORE: Mapping[str, Any] = {}
+class _Nothing(Mapping[str, Any]):
+    """No members. One of it is shared by all answers, so it cannot be written to; it can be pickled and copied."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "NOTHING_MORE"
+
+
+NOTHING_MORE: Mapping[str, Any] = _Nothing()
 
 
 @record
@@ -132,7 +161,7 @@ class Answer:
     """What the service sends. Members it does not name in the document are kept in `extra`.
 
     A member the document calls required can be missing all the same; it then reads as None. `marks` says what was odd
-    while reading (a time without a zone, an unreadable number), and `walk.flags` says all that is odd about an answer.
+    while reading (a time without a zone, an unreadable number), and `checks.flags` says all that is odd about an answer.
     """
 
     extra: Mapping[str, Any] = about(

@@ -11,12 +11,12 @@ _MAX_DIGITS = 400
 
 
 class NotJson(ValueError):
-    """Bytes that are not one JSON text, or have no single meaning. `offset` is where, in characters."""
+    """Bytes that are not one JSON text, or have no single meaning. `offset` is where, in bytes, where that is known."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         self.reason = reason
         self.offset = offset
-        super().__init__(reason if offset is None else f"{reason} (at character {offset})")
+        super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
 
 
 class Wire(dict[str, Any]):
@@ -48,6 +48,10 @@ def _whole(digits: str) -> int:
 def _exact(digits: str) -> Decimal:
     if len(digits) > _MAX_DIGITS:
         raise NotJson(f"a number has {len(digits):,} digits")
+    if "e" in digits or "E" in digits:
+        exponent = digits.lower().partition("e")[2]
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, it would fill the memory
+            raise NotJson("a number is out of range")
     return Decimal(digits)
 
 
@@ -64,6 +68,7 @@ def loads(data: bytes) -> Any:
             deeply, or a number of more than 400 digits.
     """
     failure: NotJson
+    text = ""
     try:
         text = data.decode()
         made = _DECODER.decode(text)
@@ -80,16 +85,18 @@ def loads(data: bytes) -> Any:
         failure = NotJson("nested too deeply")
     except json.JSONDecodeError as error:
         failure = NotJson(
-            "a byte order mark" if data.startswith(b"\xef\xbb\xbf") else f"not JSON: {error.msg}", error.pos
+            "a byte order mark" if data.startswith(b"\xef\xbb\xbf") else f"not JSON: {error.msg}",
+            len(text[: error.pos].encode()),
         )
     raise failure from None  # the chain would hold the text
 
 
 def _number(value: Any) -> Any:
     if isinstance(value, Decimal):
-        whole = int(value) if value == value.to_integral_value() else None
-        if whole is not None:
-            return whole
+        if not value.is_finite() or abs(value.adjusted()) > _MAX_DIGITS:
+            raise ValueError("a decimal that no JSON number of a sensible size can hold")
+        if value == value.to_integral_value():
+            return int(value)
         as_float = float(value)
         if Decimal(repr(as_float)) == value:
             return as_float

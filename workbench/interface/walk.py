@@ -11,7 +11,7 @@ import attrs
 
 from workbench.interface import masks
 from workbench.interface.cross_rules import CrossRule
-from workbench.interface.fields import ABOUT, RECORD, SECRET, About, Answer, Privacy
+from workbench.interface.fields import ABOUT, NOTHING_MORE, RECORD, SECRET, About, Answer, Privacy
 from workbench.interface.rules import Full, Number
 
 
@@ -255,7 +255,7 @@ def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
         raise UnknownMember(cls, tuple(name for name in values if name not in _NAMES[cls]))
     put = object.__setattr__
     if issubclass(cls, Answer):
-        put(made, "extra", _NO_EXTRA)
+        put(made, "extra", NOTHING_MORE)
         put(made, "marks", ())
     for one in fields:
         value = values.get(one.name)
@@ -265,9 +265,6 @@ def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
             value = _shaped(one.kind, value)
         put(made, one.name, value)
     return made
-
-
-_NO_EXTRA: Mapping[str, Any] = types.MappingProxyType({})
 
 
 class UnknownMember(ValueError):
@@ -386,8 +383,16 @@ def mask_wire(cls: type[Any] | None, raw: Any) -> Any:
             shown[str(name)] = masks.DOTS
         elif (inner := parts(one.kind)) is not None:
             shown[name] = mask_wire(inner, value)
-        elif one.about.privacy is Privacy.OPEN:
-            shown[name] = value
-        else:
+        elif one.about.privacy is not Privacy.OPEN:
             shown[name] = masks.masked(value, one.about.rule.format, one.about.privacy is SECRET)
+        elif isinstance(value, list):
+            shown[name] = [_scalar(item) for item in value]
+        else:
+            shown[name] = _scalar(value)
     return shown
+
+
+def _scalar(value: Any) -> Any:
+    return (
+        masks.DOTS if isinstance(value, Mapping | list) else value
+    )  # not what an open member holds: nobody knows what

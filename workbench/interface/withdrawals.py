@@ -37,6 +37,7 @@ class SignWithdrawal:
     recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME, known=Known.WIDELY)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
+        needed=False,
         assumed=NAME + "; where it is left out the service reads cents, so here it has to be said",
         known=Known.WIDELY,
     )
