@@ -19,6 +19,7 @@ from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import NOTHING_MORE, Answer
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL, ISO_DAY
+from workbench.interface.strict_json import Wire
 from workbench.interface.walk import (
     Choice,
     Day,
@@ -130,11 +131,13 @@ def read_moment(value: Any, marks: list[Problem]) -> Any:
     if value.__class__ is not str:
         raise _mismatch("a date-time text")
     try:
-        if _UNIX.fullmatch(value):
+        if value.isdigit() and _UNIX.fullmatch(value):
             return datetime.fromtimestamp(int(value) / (1000 if len(value) > 11 else 1), UTC)
         moment = datetime.fromisoformat(value)
     except (ValueError, OverflowError):
         return _odd_moment(value, marks)
+    if moment.tzinfo is UTC:
+        return moment
     if moment.tzinfo is None:
         marks.append(Problem("", "date-time", "has no zone; UTC is assumed"))
         return moment.replace(tzinfo=UTC)
@@ -530,58 +533,71 @@ def placeholders(path: str) -> tuple[str, ...]:
 def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
     """Make the function that reads one record: straight-line code with each member named once, as attrs does."""
     space: dict[str, Any] = {
-        "new": object.__new__, "put": object.__setattr__, "cls": cls, "missing": _MISSING, "none": NOTHING_MORE,
-        "Mapping": Mapping, "bad": _mismatch, "Problem": Problem, "marked": _marked, "surplus": _surplus,
+        "new": object.__new__, "cls": cls, "thawed": _thawed(cls), "none": NOTHING_MORE, "Mapping": Mapping, "Wire": Wire, "bad": _mismatch,
+        "marked": _marked, "surplus": _surplus,
     }  # fmt: skip
+    fields = members(cls)
+    plans = [(f"_{i}", one, wires.wire(cls, one)) for i, one in enumerate(fields)]
+    wary = any(isinstance(one.kind, _MARKING) for one in fields)
     lines = [
         "def read(raw, marks):",
-        "    if raw.__class__ is not dict and not isinstance(raw, Mapping): raise bad('an object')",
-        "    made = new(cls)",
+        "    if raw.__class__ is not Wire and not isinstance(raw, Mapping): raise bad('an object')",
+        "    made = new(thawed)",
         "    get = raw.get",
-        "    odd = []",
-        "    known = 0",
+        *(["    odd = []"] if wary else []),
     ]
-    fields = members(cls)
-    for i, one in enumerate(fields):
-        wire = wires.wire(cls, one)
-        space[f"read_{i}"] = wires.reader_of(one.kind, one)
-        space[f"default_{i}"] = None if one.default is attrs.NOTHING else one.default
-        space[f"put_{i}"] = getattr(cls, one.name).__set__
-        empty = "()" if isinstance(one.kind, Many) else f"default_{i}"
-        lines += [
-            f"    value = get({wire!r}, missing)",
-            "    if value is missing:",
-            f"        put_{i}(made, {empty})",
-            "    else:",
-            "        known += 1",
-        ]
-        if isinstance(one.kind, Text):
-            lines += [
-                "        if value.__class__ is not str and value is not None: raise bad('text')",
-                f"        put_{i}(made, value)",
-            ]
-        elif isinstance(one.kind, Part | Many):
-            lines += [f"        put_{i}(made, {empty} if value is None else read_{i}(value, odd))"]
-        else:
-            lines += [
-                "        if value is not None:",
-                "            before = len(odd)",
-                f"            value = read_{i}(value, odd)",
-                f"            if len(odd) != before: marked(odd, before, {wire!r})",
-                f"        put_{i}(made, value)",
-            ]
-    space["wires"] = frozenset(wires.wire(cls, one) for one in fields)
+    for i, one, wire in plans:
+        space[f"read{i}"] = wires.reader_of(one.kind, one)
+        lines.append(f"    value = get({wire!r})")
+        lines += [f"    {line}" for line in _reading(i, one, wire, space)]
+        lines.append(f"    made.{one.name} = value")
     if issubclass(cls, Answer):
-        space["put_extra"] = Answer.__dict__["extra"].__set__
-        space["put_marks"] = Answer.__dict__["marks"].__set__
+        space["wires"] = frozenset(wire for _, _, wire in plans)
         lines += [
-            "    put_extra(made, none if known == len(raw) else surplus(raw, wires))",
-            "    put_marks(made, tuple(odd) if odd else ())",
+            "    made.extra = none if raw.keys() <= wires else surplus(raw, wires)",
+            f"    made.marks = {'tuple(odd) if odd else ()' if wary else '()'}",
         ]
-    lines += ["    return made"]
+    lines += ["    made.__class__ = cls", "    return made"]
     exec(compile("\n".join(lines), f"<reader of {cls.__name__}>", "exec"), space)  # noqa: S102 - our own text, made from the declarations
     made: Reader = space["read"]
     return made
+
+
+def _thawed(cls: type[Any]) -> type[Any]:
+    """Give a class of the same layout whose instances can be written to, until they are given their real class.
+
+    A plain store costs half of a call of the slot's `__set__`, and a record has up to twenty members.
+    """
+    return type(cls.__name__, cls.__bases__, {"__slots__": cls.__dict__["__slots__"]})
+
+
+_MARKING = Moment | Exact  # what can be odd and is read all the same
+_PLAIN = {Text: ("str", "text"), Flag: ("bool", "true or false")}
+
+
+def _reading(i: str, one: Member, wire: str, space: dict[str, Any]) -> list[str]:
+    """Give the lines that turn the wire value of one member, None where it is absent, into what the record holds."""
+    plain = _PLAIN.get(type(one.kind))
+    if plain is not None:
+        lines = [f"if value.__class__ is not {plain[0]} and value is not None: raise bad({plain[1]!r})"]
+    elif isinstance(one.kind, Choice):
+        space[f"known{i}"] = {known.value: known for known in one.kind.of}
+        lines = [
+            f"if value is not None: value = value.__class__ is str and known{i}.get(value) or read{i}(value, None)"
+        ]
+    elif isinstance(one.kind, _MARKING):
+        lines = [
+            "if value is not None:",
+            "    before = len(odd)",
+            f"    value = read{i}(value, odd)",
+            f"    if len(odd) != before: marked(odd, before, {wire!r})",
+        ]
+    else:
+        lines = [f"if value is not None: value = read{i}(value, None)"]
+    if (one.default is not attrs.NOTHING and one.default is not None) or isinstance(one.kind, Many):
+        space[f"default{i}"] = () if one.default is attrs.NOTHING else one.default
+        lines += [f"if value is None: value = default{i}"]
+    return lines
 
 
 def _marked(odd: list[Problem], start: int, wire: str) -> None:

@@ -168,3 +168,9 @@ class Answer:
         "Members the document does not name", init=False, default=NOTHING_MORE, privacy=PERSONAL
     )
     marks: tuple[Any, ...] = about("What was odd while reading", init=False, default=())
+
+
+# Every record is frozen by itself. Answer alone, of which no instance is made, is not: so that the converter can make a
+# class of an answer's layout and write to it plainly (see `convert`), which is what reads a contract in microseconds.
+for _method in ("__setattr__", "__delattr__"):
+    delattr(Answer, _method)

@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_BLANK = " \t\n\r"
 _MAX_DIGITS = 400
 
 
@@ -39,12 +40,6 @@ def _constant(name: str) -> Any:
     raise NotJson(f"{name} is not a JSON number")
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:
-        raise NotJson(f"a number has {len(digits):,} digits")
-    return int(digits)
-
-
 def _exact(digits: str) -> Decimal:
     if len(digits) > _MAX_DIGITS:
         raise NotJson(f"a number has {len(digits):,} digits")
@@ -55,9 +50,8 @@ def _exact(digits: str) -> Decimal:
     return Decimal(digits)
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_exact, parse_int=_whole, parse_constant=_constant, strict=True
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
+_scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]
 
 
 def loads(data: bytes) -> Any:
@@ -65,14 +59,20 @@ def loads(data: bytes) -> Any:
 
     Raises:
         NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a member twice, a lone surrogate, nested too
-            deeply, or a number of more than 400 digits.
+            deeply, a fraction of more than 400 digits, or a whole number of more digits than Python takes (4,300).
     """
     failure: NotJson
     text = ""
     try:
         text = data.decode()
-        made = _DECODER.decode(text)
-        if _SURROGATE.search(data):
+        inner = text.strip(_BLANK)
+        try:
+            made, end = _scan(inner, 0)
+        except StopIteration:
+            end = -1
+        if end != len(inner):
+            _DECODER.decode(text)  # says what is wrong, and where
+        if b"\\u" in data and _SURROGATE.search(data):
             json.dumps(made, ensure_ascii=False, default=str).encode()
         return made
     except NotJson as error:
@@ -88,6 +88,8 @@ def loads(data: bytes) -> Any:
             "a byte order mark" if data.startswith(b"\xef\xbb\xbf") else f"not JSON: {error.msg}",
             len(text[: error.pos].encode()),
         )
+    except ValueError:
+        failure = NotJson("a number has too many digits")
     raise failure from None  # the chain would hold the text
 
 
