@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from workbench.interface import table
+from workbench.interface.cross_rules import CrossRule, When
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import Known
 from workbench.interface.walk import members, records, snake
@@ -100,6 +101,8 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("idempotency", "requests", "no idempotency key is sent unless a profile names one", "none is documented", S),
         Behaviour("success_codes", "requests", "any 2xx, with or without a body, is a success", "some success codes are not shown", G),
         Behaviour("payment_routes", "requests", "GET /payment-routes and its alias /automations answer an empty list; the alias says Deprecation", "the endpoints are not shown", G),
+        Behaviour("lengths_elsewhere", "requests", "a text without a limit in the document may be of any length", "maximum lengths of other fields are not shown", G),
+        Behaviour("whole_numbers", "requests", "a whole number above 2^53 - 1 is 400", "limits of whole numbers are not shown; JSON readers agree up to there", G),
         Behaviour("keys_lifetime", "requests", "the sandbox's keys do not expire", "issuance, rotation and expiry of keys are not shown", G),
         # chains and records of the sandbox
         Behaviour("chain_numbers", "contracts", "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)", "the document gives no chain numbers", W),
@@ -167,8 +170,14 @@ def _all() -> Iterator[Assumption]:
             value=row.says + both,
             reason=row.reason,
             known=row.known,
-            change=f"sandbox.{row.id} in a profile" if row.id in settings("documented") else "the sandbox's handlers",
+            change=f"sandbox.{row.id} in a profile"
+            if row.id in settings("documented")
+            else "its handler in workbench/sandbox",
         )
+
+
+def _rule_id(rule: CrossRule) -> str:
+    return f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
 
 
 def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
@@ -187,14 +196,14 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                 change=f'wire_names."{key}" in a profile',
             )
         for rule in getattr(one, "rules", ()):
-            key = f"{snake(one.__name__)}: {rule.doc}"
+            key = f"{snake(one.__name__)}.{_rule_id(rule)}"
             if rule.assumed and key not in seen:
                 seen.add(key)
                 yield Assumption(
-                    id=f"{snake(one.__name__)}.rules",
+                    id=key,
                     where=one.__name__,
                     value=rule.doc,
                     reason=rule.assumed,
-                    known=W,
+                    known=rule.known or G,
                     change="check=False sends it all the same",
                 )

@@ -2,6 +2,8 @@
 
 import attrs
 
+from workbench.interface.fields import Known
+
 Names = tuple[str, ...]
 
 
@@ -12,6 +14,7 @@ class OneOf:
     groups: tuple[Names, ...]
     doc: str
     assumed: str | None = None
+    known: Known | None = None
 
 
 @attrs.frozen
@@ -21,6 +24,7 @@ class AnyOf:
     names: Names
     doc: str
     assumed: str | None = None
+    known: Known | None = None
 
 
 @attrs.frozen
@@ -33,6 +37,7 @@ class When:
     needs: Names = ()
     pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
     assumed: str | None = None
+    known: Known | None = None
 
 
 CrossRule = OneOf | AnyOf | When

@@ -60,6 +60,7 @@ class About:
     needed: bool  # the document marks it as required (in an answer) or the service is taken to need it (in a request)
     partial: bool  # a nested record of which the service is taken to accept a part
     nullable: bool = False  # the document lets it be null in an answer
+    otherwise: Any = None  # what the service takes where a request leaves it out
 
 
 ANY = Rule()
@@ -79,6 +80,7 @@ def about(
     needed: bool | None = None,
     partial: bool = False,
     nullable: bool = False,
+    otherwise: Any = None,
     **limits: Any,
 ) -> Any:
     """Declare a field: what it means, its rule, who may see it, and whether it is a guess.
@@ -94,7 +96,7 @@ def about(
         known = Known.GUESS
     fact = About(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, known=known, needed=needed, partial=partial,
-        nullable=nullable,
+        nullable=nullable, otherwise=otherwise,
     )  # fmt: skip
     return attrs.field(default=default, factory=factory, init=init, eq=init, metadata={ABOUT: fact}, kw_only=True)
 

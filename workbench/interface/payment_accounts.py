@@ -49,6 +49,7 @@ class ExternalFiatAccount(Answer):
             "A business beneficiary has a business name",
             needs=("beneficiary_business_name",),
             assumed=VARIANT,
+            known=Known.ONCE,
         ),
     )
 

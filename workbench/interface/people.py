@@ -186,6 +186,7 @@ class CreateUserApplication:
             (("sumsub_share_token",), ("persona_share_token",), PERSONAL_MEMBERS),
             "Identity is verified through one share token, or by personal information",
             assumed=SHARE,
+            known=Known.WIDELY,
         ),
         US_NATIONAL_ID,
     )
@@ -237,6 +238,7 @@ class CreateUserApplication:
     is_terms_of_service_accepted: bool | None = about(
         "Whether the user accepted the terms; leaving it out means accepted",
         default=None,
+        otherwise=True,
         assumed=FURTHER,
         known=Known.WIDELY,
     )

@@ -18,10 +18,20 @@ class ListRewardsActivity:
     user_id: str = about("User whose activity is asked for", ID, assumed=NAME)
     type: RewardType | str | None = about("Only earned, or only redeemed items", default=None, assumed=NAME)
     limit: int | None = about(
-        "Maximum number of items; 20 where left out", minimum=1, maximum=MAX_LIMIT, default=None, assumed=NAME
+        "Maximum number of items; 20 where left out",
+        minimum=1,
+        maximum=MAX_LIMIT,
+        default=None,
+        otherwise=20,
+        assumed=NAME,
     )
     offset: int | None = about(
-        "Number of items to skip; 0 where left out", minimum=0, maximum=MAX_OFFSET, default=None, assumed=NAME
+        "Number of items to skip; 0 where left out",
+        minimum=0,
+        maximum=MAX_OFFSET,
+        default=None,
+        otherwise=0,
+        assumed=NAME,
     )
 
 

@@ -38,6 +38,7 @@ class SignWithdrawal:
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         needed=False,
+        otherwise=False,
         assumed=NAME + "; where it is left out the service reads cents, so here it has to be said",
         known=Known.WIDELY,
     )
