@@ -114,6 +114,12 @@ def test_what_is_not_written(change):
     assert TWO["signature"].hex() not in str(caught.value)
 
 
+def test_true_is_no_version():
+    """True equals 1 in Python, and is no version here."""
+    with pytest.raises(InvalidRequest, match="1 or 2"):
+        withdraw_call_data(**ONE | {"version": True})
+
+
 DATA = {version: bytes.fromhex(withdraw_call_data(**fields)[2:]) for version, fields in ((1, ONE), (2, TWO))}
 
 
@@ -170,12 +176,21 @@ def test_every_cut_and_every_word_turned(version):
     offsets = [4 + 32 * index for index in ((6,) if version == 1 else (6, 7, 8))]
 
     for size in range(len(raw)):
-        with pytest.raises(InvalidRequest):
+        with pytest.raises(InvalidRequest, match=r"selector|beyond the end|longer than|one form|is not a call"):
             read_call_data(raw[:size])
     for at in offsets:
         for value in (0, 31, 32, len(raw), 1 << 64, (1 << 256) - 1, draw.getrandbits(16)):
             with pytest.raises(InvalidRequest):
                 read_call_data(raw[:at] + value.to_bytes(32) + raw[at + 32 :])
+
+
+def test_a_length_beyond_the_end():
+    """A part that claims to be longer than the call is named as such."""
+    raw = DATA[1]
+    at = 4 + 7 * 32
+
+    with pytest.raises(InvalidRequest, match="beyond the end"):
+        read_call_data(raw[:at] + (1 << 40).to_bytes(32) + raw[at + 32 :])
 
 
 def test_a_list_that_claims_to_be_huge():

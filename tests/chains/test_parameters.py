@@ -171,6 +171,13 @@ def test_what_is_not_read(parameters):
     assert caught.value.problems[0].path.startswith("parameters")
 
 
+def test_an_account_and_a_contract_are_told_apart():
+    """The same 32 bytes as an account and as a contract of Stellar make different messages."""
+    question = asked(1501) | {"user": strkey_encode("G", PUBLIC)}
+
+    assert stellar_message(**question) != stellar_message(**question | {"user": strkey_encode("C", PUBLIC)})
+
+
 def test_an_evm_answer_has_no_public_key():
     """A public key beside an EVM signature is a misunderstanding."""
     with pytest.raises(InvalidRequest, match="recovers"):

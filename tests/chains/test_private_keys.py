@@ -32,6 +32,7 @@ KEYS = {
     "hex with blanks": f"  {HEX}\n",
     "quoted hex": f'"{HEX}"',
     "12 words": PHRASE,
+    "12 short words": "act add age aim air all any arm art ask bag bar",
     "24 words": " ".join(["abandon"] * 23 + ["art"]),
     "words with commas": PHRASE.replace(" ", ", "),
     "numbered words": " ".join(f"{n}. {word}" for n, word in enumerate(PHRASE.split(), 1)),

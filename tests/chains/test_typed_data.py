@@ -182,32 +182,39 @@ def test_values_that_do_not_fit(kind, value, rule):
 
 
 @pytest.mark.parametrize(
-    "change",
+    "change, rule",
     [
-        pytest.param({"types": None}, id="no types"),
-        pytest.param({"types": {"Mail": 5}}, id="a type that is a number"),
-        pytest.param({"types": {"Mail": [{"name": "a"}]}}, id="a member without type"),
-        pytest.param({"types": {"Mail": [{"name": "a", "type": []}]}}, id="a type that is a list"),
-        pytest.param({"types": {"Mail": [{"name": "a", "type": 5}]}}, id="a type of a number"),
-        pytest.param({"types": {"Mail": [{"name": "a b", "type": "bool"}]}}, id="a name with a blank"),
-        pytest.param({"types": {"Mail": [{"name": "a", "type": "bool"}] * 2}}, id="a member twice"),
-        pytest.param({"types": {"uint256": [], "Mail": []}}, id="a type named like an atomic one"),
-        pytest.param({"types": {f"T{n}": [] for n in range(70)}}, id="too many types"),
-        pytest.param({"types": {"EIP712Domain": [{"name": "chainId", "type": "string"}]}}, id="another domain type"),
-        pytest.param({"primaryType": "Nothing"}, id="an unknown primary type"),
-        pytest.param({"primaryType": ["Mail"]}, id="a primary type that is a list"),
-        pytest.param({"domain": {**MAIL["domain"], "extra": 1}}, id="an unknown domain member"),
-        pytest.param({"domain": {"name": "Ether Mail"}}, id="a missing domain member"),
-        pytest.param({"domain": []}, id="a domain that is a list"),
-        pytest.param({"message": None}, id="no message"),
-        pytest.param({"message": {**MAIL["message"], "extra": 1}}, id="an unknown member"),
-        pytest.param({"message": {"from": {}, "to": {}}}, id="missing members"),
+        pytest.param({"types": None}, "type", id="no types"),
+        pytest.param({"types": {"Mail": 5}}, "type", id="a type that is a number"),
+        pytest.param({"types": {"Mail": [{"name": "a"}]}}, "type", id="a member without type"),
+        pytest.param({"types": {"Mail": [{"name": "a", "type": []}]}}, "type", id="a type that is a list"),
+        pytest.param({"types": {"Mail": [{"name": "a", "type": 5}]}}, "type", id="a type of a number"),
+        pytest.param({"types": {"Mail": [{"name": "a b", "type": "bool"}]}}, "pattern", id="a name with a blank"),
+        pytest.param({"types": {"Mail": [{"name": "a", "type": "bool"}] * 2}}, "unique", id="a member twice"),
+        pytest.param({"types": {**MAIL["types"], "uint256": []}}, "unique", id="a type named like a number"),
+        pytest.param({"types": {**MAIL["types"], "address": []}}, "unique", id="a type named like an atomic one"),
+        pytest.param({"types": {**MAIL["types"], **{f"T{n}": [] for n in range(70)}}}, "maximum", id="70 types"),
+        pytest.param(
+            {"types": {**MAIL["types"], "EIP712Domain": [{"name": "name", "type": "bytes"}]}, "domain": {"name": "0x"}},
+            "unknown",
+            id="another domain type",
+        ),
+        pytest.param({"primaryType": "Nothing"}, "unknown", id="an unknown primary type"),
+        pytest.param({"primaryType": ["Mail"]}, "type", id="a primary type that is a list"),
+        pytest.param({"domain": {**MAIL["domain"], "extra": 1}}, "unknown", id="an unknown domain member"),
+        pytest.param({"domain": {"name": "Ether Mail"}}, "required", id="a missing domain member"),
+        pytest.param({"domain": []}, "type", id="a domain that is a list"),
+        pytest.param({"message": None}, "type", id="no message"),
+        pytest.param({"message": {**MAIL["message"], "extra": 1}}, "unknown", id="an unknown member"),
+        pytest.param({"message": {"from": {}, "to": {}}}, "required", id="missing members"),
     ],
 )
-def test_shapes_that_are_refused(change):
-    """What the types do not declare, or do not allow, is refused and never signed."""
-    with pytest.raises(InvalidRequest):
+def test_shapes_that_are_refused(change, rule):
+    """What the types do not declare, or do not allow, is refused by rule and never signed."""
+    with pytest.raises(InvalidRequest) as caught:
         digest({**MAIL, **change})
+
+    assert [rule] == [problem.rule for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize("value", [None, "text", 5, [], {}])

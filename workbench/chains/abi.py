@@ -47,9 +47,7 @@ def _decode(kinds: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     end = _WORD * len(kinds)
     for index, kind in enumerate(kinds):
         word = _slice(data, _WORD * index, _WORD)
-        if _dynamic(kind):
-            if int.from_bytes(word) != end:
-                raise ValueError("an offset does not lead to where its part begins")
+        if _dynamic(kind):  # then the word is the offset, which is not followed but has to be the one written again
             value, size = _read_tail(kind, data[end:])
             end += size
         else:

@@ -222,7 +222,12 @@ def _stellar(address: str) -> Slip | None:
         strkey_decode(address)
     except ValueError as error:
         text = str(error)
-        kinds = {"checksum": "checksum", "has a character": "characters", "the last": "checksum", "does not": "prefix"}
+        kinds = {
+            "checksum": "checksum",
+            "has a character": "characters",
+            "is not written": "characters",
+            "does not": "prefix",
+        }
         kind = next((kind for start, kind in kinds.items() if text.startswith(start)), "length")
         return Slip(kind=kind, message=text)
     return None

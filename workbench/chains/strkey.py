@@ -40,8 +40,8 @@ def strkey_decode(text: str) -> tuple[str, bytes]:
         raise ValueError("has a character outside A to Z and 2 to 7")
     raw = base64.b32decode(text + "=" * (-len(text) % 8))
     body, check_sum = raw[:-2], raw[-2:]
-    if crc16(body).to_bytes(2, "little") != check_sum or body[0] != _VERSIONS[kind]:
+    if crc16(body).to_bytes(2, "little") != check_sum:
         raise ValueError("checksum does not fit: a character is probably mistyped")
     if strkey_encode(kind, body[1:]) != text:
-        raise ValueError("the last character carries bits it must not")
+        raise ValueError("is not written in the one way in which a StrKey is")
     return kind, body[1:]
