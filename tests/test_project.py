@@ -148,10 +148,11 @@ REACH = {
     "IPython": ("forms/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
     "rich": ("terminal/", "demo/"),
-    "uvicorn": ("sandbox/server.py", "webhooks/receiver.py"),
+    "uvicorn": ("loopback.py",),
+    "httptools": ("loopback.py",),
     "coincurve": ("chains/",),
-    "Crypto": ("chains/",),
     "nacl": ("chains/",),
+    "sha3": ("chains/",),
 }
 
 
