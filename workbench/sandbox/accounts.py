@@ -1,0 +1,83 @@
+"""Payment accounts, and the payment routes that deposits arrive on."""
+
+from decimal import Decimal
+from typing import Any
+
+from workbench.interface import table
+from workbench.interface.events import MINIMUM_DEPOSIT
+from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
+from workbench.interface.walk import build
+from workbench.sandbox.clock import moment_of
+from workbench.sandbox.turn import Turn, plain
+
+
+def create_payment_account(turn: Turn, asked: CreatePaymentAccount) -> PaymentAccount:
+    """Create an account for a user or a company, by the tenant's kind of team."""
+    company = turn.tenant["team"] == "company"
+    owner = asked.company_id if company else asked.user_id
+    if owner is None:  # assumed: account_owner_kind
+        turn.assumed.append("account_owner_kind")
+        raise turn.refusal(table.INVALID_ACCOUNT)
+    turn.mine("company" if company else "user", owner.lower(), "Company" if company else "User")
+    account = {
+        "id": turn.new_id("payment_account"),
+        "tenant": turn.tenant["id"],
+        "created_at": turn.clock.at,
+        "members": {
+            "type": asked.type,
+            **({} if asked.nickname is None else {"nickname": asked.nickname}),
+            ("company_id" if company else "user_id"): owner.lower(),
+            # "The response externalFiatAccount carries the request members and adds rail … and bankAccountType"
+            "external_fiat_account": {"rail": "ach", "bank_account_type": "checking"}
+            | plain(asked.external_fiat_account),
+        },
+    }
+    turn.store.put("payment_account", account["id"], account)
+    return shown(account)
+
+
+def shown(account: dict[str, Any]) -> PaymentAccount:
+    """Give an account as it is answered."""
+    made: PaymentAccount = build(
+        PaymentAccount,
+        {"id": account["id"], "created_at": moment_of(account["created_at"]), **account["members"]},
+    )
+    return made
+
+
+def delete_payment_account(turn: Turn, asked: DeletePaymentAccount) -> None:
+    """Delete an account; there is no body."""
+    account = turn.mine("payment_account", asked.payment_account_id.lower(), "Payment account")
+    turn.store.delete("payment_account", account["id"])
+
+
+def list_payment_routes(turn: Turn, asked: Any) -> list[Any]:
+    """Give no routes: only the list is served. assumed: payment_routes"""
+    return []
+
+
+def list_automations(turn: Turn, asked: Any) -> list[Any]:
+    """Give the same by its deprecated name. assumed: payment_routes"""
+    turn.headers["deprecation"] = "true"
+    return list_payment_routes(turn, asked)
+
+
+def arrive(turn: Turn, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]) -> dict[str, Any]:
+    """Have a deposit arrive on a route. A small one raises an event and is not processed. Source: Events."""
+    small = amount < MINIMUM_DEPOSIT
+    told = small and route["fiat_deposit"] is not None  # "Only routes with a fiat deposit address receive these events"
+    deposit = {
+        "id": turn.new_id("deposit"),
+        "tenant": route["tenant"],
+        "payment_route_id": route["id"],
+        "amount": f"{amount:.2f}",
+        "currency": "usd",
+        "rail": rail,
+        "received_at": turn.clock.at,
+        **{name: route[name] for name in ("user_id", "company_id") if route.get(name)},
+        **memo,
+    }
+    turn.store.put("deposit", deposit["id"], deposit)
+    if told:
+        turn.emit("microDeposit.received", route["tenant"], deposit=deposit)
+    return {"id": deposit["id"], "processed": not small, "event": "microDeposit.received" if told else None}

@@ -1,0 +1,73 @@
+"""The sandbox's clock. It moves only when told, and it stands in the store, so that copies keep their own time."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+from workbench.interface.convert import write_moment
+from workbench.sandbox.store import Store
+
+START = datetime(2026, 1, 15, 15, 0, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def milliseconds(moment: datetime) -> int:
+    """Give a time as milliseconds since 1970."""
+    return (moment - EPOCH) // _MILLISECOND
+
+
+def moment_of(at: int) -> datetime:
+    """Give milliseconds since 1970 as a time."""
+    return EPOCH + timedelta(milliseconds=at)
+
+
+class Clock:
+    """Tells the sandbox's time, and moves it."""
+
+    def __init__(self, store: Store, move: Callable[[int], None]) -> None:
+        self._store = store
+        self._move = move
+        self._shown: tuple[int, str, str] = (-1, "", "")
+
+    @property
+    def at(self) -> int:
+        """The time as milliseconds since 1970."""
+        at: int = self._store.get("meta", "clock")
+        return at
+
+    def now(self) -> datetime:
+        """Give the time, aware, in UTC."""
+        return moment_of(self.at)
+
+    def text(self) -> str:
+        """Give the time as the wire writes it."""
+        return self._texts()[1]
+
+    def http_date(self) -> str:
+        """Give the time as HTTP writes it."""
+        return self._texts()[2]
+
+    def _texts(self) -> tuple[int, str, str]:
+        at = self.at
+        if self._shown[0] != at:
+            now = moment_of(at)
+            self._shown = (at, write_moment(now), format_datetime(now, usegmt=True))
+        return self._shown
+
+    def advance(
+        self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
+    ) -> datetime:
+        """Move the clock forward; what falls due on the way happens at its own time.
+
+        Raises:
+            ValueError: It would go back.
+        """
+        step = (by or timedelta()) + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        if step < timedelta():
+            raise ValueError("the sandbox's clock does not go back")
+        self._move(step // _MILLISECOND)
+        return self.now()
+
+    def __repr__(self) -> str:
+        return f"<clock at {self.text()}>"

@@ -1,0 +1,363 @@
+"""What the interface does not have: moving applications on, settling, deposits, the clock, looking inside.
+
+`CONTROLS` lists them by name, for whoever serves or documents them; arguments and results are JSON values.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from workbench.errors import ApiError, BadRequest, NotFound
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
+from workbench.sandbox import accounts, cards, people
+from workbench.sandbox.clock import Clock
+from workbench.sandbox.events import listed, signed
+from workbench.sandbox.extensions import ROWS, SettleTransaction
+from workbench.sandbox.guide import guide
+from workbench.sandbox.store import Store
+from workbench.sandbox.turn import Ground, Turn
+from workbench.sandbox.world import key_of, populate
+
+if TYPE_CHECKING:
+    from workbench.sandbox.service import Service
+
+F = TypeVar("F", bound=Callable[..., Any])
+Record = dict[str, Any]
+_STATEFUL = (
+    "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
+)  # fmt: skip
+
+
+@attrs.frozen
+class Control:
+    """A control: its name, what it does, and what it takes."""
+
+    name: str
+    doc: str
+    signature: inspect.Signature
+    changes: bool  # whether it may change something
+
+
+def _control(changes: bool) -> Callable[[F], F]:
+    def mark(method: F) -> F:
+        method.__dict__["changes"] = changes
+        return method
+
+    return mark
+
+
+class Controls:
+    """The controls as methods of a sandbox."""
+
+    ground: Ground
+    store: Store
+    clock: Clock
+    service: "Service"
+    base_url: str
+
+    def turn(self, name: str) -> Turn:
+        """Give a turn for a control."""
+        raise AttributeError(name)
+
+    def tell(self) -> None:
+        """Give subscribers what they have not had yet."""
+
+    # looking
+
+    @_control(changes=False)
+    def guide(self) -> Record:
+        """Give base URL, keys by what they may do, and example ids of every kind and state."""
+        return guide(self.ground, self.base_url)
+
+    @property
+    def full_key(self) -> str:
+        """The key that may do everything."""
+        return key_of(self.ground.seeds, "full")
+
+    @_control(changes=False)
+    def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:
+        """Give the events in order, each with the request that caused it.
+
+        Args:
+            kind: Only of this kind, as "user.updated".
+            since: Only after this sequence number.
+        """
+        if kind is not None and kind not in EVENT_KINDS:
+            raise _bad("events", f"kind must be one of {', '.join(EVENT_KINDS)}")
+        with self.store:
+            return [
+                listed(self.ground, sequence, kept)
+                for sequence, kept in self._after(since or 0)
+                if kind is None or kept["kind"] == kind
+            ]
+
+    @_control(changes=False)
+    def requests(self) -> list[Record]:
+        """Give the last requests and how they were answered, their private values masked, the oldest first."""
+        return self.service.requests()
+
+    @_control(changes=False)
+    def balance(self, card_id: str) -> dict[str, int]:
+        """Give the money of a card in cents: limit, available, held, posted, refunded."""
+        card = self._record("balance", "card", card_id)
+        return {name: card[name] for name in ("limit", "available", "held", "posted", "refunded")}
+
+    @_control(changes=False)
+    def state(self, record_id: str) -> Record:
+        """Give a record as the sandbox keeps it, with its kind."""
+        with self.store:
+            for kind in _STATEFUL:
+                found = self.store.get(kind, record_id.lower())
+                if found is not None:
+                    return {"kind": kind, **found}
+        raise _unknown("state", "Record")
+
+    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+        """Give the deliveries after a sequence number, each with its own, and the last number there is.
+
+        Args:
+            api_key: A key of the tenant whose events are wanted; it signs them. The full key where left out.
+        """
+        key = api_key or self.full_key
+        with self.store:
+            tenant = (self.store.get("key", key) or {}).get("tenant")
+            due = [
+                (sequence, *signed(self.ground, sequence, kept, (key,)))
+                for sequence, kept in self._after(after)
+                if kept["tenant"] == tenant
+            ]
+            return due, self.store.get("counter", "event") or 0
+
+    # applications
+
+    @_control(changes=True)
+    def review(
+        self, user_or_owner_id: str, status: str, reason: str | None = None, status_change_reason: str | None = None
+    ) -> Record:
+        """Move the application of a user, an owner or a company to a status, and tell of it.
+
+        Args:
+            status: Any status of events, as "needsInformation".
+            reason: Rejection labels, separated by commas; those usual with the status where left out.
+            status_change_reason: "provider_initiated", or nothing.
+        """
+        if status not in frozenset(EventApplicationStatus):
+            raise _bad("review", f"status must be one of {', '.join(EventApplicationStatus)}")
+        if status_change_reason is not None and status_change_reason not in frozenset(StatusChangeReason):
+            raise _bad("review", f"status_change_reason must be one of {', '.join(StatusChangeReason)}")
+        return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
+
+    @_control(changes=True)
+    def accept_terms(self, user_id: str) -> Record:
+        """Have a user accept the program's terms: `tosNotAccepted` becomes `approved`."""
+        return self._decide("accept_terms", user_id, "approved", action="accept_terms")
+
+    # cards and money
+
+    @_control(changes=True)
+    def activate_card(self, card_id: str) -> Record:
+        """Activate a card that was not activated."""
+        return self._card(card_id, "activate")
+
+    @_control(changes=True)
+    def lock_card(self, card_id: str) -> Record:
+        """Lock an active card."""
+        return self._card(card_id, "lock")
+
+    @_control(changes=True)
+    def unlock_card(self, card_id: str) -> Record:
+        """Unlock a locked card."""
+        return self._card(card_id, "unlock")
+
+    @_control(changes=True)
+    def cancel_card(self, card_id: str) -> Record:
+        """Cancel a card, for good."""
+        return self._card(card_id, "cancel")
+
+    @_control(changes=True)
+    def settle(self, transaction_id: str, amount: int | None = None) -> Record:
+        """Settle an authorization, wholly or in part; what is not settled is released."""
+        if amount is not None and (type(amount) is not int or amount < 1):
+            raise _bad("settle", "amount must be a whole number of cents, at least 1")
+        spend = self._record("settle", "transaction", transaction_id)
+        turn = self._for(spend, "settle")
+        turn.operation = ROWS["settle"]
+        with self.store:
+            asked = SettleTransaction(transaction_id=spend["id"], amount=amount or spend["held"] or FULL)
+            answer = turn.wires.write(cards.settle(turn, asked))
+        self.tell()
+        return answer
+
+    @_control(changes=True)
+    def deposit(
+        self,
+        payment_route_id: str | None = None,
+        amount: str = "0.37",
+        rail: str = "ach",
+        description: str | None = "ACCTVERIFY",
+        originator_name: str | None = "Example Verification",
+        reference_id: str | None = None,
+    ) -> Record:
+        """Have a deposit in USD arrive on a payment route; one below 2.00 raises `microDeposit.received`.
+
+        Args:
+            payment_route_id: The first with a fiat deposit address where left out.
+        """
+        if rail not in frozenset(MicroDepositRail):
+            raise _bad("deposit", f"rail must be one of {', '.join(MicroDepositRail)}")
+        route = self._record("deposit", "payment_route", payment_route_id or self._first_route())
+        memo = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
+        with self.store:
+            turn = self._for(route, "deposit")
+            given = {name: text for name, text in memo.items() if text is not None}
+            answer = accounts.arrive(turn, route, _dollars(amount), rail, given)
+        self.tell()
+        return answer
+
+    @_control(changes=True)
+    def pending_first(self, times: int = 1, retry_after: int = 3, contract_id: str | None = None) -> Record:
+        """Have the next questions for a new withdrawal signature answered with `pending`.
+
+        Args:
+            contract_id: A contract of the tenant that is meant; the tenant of the full key where left out.
+        """
+        with self.store:
+            if contract_id is None:
+                tenant = self.store.get("key", self.full_key)["tenant"]
+            else:
+                tenant = self._record("pending_first", "contract", contract_id)["tenant"]
+            state = {"times": times, "retry_after": retry_after}
+            self.store.put("pending", tenant, state)
+        return state
+
+    # time
+
+    @_control(changes=True)
+    def advance(self, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Record:
+        """Move the clock forward; what falls due on the way happens at its own time."""
+        try:
+            self.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        except (ValueError, OverflowError, TypeError):
+            raise _bad("advance", "the clock goes forward, by numbers") from None
+        return {"now": self.clock.text()}
+
+    def move_clock(self, by: int) -> None:
+        """Move the clock by milliseconds, doing on the way what falls due."""
+        with self.store:
+            end = self.clock.at + by
+            while True:
+                due = sorted(
+                    ((one["at"], name, one) for name, one in self.store.items("due") if one["at"] <= end),
+                    key=lambda entry: entry[:2],
+                )
+                if not due:
+                    break
+                for at, name, one in due:
+                    if self.store.get("due", name) is one:
+                        self.store.put("meta", "clock", max(at, self.clock.at))
+                        self.store.delete("due", name)
+                        self._fall_due(one["do"], one["of"])
+            self.store.put("meta", "clock", end)
+        self.tell()
+
+    # copies
+
+    @_control(changes=True)
+    def reset(self) -> Record:
+        """Put the world back to where it began."""
+        fresh = Store()
+        with fresh:
+            populate(fresh, self.ground.seeds)
+        with self.store:
+            self.store.replace(fresh.copy())
+        return {"now": self.clock.text()}
+
+    # inside
+
+    def _after(self, sequence: int) -> list[tuple[int, Record]]:
+        last = self.store.get("counter", "event") or 0
+        return [(number, self.store.get("event", str(number))) for number in range(max(sequence, 0) + 1, last + 1)]
+
+    def _record(self, name: str, kind: str, key: object) -> Record:
+        found: Record | None = self.store.get(kind, key.lower()) if isinstance(key, str) else None
+        if found is None:
+            raise _unknown(name, kind.replace("_", " ").capitalize())
+        return found
+
+    def _for(self, record: Record, name: str) -> Turn:
+        turn = self.turn(name)
+        turn.tenant = self.store.get("tenant", record["tenant"])
+        return turn
+
+    def _card(self, card_id: str, action: str) -> Record:
+        name = f"{action}_card"
+        with self.store:
+            card = self._record(name, "card", card_id)
+            card = cards.set_card(self._for(card, name), card, action)
+        self.tell()
+        return {"id": card["id"], "status": card["status"]}
+
+    def _decide(self, name: str, key: str, status: str, **how: Any) -> Record:
+        with self.store:
+            kind = next((kind for kind in ("user", "owner", "company") if self.store.get(kind, key.lower())), "user")
+            turn = self._for(self._record(name, kind, key), name)
+            applicant = people.decide(turn, kind, key.lower(), status, **how)
+        self.tell()
+        return {"id": applicant["id"], "status": applicant["status"], "reason": applicant["reason"]}
+
+    def _fall_due(self, action: str, key: str) -> None:
+        if action == "settle":
+            spend = self.store.get("transaction", key)
+            cards.settle(self._for(spend, "clock"), SettleTransaction(transaction_id=key, amount=spend["held"]))
+        else:
+            kind = "user" if self.store.get("user", key) is not None else "owner"
+            people.decide(self._for(self.store.get(kind, key), "clock"), kind, key, "approved")
+
+    def _first_route(self) -> str:
+        return str(next(route["id"] for route in self.store.all("payment_route") if route["fiat_deposit"] is not None))
+
+
+CONTROLS: Mapping[str, Control] = {
+    name: Control(name, inspect.getdoc(method) or "", inspect.signature(method), method.changes)
+    for name, method in vars(Controls).items()
+    if hasattr(method, "changes")
+}
+"""The controls, in the order they stand above."""
+
+
+def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
+    """Carry a control out by name.
+
+    Raises:
+        ApiError: There is no such control, its arguments do not fit, or the state does not allow it.
+    """
+    control = CONTROLS.get(name)
+    if control is None:
+        raise _unknown(name, "Control")
+    try:
+        control.signature.bind(sandbox, **arguments)
+    except TypeError as error:
+        raise _bad(name, str(error)) from None
+    return getattr(sandbox, name)(**arguments)
+
+
+def _bad(name: str, message: str) -> ApiError:
+    return BadRequest(operation=name, status=400, error="BadRequestError", message=message)
+
+
+def _unknown(name: str, what: str) -> ApiError:
+    return NotFound(operation=name, status=404, error="NotFoundError", message=f"{what} not found")
+
+
+def _dollars(text: object) -> Decimal:
+    try:
+        amount = Decimal(text) if isinstance(text, str) else Decimal("NaN")
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or not 0 < amount < 10**9 or amount != round(amount, 2):
+        raise _bad("deposit", "amount must be dollars and cents as text, above 0.00")
+    return amount

@@ -1,0 +1,39 @@
+"""Disputes: a client can cancel them and add evidence, and no more."""
+
+from workbench.interface import table
+from workbench.interface.disputes import Dispute, UpdateDispute
+from workbench.interface.rules import TEXT_EVIDENCE
+from workbench.sandbox.clock import moment_of
+from workbench.sandbox.lifecycle import DISPUTE
+from workbench.sandbox.turn import Turn
+
+
+def update_dispute(turn: Turn, asked: UpdateDispute) -> Dispute:
+    """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
+    dispute = turn.mine("dispute", asked.dispute_id.lower(), "Dispute")
+    if asked.text_evidence is not None:
+        dispute = {**dispute, "status": _next(turn, dispute["status"], "add_evidence", "given evidence")}
+        # assumed: "text evidence added to the dispute" stands below what is there
+        text = "\n".join(filter(None, (dispute["text_evidence"], asked.text_evidence)))
+        if len(text) > (TEXT_EVIDENCE.max_length or 0):
+            raise turn.wrong("textEvidence is too long together with the evidence that is there")
+        dispute["text_evidence"] = text
+    if asked.status is not None:
+        to = _next(turn, dispute["status"], "cancel", "canceled")
+        dispute = {**dispute, "status": to, "resolved_at": turn.clock.at}
+    turn.store.put("dispute", dispute["id"], dispute)
+    return Dispute(
+        id=dispute["id"],
+        transaction_id=dispute["transaction"],
+        status=dispute["status"],
+        text_evidence=dispute["text_evidence"],
+        created_at=moment_of(dispute["created_at"]),
+        resolved_at=None if dispute["resolved_at"] is None else moment_of(dispute["resolved_at"]),
+    )
+
+
+def _next(turn: Turn, status: str, action: str, done: str) -> str:
+    step = DISPUTE.get((status, action))
+    if step is None or step.to is None:  # assumed: dispute_cancel_twice
+        raise turn.refusal(table.WRONG_STATE, reason=f"a dispute that is {status} cannot be {done}")
+    return step.to

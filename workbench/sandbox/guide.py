@@ -1,0 +1,87 @@
+"""What one needs to start from outside, as plain data."""
+
+from collections import defaultdict
+from typing import Any
+
+from workbench.chains.families import chain_of
+from workbench.sandbox.collateral import WARNING
+from workbench.sandbox.rewards import BEYOND_PAGING
+from workbench.sandbox.signing import signer_of
+from workbench.sandbox.turn import Ground
+from workbench.sandbox.world import KEYS, PRIMARY, TENANTS, key_of, tenant_id
+
+Record = dict[str, Any]
+
+
+def guide(ground: Ground, base_url: str) -> Record:
+    """Give base URL, keys by what they may do, and example ids of every kind and state, as the records are now."""
+    return {
+        "base_url": base_url,
+        "api_keys": {name: key_of(ground.seeds, name) for name in KEYS},
+        **_examples(ground, tenant_id(ground.seeds, PRIMARY)),
+        "note": f"Every address here is made up: {WARNING}.",
+        "tenants": {
+            name: {**kind, **_examples(ground, tenant_id(ground.seeds, name))}
+            for name, kind in TENANTS.items()
+            if name != PRIMARY
+        },
+    }
+
+
+def _examples(ground: Ground, tenant: str) -> Record:
+    def theirs(kind: str) -> list[Record]:
+        return [one for one in ground.store.all(kind) if one["tenant"] == tenant]
+
+    users = theirs("user")
+    return {
+        "cards": _by_status(theirs("card")),
+        "users": _by_status(users),
+        "companies": [
+            {
+                "id": one["id"],
+                "owners": [{"id": key, "status": ground.store.get("owner", key)["status"]} for key in one["owners"]],
+            }
+            for one in theirs("company")
+        ],
+        "contracts": [_contract(ground, one) for one in theirs("contract")],
+        "disputes": _by_status(theirs("dispute")),
+        "payment_accounts": [one["id"] for one in theirs("payment_account")],
+        "payment_routes": [
+            {
+                "id": one["id"],
+                "fiat_deposit": one["fiat_deposit"] is not None,
+                "fiat_deposit_address": one["fiat_deposit"],
+                **{name: one[name] for name in ("user_id", "company_id") if name in one},
+            }
+            for one in theirs("payment_route")
+        ],
+        "rewards_users": [
+            {"id": one["id"], "rows": one["rewards"], "beyond_paging": one["rewards"] >= BEYOND_PAGING}
+            for one in users
+            if one.get("rewards")
+        ],
+    }
+
+
+def _by_status(records: list[Record]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in records:
+        found[one["status"]].append(one["id"])
+    return dict(found)
+
+
+def _contract(ground: Ground, one: Record) -> Record:
+    return {
+        "id": one["id"],
+        "chain_id": one["chain_id"],
+        "chain": str(chain_of(one["chain_id"])),
+        "contract_version": one["contract_version"],
+        "proxy_address": one["proxy_address"],
+        "controller_address": one["controller_address"],
+        "admin_addresses": one["admin_addresses"],
+        "deposit_address": f"{one['deposit_address']} ({WARNING})",
+        "signer": signer_of(ground.seeds, one["chain_id"], one["id"]),
+        "tokens": [
+            {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in one["tokens"]
+        ],
+    }

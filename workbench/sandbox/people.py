@@ -1,0 +1,270 @@
+"""Users, companies and their owners: applications, their life, and what may be changed.
+
+The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A status
+word in the last name gives the outcome at once. Terms that are not accepted make `approved` wait as `tosNotAccepted`.
+"""
+
+from typing import Any
+
+from workbench.interface import table
+from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
+from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
+from workbench.interface.walk import build
+from workbench.sandbox import wallets
+from workbench.sandbox.clock import moment_of
+from workbench.sandbox.lifecycle import APPLICATION
+from workbench.sandbox.turn import Turn, plain
+
+Record = dict[str, Any]
+LINKS = "https://sandbox.workbench.invalid/application"
+_WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
+_ASKS_MORE = frozenset({"needsInformation", "needsVerification", "tosNotAccepted", "notStarted"})
+REASONS = {
+    "denied": "WRONG_USER_REGION, REGULATIONS_VIOLATIONS",
+    "needsInformation": "DOCUMENT_PAGE_MISSING, LOW_QUALITY",
+    "needsVerification": "UNSATISFACTORY_PHOTOS",
+    "manualReview": "SIMILAR_APPLICATION",
+}
+_SHOWN = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
+_KEPT = (
+    "first_name",
+    "last_name",
+    "email",
+    "address",
+    "phone_country_code",
+    "phone_number",
+    "wallet_address",
+    "solana_address",
+    "stellar_address",
+    "external_id",
+    "source_key",
+    "is_active",
+)
+
+
+def create_user_application(turn: Turn, asked: CreateUserApplication) -> User:
+    """File an application, or the one that was initiated before."""
+    tenant = turn.tenant
+    if tenant["management"] == "provider" and not any(wallets.given(asked)):  # assumed: wallet_required
+        turn.assumed.append("wallet_required")
+        raise turn.wrong("one of walletAddress, solanaAddress, stellarAddress is required")
+    user = _initiated(turn, asked.id.lower()) if asked.id is not None else _new(turn)
+    _claim(turn, user, asked.external_id)
+    filed = plain(asked)
+    accepted = asked.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
+    user = {
+        **user,
+        **_from_provider(turn, asked),
+        **{name: filed[name] for name in _KEPT if name in filed},
+        "terms": accepted,
+        "updated_at": turn.clock.at,
+    }
+    if asked.chain_id is not None and asked.contract_address is not None:
+        user["external_contract"] = {"chain_id": asked.chain_id, "address": asked.contract_address}
+    turn.store.put("user", user["id"], user)
+    wallets.become_owner(turn, user, asked)
+    return shown(turn, submit(turn, "user", user["id"], "file", user.get("last_name", "")))
+
+
+def update_user(turn: Turn, asked: UpdateUser) -> User:
+    """Change what is given; nothing given changes nothing."""
+    user = turn.mine("user", asked.user_id.lower(), "User")
+    changes = plain(asked)
+    del changes["user_id"]
+    wallets.check_changes(turn, user, changes)
+    _claim(turn, user, asked.external_id)
+    if changes:
+        if "address" in changes:  # assumed: partial_address
+            changes["address"] = {**(user.get("address") or {}), **changes["address"]}
+        user = {**user, **changes, "updated_at": turn.clock.at}
+        turn.store.put("user", user["id"], user)
+    return shown(turn, user)
+
+
+def update_ubo(turn: Turn, asked: UpdateUbo) -> CompanyApplication:
+    """Let an owner reapply: owner and company are reviewed again. assumed: owner_reapplies"""
+    company = turn.mine("company", asked.company_id.lower(), "Company")
+    owner = turn.mine("owner", asked.ubo_id.lower(), "Owner")
+    if owner["company_id"] != company["id"]:
+        raise turn.refusal("Owner not found")
+    changes = plain(asked)
+    kept: Record = {name: changes[name] for name in ("first_name", "last_name", "email") if name in changes}
+    if "address" in changes:
+        kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
+    if len(changes) > 2:  # more than the two ids
+        owner = {**owner, **kept}
+        turn.store.put("owner", owner["id"], owner)
+        submit(turn, "owner", owner["id"], "reapply", owner["last_name"])
+    return shown_company(turn, turn.store.get("company", company["id"]))
+
+
+def submit(turn: Turn, kind: str, key: str, action: str, last_name: str) -> Record:
+    """Put an application into review, and give it its outcome at once where the last name says it."""
+    outcome = outcome_in(last_name)
+    if outcome is not None:
+        turn.assumed.append("outcome_by_name")
+        return decide(turn, kind, key, outcome, action=action)
+    applicant = decide(turn, kind, key, "pending", action=action)
+    turn.assumed.append("review_seconds")
+    turn.later(turn.settings["review_seconds"], "review", key)
+    return applicant
+
+
+def outcome_in(last_name: str) -> str | None:
+    """Give the status a last name asks for, in any case and anywhere inside it. assumed: outcome_by_name"""
+    text = last_name.lower()
+    return next((status for word, status in _WORDS if word in text), None)
+
+
+def decide(
+    turn: Turn, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
+    action: str = "review",
+) -> Record:  # fmt: skip
+    """Move an application, and tell of it.
+
+    Args:
+        kind: "user", "owner" or "company".
+        reason: The rejection labels; None for those usual with the status.
+        cause: The statusChangeReason of the event.
+    """
+    applicant: Record = turn.store.get(kind, key)
+    step = APPLICATION.get((applicant["status"], action))
+    if step is None:
+        raise turn.refusal(
+            table.WRONG_STATE, reason=f"an application that is {applicant['status']} cannot {action.replace('_', ' ')}"
+        )
+    if action == "accept_terms":
+        applicant = {**applicant, "terms": True}
+    elif status == "approved" and not applicant.get("terms", True):
+        status = "tosNotAccepted"
+    applicant = {
+        **applicant,
+        "status": status,
+        "reason": REASONS.get(status, "") if reason is None else reason,
+        "updated_at": turn.clock.at,
+    }
+    turn.forget(f"review:{key}")
+    turn.store.put(kind, key, applicant)
+    if kind == "owner":
+        _company_follows(turn, applicant["company_id"])
+    if kind != "company":
+        assert step.emits is not None
+        turn.emit(step.emits, applicant["tenant"], applicant=applicant, why=cause)
+    return applicant
+
+
+def shown_status(turn: Turn, status: str) -> str:
+    """Give a status as answers show it. assumed: event_statuses_shown"""
+    if status in _SHOWN and turn.settings["event_statuses_shown"] == "mapped":
+        turn.assumed.append("event_statuses_shown")
+        return _SHOWN[status]
+    return status
+
+
+def links(applicant: Record, sign: Any = None) -> Record:
+    """Give the links that go with a status, as attribute names."""
+    if applicant["status"] not in _ASKS_MORE:
+        return {}
+    made = {}
+    for name, page in (
+        ("application_completion_link", "complete"),
+        ("application_external_verification_link", "verify"),
+    ):
+        if page == "complete" or applicant["status"] == "needsVerification":
+            params = {"user_id": applicant["id"]} | ({"signature": sign(page, applicant["id"])} if sign else {})
+            made[name] = {"url": f"{LINKS}/{page}", "params": params}
+    return made
+
+
+def shown(turn: Turn, user: Record) -> User:
+    """Give a user as it is answered."""
+    made: User = build(
+        User,
+        {
+            **{name: user.get(name) for name in ("id", *_KEPT, "company_id") if name != "stellar_address"},
+            "application_status": shown_status(turn, user["status"]),
+            "application_reason": user["reason"],
+            "created_at": moment_of(user["created_at"]),
+            "updated_at": moment_of(user["updated_at"]),
+            **links(user),
+        },
+    )
+    return made
+
+
+def shown_company(turn: Turn, company: Record) -> CompanyApplication:
+    """Give a company with its owners as it is answered."""
+    owners = [turn.store.get("owner", key) for key in company["owners"]]
+    made: CompanyApplication = build(
+        CompanyApplication,
+        {
+            **{name: company.get(name) for name in ("id", "name", "address", "external_id", "source_key")},
+            "application_status": shown_status(turn, company["status"]),
+            "application_reason": company["reason"],
+            **links(company),
+            "ultimate_beneficial_owners": [
+                {
+                    "id": owner["id"],
+                    "application_status": shown_status(turn, owner["status"]),
+                    "application_reason": owner["reason"],
+                    **links(owner),
+                }
+                for owner in owners
+            ],
+        },
+    )
+    return made
+
+
+def _new(turn: Turn) -> Record:
+    return {
+        "id": turn.new_id("user"),
+        "tenant": turn.tenant["id"],
+        "status": "",
+        "reason": "",
+        "terms": True,
+        "is_active": True,
+        "created_at": turn.clock.at,
+        "updated_at": turn.clock.at,
+    }
+
+
+def _initiated(turn: Turn, key: str) -> Record:
+    user: Record = turn.mine("user", key, "User")
+    if user["status"] != "notStarted":
+        raise turn.wrong("id is of an application that was filed already")
+    return user
+
+
+def _from_provider(turn: Turn, asked: CreateUserApplication) -> Record:
+    """Give the person behind a share token; a personal application brings its own."""
+    if asked.first_name is not None:
+        return {}
+    number = turn.store.next("shared person")
+    return {"first_name": "Shared", "last_name": f"Person {number}", "email": f"shared.{number}@example.com"}
+
+
+def _claim(turn: Turn, user: Record, external_id: str | None) -> None:
+    """Take an external id, which nobody else in the tenant may have. assumed: duplicate_external_id"""
+    if external_id is None or user.get("external_id") == external_id:
+        return
+    tenant = user["tenant"]
+    holder = turn.store.get("external_id", f"{tenant}:{external_id}")
+    if holder is not None and holder != user["id"]:
+        turn.assumed.append("duplicate_external_id")
+        raise turn.refusal(table.DUPLICATE_EXTERNAL_ID)
+    if user.get("external_id") is not None:
+        turn.store.delete("external_id", f"{tenant}:{user['external_id']}")
+    turn.store.put("external_id", f"{tenant}:{external_id}", user["id"])
+
+
+def _company_follows(turn: Turn, key: str) -> None:
+    """Move a company with its owners: approved when all are, else as the first that is not. assumed: owner_reapplies"""
+    company = turn.store.get("company", key)
+    owners = [turn.store.get("owner", one) for one in company["owners"]]
+    open_ = next((owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED), None)
+    status, reason = ("approved", "") if open_ is None else (open_["status"], open_["reason"])
+    if any(owner["status"] == "pending" for owner in owners):
+        status, reason = "pending", ""
+    if status != company["status"]:
+        turn.store.put("company", key, {**company, "status": status, "reason": reason, "updated_at": turn.clock.at})

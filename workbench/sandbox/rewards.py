@@ -1,0 +1,96 @@
+"""A year of rewards activity for a user, made when first asked for and the same for the same seed.
+
+In the rows, as in practice: merchant names padded with blanks, adjustments that read CARD_SPEND all the same, and travel
+redemptions that are PENDING or FAILED, which are hidden before paging. assumed: rewards_order, rewards_members
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from workbench.interface import strict_json
+from workbench.interface.convert import write_moment
+from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
+from workbench.sandbox.clock import START
+from workbench.sandbox.turn import Ground, Turn
+
+DEFAULT_LIMIT = 20
+BEYOND_PAGING = 10_450
+_YEAR = 365 * 24 * 60 * 60
+_MERCHANTS = (
+    ("Corner Grocery", "groceries"),
+    ("  Harbor Fuel  ", "gas"),
+    ("Blue Door Cafe", "dining"),
+    ("NORTHERN AIR ", "travel"),
+    ("Paper & Ink Books", "shopping"),
+    ("City Transit", "transit"),
+    ("Lantern Cinema", "entertainment"),
+    ("   Old Mill Bakery", "dining"),
+)
+
+Row = tuple[str, bytes]
+"""The type, and the item as it is sent."""
+
+
+def list_rewards_activity(turn: Turn, asked: ListRewardsActivity) -> bytes:
+    """Give one page of a user's activity, the newest first."""
+    user = turn.mine("user", asked.user_id.lower(), "User")
+    rows = turn.ground.rewards.get(user["id"])
+    if rows is None:
+        rows = turn.ground.rewards[user["id"]] = visible_rows(turn.ground, user)
+    if asked.type is not None:
+        rows = [row for row in rows if row[0] == asked.type]
+    skip = asked.offset or 0
+    limit = DEFAULT_LIMIT if asked.limit is None else asked.limit
+    return b'{"%s":[%s]}' % (
+        turn.ground.names(RewardsActivity)["items"].encode(),
+        b",".join([item for _, item in rows[skip : skip + limit]]),
+    )
+
+
+def visible_rows(ground: Ground, user: dict[str, Any]) -> list[Row]:
+    """Make the rows of a user that are shown, the newest first."""
+    count = user.get("rewards", 0)
+    rows: list[Row] = []
+    for i in range(count):
+        row = _row(ground, user["id"], i, count)
+        if row is not None:
+            rows.append(row)
+    return rows
+
+
+def _row(ground: Ground, user: str, i: int, count: int) -> Row | None:
+    """Make the i-th newest row; None where it is hidden."""
+    dice = ground.seeds.octets(f"reward:{user}:{i}", 24)
+    age = _YEAR * (2 * i + 1) // (2 * count) + dice[0]
+    created = START - timedelta(seconds=age)
+    key = dice[8:24].hex()
+    item: dict[str, Any] = {"id": f"rwd_{key}", "created_at": created}
+    if dice[1] < 20:
+        # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
+        status = "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
+        if status != "COMPLETED":
+            return None
+        points = 500 * (1 + dice[3] % 40)
+        item |= {"type": "redeemed", "points": points, "status": status}
+    else:
+        name, category = _MERCHANTS[dice[2] % len(_MERCHANTS)]
+        cents = 150 + int.from_bytes(dice[3:5]) % 20_000
+        item |= {
+            "type": "earned",
+            # "CARD_SPEND for all rows, including non-card adjustments"
+            "reason": "CARD_SPEND",
+            "points": -(1 + dice[5] % 50) if dice[1] < 26 else max(1, cents // 100),
+            "posted_at": created + timedelta(days=1),
+            "minted_at": created + timedelta(days=2),
+        }
+        if dice[1] >= 26:  # an adjustment has no merchant
+            item |= {"merchant_name": name, "transaction_amount_cents": cents, "spend_category": category}
+    return item["type"], strict_json.dumps(_wired(ground, item))
+
+
+def _wired(ground: Ground, item: dict[str, Any]) -> dict[str, Any]:
+    names = ground.names(RewardsItem)
+    return {
+        names[name]: write_moment(value) if name.endswith("_at") else str(value) if name == "points" else value
+        for name, value in item.items()
+    }

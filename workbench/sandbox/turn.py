@@ -1,0 +1,138 @@
+"""One turn of the sandbox: a request or a control being carried out, with all it may use."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from workbench.errors import ApiError
+from workbench.interface import table
+from workbench.interface.convert import Wires
+from workbench.interface.operation import Failure, Operation
+from workbench.interface.walk import given, is_record, members, snake
+from workbench.sandbox.clock import Clock
+from workbench.sandbox.seeds import Seeds
+from workbench.sandbox.store import Store
+
+_BY_MESSAGE: Mapping[str, Failure] = {
+    failure.message: failure for row in table.OPERATIONS.values() for failure in row.failures
+}
+
+
+def _guess(operation: Operation[..., Any], failure: Failure) -> str:
+    """Give the id of a failure among the assumptions; the general one where the operation does not list it."""
+    if failure in operation.failures:
+        return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
+    return "validation_errors"
+
+
+class Ground:
+    """What every turn of one sandbox stands on."""
+
+    def __init__(self, store: Store, clock: Clock, seeds: Seeds, settings: Mapping[str, Any], wires: Wires) -> None:
+        self.store = store
+        self.clock = clock
+        self.seeds = seeds
+        self.settings = settings
+        self.wires = wires
+        self.rewards: dict[str, Any] = {}  # rows by user, made when first asked for
+        self._names: dict[type[Any], dict[str, str]] = {}
+
+    def names(self, cls: type[Any]) -> dict[str, str]:
+        """Give the wire names of a record's attributes."""
+        found = self._names.get(cls)
+        if found is None:
+            found = self._names[cls] = {one.name: self.wires.wire(cls, one) for one in members(cls)}
+        return found
+
+
+class Turn:
+    """What a handler works with: the store, the time, the settings, the tenant that asks, and where its guesses go."""
+
+    __slots__ = (
+        "assumed", "cause", "clock", "ground", "headers", "operation", "seeds", "settings", "store", "tenant", "wires",
+    )  # fmt: skip
+
+    def __init__(self, ground: Ground, name: str) -> None:
+        self.ground = ground
+        self.store = ground.store
+        self.clock = ground.clock
+        self.seeds = ground.seeds
+        self.settings = ground.settings
+        self.wires = ground.wires
+        self.cause: list[Any] = [0, name]  # number of the request, given when it first matters; what it was
+        self.operation: Operation[..., Any] | None = None
+        self.tenant: Mapping[str, Any] = {}
+        self.assumed: list[str] = []
+        self.headers: dict[str, str] = {}
+
+    def new_id(self, kind: str) -> str:
+        """Give an id nobody had."""
+        return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
+
+    def emit(self, kind: str, tenant: str, **of: Any) -> None:
+        """Put an event into the list; its wire form is made when somebody looks."""
+        number, name = self.cause
+        if number == 0:
+            number = self.cause[0] = self.store.next("request")
+        sequence = self.store.next("event")
+        self.store.put(
+            "event",
+            str(sequence),
+            {"kind": kind, "tenant": tenant, "at": self.clock.at, "request": number, "cause": name, **of},
+        )
+
+    def later(self, seconds: float, action: str, key: str) -> None:
+        """Have the clock do something to a record after some time; a later word takes the place of an earlier one."""
+        due = {"at": self.clock.at + int(seconds * 1000), "do": action, "of": key}
+        self.store.put("due", f"{action}:{key}", due)
+
+    def forget(self, due: str) -> None:
+        """Have the clock not do what it was told."""
+        if self.store.get("due", due) is not None:
+            self.store.delete("due", due)
+
+    def mine(self, kind: str, key: str, what: str) -> Any:
+        """Give the tenant's record.
+
+        Raises:
+            ApiError: There is none, or it is another tenant's, which reads the same.
+        """
+        found = self.store.get(kind, key)
+        if found is None or found["tenant"] != self.tenant["id"]:
+            raise self.refusal(f"{what} not found")
+        return found
+
+    def refusal(self, of: Failure | str, **words: object) -> ApiError:
+        """Give the error for a row of the table, or for the row that has this message, ready to be raised."""
+        failure = self._row(of) if isinstance(of, str) else of
+        if failure.assumed and self.operation is not None:
+            self.assumed.append(_guess(self.operation, failure))
+        return ApiError.of(failure.status)(
+            operation=self.cause[1],
+            status=failure.status,
+            error=failure.error,
+            message=failure.message.format(**words) if words else failure.message,
+        )
+
+    def _row(self, message: str) -> Failure:
+        own = () if self.operation is None else self.operation.failures
+        return next((failure for failure in own if failure.message == message), None) or _BY_MESSAGE[message]
+
+    def wrong(self, problems: str) -> ApiError:
+        """Give the 400 for a request that breaks a rule."""
+        if self.operation is table.CREATE_PAYMENT_ACCOUNT:
+            return self.refusal(table.INVALID_ACCOUNT)
+        return self.refusal("{problems}", problems=problems)
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """Give what a record holds as plain values by attribute name, to be kept."""
+    kept: dict[str, Any] = {}
+    for name, value in given(record).items():
+        if is_record(value):
+            kept[name] = plain(value)
+        elif isinstance(value, date):
+            kept[name] = value.isoformat()
+        else:
+            kept[name] = str(value) if isinstance(value, str) else value
+    return kept
