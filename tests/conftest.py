@@ -1,0 +1,31 @@
+"""What all tests share: the campaigns' sizes, and the samples."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+HERE = Path(__file__).parent
+SAMPLES = HERE / "samples"
+SHARED = HERE.parent.parent / "shared" / "samples"
+"""Samples met in practice, where they lie beside the checkout."""
+
+settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile(
+    "soak", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the size of the campaigns: `HYPOTHESIS_PROFILE`, else soak for `-m soak`, else the default."""
+    wanted = "soak" if config.getoption("markexpr") == "soak" else "default"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
+
+
+@pytest.fixture(scope="session")
+def sample() -> Callable[[str], bytes]:
+    """Give a sample of the project by its name: `sample("list_contracts.200")`."""
+    return lambda name: (SAMPLES / f"{name}.json").read_bytes()

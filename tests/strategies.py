@@ -1,0 +1,275 @@
+"""Hypothesis strategies made from the rules of the interface: requests, answers, and requests with one rule broken."""
+
+import string
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date
+from typing import Any
+
+import attrs
+from hypothesis import strategies as st
+
+from workbench.interface.cross_rules import AnyOf, OneOf, When
+from workbench.interface.fields import Rule
+from workbench.interface.operation import Operation
+from workbench.interface.rules import FULL
+from workbench.interface.walk import (
+    Choice,
+    Day,
+    Exact,
+    Flag,
+    Kind,
+    Loose,
+    Many,
+    Member,
+    Moment,
+    Numeric,
+    Part,
+    Text,
+    Whole,
+    build,
+    cross_rules,
+    members,
+)
+
+PLAIN = st.text(st.sampled_from(string.ascii_letters + string.digits + " .,-'éßøж東"), min_size=1, max_size=20)
+"""Text that a careful client sends without asking."""
+
+ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
+"""Text that can be sent."""
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**80), 2**80) | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+_FORMATS: Mapping[str, st.SearchStrategy[str]] = {
+    "uuid": st.uuids().map(str),
+    "email": st.from_regex(r"[a-z]{1,10}@example\.(com|org|net)", fullmatch=True),
+    "ip": st.integers(1, 254).map("203.0.113.{}".format) | st.integers(1, 0xFFFF).map("2001:db8::{:x}".format),
+    "password": st.from_regex(r"9[0-9]{8}", fullmatch=True),  # a range that is never issued
+    "account-number": st.from_regex(r"[0-9]{6,17}", fullmatch=True),
+    "phone": st.from_regex(r"55501[0-9]{2}", fullmatch=True),
+}
+_NAMED: Mapping[str, st.SearchStrategy[str]] = {
+    "merchant_category_code": st.from_regex(r"[0-9]{4}", fullmatch=True),
+    "currency": st.just("USD"),
+    "country_of_issue": st.sampled_from(("US", "DE", "JP")),
+    "chain_id": st.integers(1, 2**32),
+}
+_MOMENTS = st.datetimes(timezones=st.just(UTC))
+
+
+def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
+    """Give texts that keep a rule."""
+    if rule.format in _FORMATS:
+        return _FORMATS[rule.format]
+    if rule.pattern is not None:
+        low, high = rule.min_length or 1, min(rule.max_length or 40, 40)
+        if rule.pattern == "^[0-9]+$":
+            return st.from_regex(rf"[1-9][0-9]{{{low - 1},{high - 1}}}", fullmatch=True)
+        return st.from_regex(rule.pattern[1:-1], fullmatch=True)
+    low, high = rule.min_length or 0, min(rule.max_length or 20, 20)
+    return PLAIN.map(lambda text: text.ljust(low, "x")[:high]) if plain else st.text(
+        st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=low, max_size=high
+    )  # fmt: skip
+
+
+def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
+    """Give values of a member of a request that keep its rule; nested records as mappings of attribute names."""
+    kind, rule = kind or one.kind, one.about.rule
+    if plain and one.name in _NAMED:
+        return _NAMED[one.name]
+    match kind:
+        case Text():
+            return texts(rule, plain)
+        case Whole(full=full):
+            high = rule.maximum if rule.maximum is not None else 10**9
+            numbers = st.integers(rule.minimum or 0, high)
+            return numbers | st.just(FULL) if full else numbers
+        case Flag():
+            return st.booleans()
+        case Choice(of=words):
+            return st.sampled_from(list(words))
+        case Day():
+            return st.dates(date(1900, 1, 1), date(2008, 1, 1))
+        case Part(of=cls):
+            return arguments(cls, plain=plain)
+    raise TypeError(f"no values are known for {one.name}: {kind}")
+
+
+@st.composite
+def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bool = True, having: str = "") -> Any:
+    """Give arguments of a request by attribute name that keep every rule.
+
+    Args:
+        whole: Give every member that the rules over several members let stand together.
+        having: A member that is given in any case.
+    """
+    by_name = {one.name: one for one in members(cls)}
+    chosen = {
+        name: draw(values(one, plain=plain))
+        for name, one in by_name.items()
+        if one.required or whole or name == having or draw(st.booleans())
+    }
+    for rule in cross_rules(cls):
+        match rule:
+            case OneOf(groups=groups):
+                fitting = [group for group in groups if having in group] or list(groups)
+                keep = draw(st.sampled_from(fitting))
+                for name in {name for group in groups for name in group}:
+                    chosen.pop(name, None)
+                chosen |= {name: draw(values(by_name[name], plain=plain)) for name in keep}
+            case AnyOf(names=names):
+                chosen.setdefault(names[0], draw(values(by_name[names[0]], plain=plain)))
+            case When(name=name, value=value):
+                if chosen.get(name) != value:
+                    continue
+                for needed in rule.needs:
+                    chosen.setdefault(needed, draw(values(by_name[needed], plain=plain)))
+                if rule.pattern is not None and rule.pattern[0] in chosen:
+                    chosen[rule.pattern[0]] = draw(_FORMATS["password"])
+    return chosen
+
+
+def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
+    """Give requests of an operation that keep every rule; `how` as for `arguments`."""
+    return arguments(operation.request, **how).map(lambda given: build(operation.request, given))
+
+
+# answers
+
+
+def _answered(one: Member, kind: Kind) -> st.SearchStrategy[Any]:
+    match kind:
+        case Text():
+            return ANY_TEXT | texts(one.about.rule)
+        case Whole():
+            return st.integers(-(2**63), 2**256)
+        case Flag():
+            return st.booleans()
+        case Exact(text=text):
+            return st.decimals(allow_nan=False, allow_infinity=False, places=8 if text else 3,
+                               min_value=-(10**6), max_value=10**6)  # fmt: skip
+        case Numeric():
+            return st.integers(0, 9) | st.decimals(0, 9, places=1)
+        case Moment():
+            return _MOMENTS
+        case Choice(of=words):
+            return st.sampled_from(list(words)) | ANY_TEXT.map("brandNew{}".format)
+        case Part(of=cls):
+            return answers(cls)
+        case Many(of=inner):
+            return st.lists(_answered(one, inner), max_size=3).map(tuple)
+        case Loose():
+            return JSON.filter(lambda value: value is not None)
+    raise TypeError(f"no answers are known for {one.name}: {kind}")
+
+
+@st.composite
+def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
+    """Give answers as a service may send them: members missing, texts beside their patterns, words nobody knows."""
+    given: dict[str, Any] = {}
+    for one in members(cls):
+        empty = () if isinstance(one.kind, Many) else None
+        absent = (missing or not one.about.needed) and draw(st.booleans())
+        given[one.name] = empty if absent else draw(_answered(one, one.kind))
+    return cls(**{**given, **({"status": given.get("status") or ""} if _status_is_text(cls) else {})})
+
+
+def _status_is_text(cls: type[Any]) -> bool:
+    return any(one.name == "status" and one.default == "" for one in members(cls))
+
+
+# one broken rule at a time
+
+
+@attrs.frozen(kw_only=True)
+class Break:
+    """A way to break one rule: which member, which rule is named then, and what is put there (`...`: nothing)."""
+
+    at: tuple[str, ...]
+    wire: str
+    rule: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.wire}-{self.rule}"
+
+
+def breaks(cls: type[Any], at: tuple[str, ...] = (), wire: str = "") -> Iterator[Break]:
+    """Give every rule of a request that can be broken by the value of one member."""
+    for one in members(cls):
+        where, path = (*at, one.name), wire + one.wire
+        for rule, value in _broken(one):
+            yield Break(at=where, wire=path, rule=rule, value=value)
+        if isinstance(one.kind, Part):
+            yield from breaks(one.kind.of, where, f"{path}.")
+
+
+def _broken(one: Member) -> Iterator[tuple[str, Any]]:
+    rule = one.about.rule
+    if one.required:
+        yield "required", ...
+    match one.kind:
+        case Text():
+            yield "type", 5
+            yield from _broken_text(rule)
+        case Whole():
+            yield "type", "10"
+            yield "type", 10.99
+            if rule.minimum is not None:
+                yield "minimum", rule.minimum - 1
+            if rule.maximum is not None:
+                yield "maximum", rule.maximum + 1
+        case Flag():
+            yield "type", "true"
+        case Choice():
+            yield "enum", "brandNew"
+        case Day():
+            yield "date", "01/02/1990"
+        case Part():
+            yield "type", "text"
+
+
+def _broken_text(rule: Rule) -> Iterator[tuple[str, Any]]:
+    if rule.max_length is not None:
+        yield "max_length", "1" * (rule.max_length + 1)
+    if rule.min_length:
+        yield "min_length", "1" * (rule.min_length - 1)
+    if rule.pattern is not None:
+        yield "pattern", "x"
+    if rule.format in {"uuid", "email", "ip"}:
+        yield rule.format, "x"
+    if (
+        rule.pattern is None
+        and rule.format not in {"uuid", "email", "ip", "password"}
+        and rule.min_length in {None, 0, 1}
+    ):
+        yield "text", "a\0"
+
+
+def broken(operation: Operation[..., Any], how: Break) -> st.SearchStrategy[Any]:
+    """Give arguments of an operation that keep every rule but one."""
+
+    def broke(given: dict[str, Any], at: tuple[str, ...]) -> dict[str, Any]:
+        name, *rest = at
+        if rest:
+            return {**given, name: broke(given[name], tuple(rest))}
+        kept = {key: value for key, value in given.items() if key != name}
+        return kept if how.value is ... else {**kept, name: how.value}
+
+    return arguments(operation.request, having=how.at[0]).flatmap(
+        lambda given: _with_inner(operation.request, given, how.at).map(lambda whole: broke(whole, how.at))
+    )
+
+
+def _with_inner(cls: type[Any], given: dict[str, Any], at: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
+    """Draw the nested record that holds the member to break so that the member is there."""
+    if len(at) == 1:
+        return st.just(given)
+    inner = next(one for one in members(cls) if one.name == at[0]).kind
+    assert isinstance(inner, Part)
+    return arguments(inner.of, having=at[1]).flatmap(
+        lambda part: _with_inner(inner.of, part, at[1:]).map(lambda drawn: {**given, at[0]: drawn})
+    )
