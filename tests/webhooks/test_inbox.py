@@ -1,0 +1,318 @@
+"""An inbox keeps each event once, whole, and gives it back (W1–W5, W17)."""
+
+import itertools
+import json
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import NothingArrived, UnusableFile
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.samples import sample_event
+
+NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
+USER = "00000000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture(params=["memory", "file"])
+def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inbox]:
+    """Give an inbox of each kind."""
+    with Inbox(tmp_path / "inbox.db" if request.param == "file" else None) as made:
+        yield made
+
+
+def put(inbox: Inbox, status: str = "approved", minutes: int | None = 0, **how: Any) -> str:
+    """Let an event about the user arrive; give its id."""
+    at = None if minutes is None else NOON + timedelta(minutes=minutes)
+    sample = sample_event("user.updated", id=USER, application_status=status, event_received_at=at, **how)
+    return inbox.receive(sample.headers, sample.body).event.id
+
+
+# -- each event once ----------------------------------------------------------------------------------------------
+
+
+def test_same_delivery_again(inbox: Inbox) -> None:
+    """A hundred deliveries of one event, from eight threads, are one event; all but one are duplicates."""
+    sample = sample_event("user.updated")
+    with ThreadPoolExecutor(8) as pool:
+        receipts = list(pool.map(lambda _: inbox.receive(sample.headers, sample.body), range(100)))
+
+    assert sum(not receipt.duplicate for receipt in receipts) == 1
+    assert [(one.times, one.conflicting) for one in inbox.kept()] == [(100, False)]
+
+
+def test_duplicate_after_restart(tmp_path: Path) -> None:
+    """An event is known again after a restart."""
+    sample = sample_event("user.updated")
+    with Inbox(tmp_path / "inbox.db") as first:
+        first.receive(sample.headers, sample.body)
+    with Inbox(tmp_path / "inbox.db") as second:
+        receipt = second.receive(sample.headers, sample.body)
+
+        assert (receipt.duplicate, receipt.conflict, len(second)) == (True, False, 1)
+
+
+def test_conflicting_bodies(inbox: Inbox) -> None:
+    """Other bytes under a known id are kept beside the first ones, which stay the event."""
+    first = sample_event("user.updated", event_id="e-1", application_status="approved")
+    second = sample_event("user.updated", event_id="e-1", application_status="denied")
+    inbox.receive(first.headers, first.body)
+    receipts = [inbox.receive(second.headers, second.body) for _ in range(2)]
+
+    assert [(one.duplicate, one.conflict) for one in receipts] == [(True, True)] * 2
+    assert [(one.raw, one.conflicting) for one in inbox.kept()] == [(first.body, True)]
+    assert [one.raw for one in inbox.conflicts("e-1")] == [second.body]
+    assert "conflicting" in repr(inbox.kept())
+
+
+def test_verified_later(tmp_path: Path) -> None:
+    """An unsigned first copy does not leave an event unverified for ever."""
+    sample = sample_event("user.updated", "key")
+    inbox = Inbox(keys=["key"], accept_unsigned=True)
+    inbox.receive({}, sample.body)
+    inbox.receive(sample.headers, sample.body)
+
+    assert [one.verified for one in inbox.kept()] == [True]
+
+
+def test_repeat_under_another_id(inbox: Inbox) -> None:
+    """The same state of the same resource under a new envelope id is kept, and told as a repeat."""
+    first = put(inbox, "approved", 0)
+    put(inbox, "approved", 5)
+    links = {"url": "https://example.com/new"}
+    put(inbox, "approved", 6, application_completion_link=links)
+
+    assert [one.repeat_of for one in inbox.kept()][:2] == [None, first]
+    assert inbox.kept()[2].repeat_of is not None
+
+
+def test_state_that_returns_is_no_repeat(inbox: Inbox) -> None:
+    """Approved, locked, approved again: three events, none a repeat. A late copy of the first is one."""
+    first = put(inbox, "approved", 0)
+    put(inbox, "locked", 1)
+    put(inbox, "approved", 2)
+    put(inbox, "approved", 0)
+
+    assert [one.repeat_of for one in inbox.kept()][:3] == [None, None, None]
+    assert inbox.kept()[3].repeat_of is not None
+    assert first == inbox.kept()[0].event.id
+
+
+# -- history ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_any_order_of_arrival(order: tuple[int, ...]) -> None:
+    """Whatever the order, history is whole, and the newest by event time and by arrival are both known."""
+    inbox = Inbox()
+    statuses = ["pending", "approved", "denied"]
+    for i in order:
+        put(inbox, statuses[i], i)
+    latest = inbox.latest(USER)
+
+    assert [event.body.application_status for event in inbox.events()] == [statuses[i] for i in order]
+    assert latest.by_arrival is not None
+    assert latest.by_event_time is not None
+    assert latest.by_arrival.body.application_status == statuses[order[-1]]
+    assert latest.by_event_time.body.application_status == "denied"
+    assert latest.differ == (order[-1] != 2)
+
+
+def test_events_without_time() -> None:
+    """Where no event says its time, there is no newest by event time."""
+    inbox = Inbox()
+    put(inbox, "pending", None)
+    put(inbox, "approved", None)
+    latest = inbox.latest(USER)
+
+    assert (latest.by_event_time, latest.differ) == (None, False)
+
+
+def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
+    """Events are chosen by kind, by attribute paths or a function, and by where the inbox stood."""
+    put(inbox, "pending", 0)
+    mark = inbox.mark()
+    last = put(inbox, "approved", 1)
+    other = sample_event("card.updated")
+    inbox.receive(other.headers, other.body)
+
+    assert [one.id for one in inbox.events("user.updated", {"application_status": "approved"})] == [last]
+    assert [one.id for one in inbox.events("user.*", since=mark)] == [last]
+    assert [one.id for one in inbox.events(where=lambda event: event.resource == "card")] == [other.event.id]
+    assert len(inbox.events(where={"body.id": USER})) == 2
+    assert inbox.events(since=datetime.now(UTC) + timedelta(hours=1)) == []
+
+
+def test_raw_of_unknown() -> None:
+    """Bytes of an event that is not kept are a KeyError."""
+    with pytest.raises(KeyError):
+        Inbox().raw("e-0")
+
+
+# -- waiting ------------------------------------------------------------------------------------------------------
+
+
+def test_wait_for_what_is_there(inbox: Inbox) -> None:
+    """What has arrived already is given at once, the newest first."""
+    put(inbox, "pending", 0)
+    last = put(inbox, "approved", 1)
+
+    assert inbox.wait("user.updated", within=0).id == last
+
+
+def test_wait_for_what_comes(inbox: Inbox) -> None:
+    """What comes while waiting is given when it comes."""
+    put(inbox, "pending", 0)
+    thread = threading.Timer(0.05, put, (inbox, "approved", 1))
+    thread.start()
+    event = inbox.wait("user.updated", where={"application_status": "approved"}, within=10)
+    thread.join()
+
+    assert event.body.application_status == "approved"
+
+
+def test_wait_in_vain(inbox: Inbox) -> None:
+    """Waiting in vain says what came instead, without its values."""
+    put(inbox, "pending", 0, first_name="Canary")
+
+    with pytest.raises(NothingArrived, match=r"1 of that kind.*application_status") as caught:
+        inbox.wait("user.updated", where={"application_status": "denied", "first_name": "Canary"}, within=0.01)
+    with pytest.raises(TimeoutError, match=r"1 events \(user\.updated\)"):
+        inbox.wait("card.updated", within=0)
+    assert "Canary" not in str(caught.value)
+
+
+def test_wait_by_a_clock() -> None:
+    """With a clock, waiting moves it on and takes no time of ours."""
+    inbox = Inbox()
+
+    class Clock:
+        passed = 0.0
+
+        def advance(self, seconds: float) -> None:
+            self.passed += seconds
+            if self.passed == 60:
+                put(inbox, "approved")
+
+    clock = Clock()
+    event = inbox.wait("user.updated", within=3600, clock=clock)
+
+    assert (event.body.id, clock.passed) == (USER, 60)
+
+
+def test_source_is_read_first() -> None:
+    """An inbox with a source takes what it has before each read, once each, and a bad one holds up nothing."""
+    samples = [sample_event("user.updated") for _ in range(3)]
+    queue = [(i, sample.headers, sample.body) for i, sample in enumerate(samples, start=1)]
+    queue.insert(1, (9, {}, b"broken"))
+    asked = []
+
+    def source(after: int) -> tuple[list[tuple[int, Any, bytes]], int]:
+        asked.append(after)
+        return ([], after) if after else (queue, 3)
+
+    inbox = Inbox(source=source)
+
+    assert [event.id for event in inbox.events()] == [sample.event.id for sample in samples]
+    assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3], 1)
+
+
+# -- on disk ------------------------------------------------------------------------------------------------------
+
+
+def test_file_is_private(tmp_path: Path) -> None:
+    """The file is its owner's alone, as is a folder made for it."""
+    with Inbox(tmp_path / "made" / "inbox.db") as inbox:
+        put(inbox)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "made").iterdir()}
+
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
+
+
+def test_full_disk_is_not_acknowledged(tmp_path: Path) -> None:
+    """A delivery that cannot be stored is an error, so nobody takes it for received; later ones are taken again."""
+    with Inbox(tmp_path / "inbox.db") as inbox:
+        connection = inbox._store.file.connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        sample = sample_event("user.updated", application_reason="x" * 100_000)
+        with pytest.raises(UnusableFile, match="Nothing was stored"):
+            inbox.receive(sample.headers, sample.body)
+        connection.execute("PRAGMA max_page_count=100000")
+
+        assert inbox.receive(sample.headers, sample.body).duplicate is False
+
+
+def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
+    """Two inboxes on one file agree about what is known, and each sees the other's events."""
+    with Inbox(tmp_path / "inbox.db") as one, Inbox(tmp_path / "inbox.db") as other:
+        sample = sample_event("user.updated")
+
+        assert [box.receive(sample.headers, sample.body).duplicate for box in (one, other)] == [False, True]
+        assert other.wait("user.updated", within=0).id == sample.event.id
+
+
+def test_purged_is_gone(tmp_path: Path) -> None:
+    """What names an id is gone from the bytes of the file, and a redelivery of it is no new event."""
+    path = tmp_path / "inbox.db"
+    with Inbox(path) as inbox:
+        inbox.on("user.updated")(lambda event: None)
+        doomed = sample_event("user.updated", id=USER, first_name="Canarybird")
+        stays = sample_event("user.updated")
+        for one in (doomed, stays):
+            inbox.receive(one.headers, one.body)
+
+        assert inbox.purge(USER) == 1
+        assert b"Canarybird" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert inbox.receive(doomed.headers, doomed.body).duplicate is True
+        assert [event.id for event in inbox.events()] == [stays.event.id]
+
+
+def test_retention(tmp_path: Path) -> None:
+    """Events older than the retention are gone when the inbox is opened again."""
+    now = [NOON]
+    with Inbox(tmp_path / "inbox.db", now=lambda: now[0]) as inbox:
+        put(inbox, "pending")
+        now[0] += timedelta(days=2)
+        put(inbox, "approved")
+    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0]) as inbox:
+        assert [event.body.application_status for event in inbox.events()] == ["approved"]
+
+
+def test_empty_id_purges_nothing() -> None:
+    """An empty id, which stands in every event, is refused."""
+    inbox = Inbox()
+    put(inbox)
+
+    with pytest.raises(ValueError, match="empty"):
+        inbox.purge("")
+    assert len(inbox) == 1
+
+
+def test_file_of_others_is_left_alone(tmp_path: Path) -> None:
+    """A database of another program is refused and not changed."""
+    path = tmp_path / "other.db"
+    sqlite3.connect(path).execute("CREATE TABLE t(x)")
+    before = path.read_bytes()
+
+    with pytest.raises(UnusableFile, match="another program"):
+        Inbox(path)
+    assert path.read_bytes() == before
+
+
+def test_body_is_kept_byte_for_byte(inbox: Inbox) -> None:
+    """Spacing, escapes and order of members survive."""
+    raw = json.dumps({"action": "a", "id": "é", "body": {"n": 1.50}, "resource": "r"}, indent=3).encode()
+    inbox.receive({}, raw)
+
+    assert inbox.raw("é") == raw
+    assert os.linesep not in repr(inbox)

@@ -1,0 +1,153 @@
+"""What bytes become: guards before parsing, and everything unknown kept (W9–W12, W14)."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.errors import InvalidWebhook
+from workbench.interface.events import EVENT_KINDS
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.reading import read_delivery
+from workbench.webhooks.samples import sample_event
+
+
+def envelope(**members: Any) -> bytes:
+    """Give the bytes of an envelope with some members changed; None leaves one out."""
+    whole = {"id": "e-1", "resource": "user", "action": "updated", "version": "1.0.0", "body": {"id": "u-1"}, **members}
+    return json.dumps({name: value for name, value in whole.items() if value is not None}).encode()
+
+
+BROKEN = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "not UTF-8": b'{"id":"\xff"}',
+    "UTF-16": '{"id":"x"}'.encode("utf-16"),
+    "byte order mark": b"\xef\xbb\xbf{}",
+    "a list": b"[]",
+    "a number": b"1",
+    "NaN": b'{"id":NaN}',
+    "a member twice": b'{"id":"a","id":"b","resource":"user","action":"updated"}',
+    "half a surrogate": b'{"id":"\\ud800","resource":"user","action":"updated"}',
+    "100,000 deep": b'{"id":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "65 deep": envelope(body=json.loads("[" * 65 + "]" * 65)),
+    "5,000 digits": b'{"id":"a","resource":"r","action":"a","body":' + b"9" * 5000 + b"}",
+    "no id": envelope(id=None),
+    "id is a number": envelope(id=7),
+    "empty id": envelope(id=""),
+    "no resource": envelope(resource=None),
+    "no action": envelope(action=None),
+    "larger than a mebibyte": envelope(body={"text": "x" * 2**20}),
+}
+
+
+@pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
+def test_broken_delivery_is_refused(body: bytes) -> None:
+    """What has no single meaning is refused by one error, and nothing is kept of it."""
+    inbox = Inbox()
+
+    with pytest.raises(InvalidWebhook):
+        inbox.receive({}, body)
+    assert (len(inbox), len(inbox.refusals)) == (0, 1)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_break_the_reader(body: bytes) -> None:
+    """Whatever bytes come, they are an event or an InvalidWebhook."""
+    try:
+        event = read_delivery(body)
+    except InvalidWebhook:
+        return
+    assert event.id
+
+
+UNKNOWN = {
+    "another kind": envelope(resource="dispute", action="opened", body={"anything": [1, {"goes": None}]}),
+    "another version": envelope(version="2.0.0"),
+    "more members": envelope(tenant={"id": "t"}, body={"id": "u-1", "nickname": "Al"}),
+    "a new status": envelope(body={"id": "u-1", "applicationStatus": "onHold", "applicationReason": "A, B ,, C"}),
+    "a body of another shape": envelope(body=["a", "list"]),
+    "no body": envelope(body=None),
+    "version is a number": envelope(version=2),
+    "time is an object": envelope(eventReceivedAt={"at": "noon"}),
+    "status is a number": envelope(body={"id": "u-1", "applicationStatus": 7}),
+}
+
+
+@pytest.mark.parametrize("body", UNKNOWN.values(), ids=UNKNOWN)
+def test_unknown_survives_untouched(body: bytes) -> None:
+    """An unknown kind, version, member or value is taken, and its bytes are kept as they came."""
+    inbox = Inbox()
+    receipt = inbox.receive({}, body)
+
+    assert not receipt.duplicate
+    assert (inbox.raw("e-1"), [event.id for event in inbox.events()]) == (body, ["e-1"])
+
+
+def test_odd_envelope_members_are_in_extra() -> None:
+    """A member of the envelope that is of another type does not lose the rest; it is kept in `extra`."""
+    event = read_delivery(envelope(version=2, body={"id": "u-1", "firstName": "Ada"}))
+
+    assert (event.version, dict(event.extra), event.body.first_name) == (None, {"version": 2}, "Ada")
+
+
+@pytest.mark.parametrize(
+    "text,amount", [("0.10", Decimal("0.10")), ("1e-1", Decimal("0.1")), ("-1", Decimal(-1)), ("2.00", Decimal("2.00"))]
+)
+def test_micro_deposit_amounts_are_exact(text: str, amount: Decimal) -> None:
+    """Amounts are decimals from text, never floats."""
+    event = read_delivery(envelope(resource="microDeposit", action="received", body={"id": "m-1", "amount": text}))
+
+    assert (event.body.amount, type(event.body.amount)) == (amount, Decimal)
+
+
+def test_unreadable_amount_is_kept_and_marked() -> None:
+    """An amount that is no decimal stays text and is marked."""
+    event = read_delivery(envelope(resource="microDeposit", action="received", body={"id": "m-1", "amount": "NaN"}))
+
+    assert (event.body.amount, [mark.path for mark in event.body.marks]) == ("NaN", ["amount"])
+
+
+def test_trial_deposits_and_links_are_not_shown() -> None:
+    """Amount and memo of a trial deposit, names and links are masked wherever an event is printed."""
+    secret = ["0.32", "ACCTVERIFY", "canary.example", "Grace", "Canary"]
+    deposit = sample_event("microDeposit.received", amount=Decimal("0.32"), originator_name="Grace Canary")
+    link = {"url": "https://canary.example/complete", "params": {"signature": "canary.example"}}
+    user = sample_event("user.updated", first_name="Grace", last_name="Canary", application_completion_link=link)
+    inbox = Inbox()
+    receipts = [inbox.receive(one.headers, one.body) for one in (deposit, user)]
+    shown = f"{inbox!r}{inbox.kept()!r}{inbox.events()!r}{[e.body for e in inbox.events()]!r}{receipts!r}{[deposit, user]!r}"
+
+    assert [word for word in secret if word in shown] == []
+
+
+@pytest.mark.parametrize("kind", EVENT_KINDS)
+def test_example_of_each_kind(kind: str) -> None:
+    """There is an example of every kind; it is signed, reads as its record, and nothing about it is odd."""
+    sample = sample_event(kind, "key")
+    receipt = Inbox(keys=["key"]).receive(sample.headers, sample.body)
+
+    assert receipt.verified
+    assert (receipt.event.kind, type(receipt.event.body)) == (kind, EVENT_KINDS[kind].body)
+    assert (receipt.event.marks, receipt.event.body.marks, dict(receipt.event.body.extra)) == ((), (), {})
+
+
+def test_examples_differ_and_can_be_changed() -> None:
+    """Each example is a new event; members and envelope can be given."""
+    first, second = (sample_event("user.updated") for _ in range(2))
+    given_ = sample_event(
+        "user.updated", event_id="e-9", application_status="denied", status_change_reason="provider_initiated"
+    )
+
+    assert first.event.id != second.event.id
+    assert (given_.event.id, given_.event.version, given_.event.body.application_status) == ("e-9", "1.1.0", "denied")
+
+
+@pytest.mark.parametrize("arguments", [{"kind": "user.created"}, {"kind": "user.updated", "surname": "x"}])
+def test_example_of_nothing_known(arguments: dict[str, str]) -> None:
+    """A kind or member that does not exist is named."""
+    with pytest.raises(ValueError, match=r"user\.created|surname"):
+        sample_event(**arguments)

@@ -1,0 +1,117 @@
+"""Whether a delivery was signed by someone who knows a key (W6, W7)."""
+
+import hmac
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.errors import InvalidWebhook
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.samples import sample_event
+from workbench.webhooks.verify import hmac_signature, sign
+
+OLD, NEW = "the-old-key", "the-new-key"
+
+
+def test_signature_is_hex_hmac_of_the_raw_body() -> None:
+    """The signature is the one anybody computes with the standard library, and a known one."""
+    assert sign(b"{}", "key") == hmac.new(b"key", b"{}", "sha256").hexdigest()
+    assert sign(b"", "key") == "5d5d139563c95b5967b9bd9a8c9b233a9dedb45072794cd232dc1b74832607d0"
+
+
+@pytest.mark.parametrize("name", ["Signature", "signature", "SIGNATURE", "Secondary-Signature"])
+def test_signed_is_verified(name: str) -> None:
+    """A right signature verifies whatever the casing of its header, in either header."""
+    sample = sample_event("user.updated", OLD)
+    receipt = Inbox(keys=[NEW, OLD]).receive({name: sample.headers["Signature"]}, sample.body)
+
+    assert receipt.verified is True
+
+
+def test_both_keys_during_rotation() -> None:
+    """While a key is rotated, an inbox with either key takes a delivery signed with both."""
+    sample = sample_event("user.updated", OLD)
+    headers = {"Signature": sign(sample.body, OLD), "Secondary-Signature": sign(sample.body, NEW)}
+
+    assert all(Inbox(keys=[key]).receive(headers, sample.body).verified for key in (OLD, NEW))
+
+
+RIGHT = sign(b"{}", OLD)
+WRONG = {
+    "another key": sign(b"{}", "no such key"),
+    "another body": sign(b"{ }", OLD),
+    "upper case": RIGHT.upper(),
+    "cut": RIGHT[:-1],
+    "longer": RIGHT + "0",
+    "two in one": f"{RIGHT}, {RIGHT}",
+    "prefix": f"sha256={RIGHT}",
+    "version": f"v1a,{RIGHT}",
+    "empty": "",
+    "beyond ASCII": "é" * 64,
+    "fullwidth digits": "".join(chr(ord(c) + 0xFEE0) for c in RIGHT),
+}
+
+
+@pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
+def test_wrong_signature_is_refused(value: str) -> None:
+    """Any other value is refused, in one fixed text that holds neither key nor signature."""
+    with pytest.raises(InvalidWebhook) as caught:
+        Inbox(keys=[OLD]).receive({"Signature": value}, b"{}")
+
+    assert str(caught.value) == "The delivery is not signed with a key of this inbox."
+
+
+@given(st.binary(max_size=80), st.binary(max_size=80))
+def test_no_header_breaks_the_check(name: bytes, value: bytes) -> None:
+    """Whatever bytes come as a header, the delivery is refused and no other error escapes."""
+    with pytest.raises(InvalidWebhook):
+        Inbox(keys=[OLD]).receive([(name, value), (b"Signature", value)], b"{}")
+
+
+def test_signature_given_twice_is_wrong() -> None:
+    """Two headers of one name are not read as either of them."""
+    assert hmac_signature({"signature": f"{RIGHT}, {RIGHT}"}, b"{}", [OLD.encode()]) is False
+
+
+def test_unsigned_without_keys_is_marked() -> None:
+    """An inbox without keys takes what comes and says that it is unverified."""
+    sample = sample_event("user.updated")
+    inbox = Inbox()
+
+    assert inbox.receive(sample.headers, sample.body).verified is False
+    assert [one.verified for one in inbox.kept()] == [False]
+
+
+def test_unsigned_with_keys_is_refused_unless_asked() -> None:
+    """Leaving the signature out is no way around the keys, unless the owner says so; it is marked then."""
+    sample = sample_event("user.updated")
+
+    with pytest.raises(InvalidWebhook):
+        Inbox(keys=[OLD]).receive({}, sample.body)
+
+    assert Inbox(keys=[OLD], accept_unsigned=True).receive({}, sample.body).verified is False
+
+
+def test_another_scheme() -> None:
+    """The way of checking can be changed."""
+    sample = sample_event("user.updated")
+    inbox = Inbox(keys=["key"], scheme=lambda headers, body, keys: headers.get("x-token", "").encode() in keys)
+
+    assert inbox.receive({"X-Token": "key"}, sample.body).verified is True
+
+
+@pytest.mark.parametrize("key", ["", "  ", b""], ids=["text", "blank", "bytes"])
+def test_empty_key_is_refused(key: str | bytes) -> None:
+    """An empty key would let anybody sign."""
+    with pytest.raises(ValueError, match="cannot be empty"):
+        Inbox(keys=[key])
+
+
+def test_key_is_never_shown() -> None:
+    """Neither the inbox nor its refusals show a key."""
+    inbox = Inbox(keys=["canary-key"])
+    with pytest.raises(InvalidWebhook) as caught:
+        inbox.receive({"Signature": "0" * 64}, b"{}")
+
+    assert "canary" not in f"{inbox!r} {vars(inbox)['_refusals']!r} {caught.value!r}"

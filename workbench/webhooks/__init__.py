@@ -1,0 +1,1 @@
+"""Events received: verified, stored once, waited for, replayed, handled."""

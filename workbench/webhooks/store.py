@@ -1,0 +1,249 @@
+"""Where an inbox keeps events: each id once, what disagreed beside it, and which handlers still have to see it."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from workbench.durable import File
+from workbench.interface.events import Event
+from workbench.webhooks.reading import read_delivery, resource_id, state
+
+APPLICATION = 0x57424958  # "WBIX"
+SCHEMA = """
+CREATE TABLE events(
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
+  about TEXT,
+  happened TEXT,
+  arrived TEXT NOT NULL,
+  verified INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  state BLOB NOT NULL,
+  repeat_of TEXT,
+  times INTEGER NOT NULL DEFAULT 1,
+  body BLOB NOT NULL
+);
+CREATE INDEX events_of ON events(about, kind);
+CREATE INDEX events_by_kind ON events(kind);
+CREATE TABLE conflicts(
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  arrived TEXT NOT NULL,
+  verified INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  body BLOB NOT NULL,
+  UNIQUE(id, digest)
+);
+CREATE TABLE forgotten(id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE effects(
+  handler TEXT NOT NULL,
+  sequence INTEGER NOT NULL REFERENCES events ON DELETE CASCADE,
+  state TEXT NOT NULL,
+  tries INTEGER NOT NULL,
+  due REAL NOT NULL,
+  error TEXT,
+  PRIMARY KEY(handler, sequence)
+) WITHOUT ROWID;
+CREATE INDEX effects_of ON effects(sequence);
+CREATE INDEX effects_waiting ON effects(handler, state, sequence)
+"""
+_COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Kept:
+    """An event as the inbox keeps it."""
+
+    sequence: int  # 1, 2, 3… in order of arrival
+    event: Event
+    raw: bytes  # exactly as it came
+    arrived: datetime
+    verified: bool
+    times: int  # how often the same bytes came
+    repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
+    conflicting: bool  # whether other bytes came under the same id
+
+    def __repr__(self) -> str:
+        marks = [f"came {self.times} times"] if self.times > 1 else []
+        marks += ["conflicting"] if self.conflicting else []
+        marks += [f"repeats {self.repeat_of}"] if self.repeat_of else []
+        marks += [] if self.verified else ["unverified"]
+        return f"<{self.sequence}: {self.event!r}{', '.join(['', *marks])}>"
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Conflict:
+    """Other bytes under the id of an event that is kept; the first ones stay."""
+
+    id: str
+    arrived: datetime
+    verified: bool
+    event: Event
+    raw: bytes
+
+    def __repr__(self) -> str:
+        return f"<conflict under {self.id}: {self.event!r}>"
+
+
+@attrs.frozen(kw_only=True)
+class Receipt:
+    """What became of a delivery that was taken."""
+
+    event: Event  # as this delivery reads; the one that is kept is `inbox.kept(…)`
+    verified: bool  # signed with a key of the inbox
+    duplicate: bool  # the id was known already
+    conflict: bool  # … with other bytes
+    repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
+    sequence: int | None  # None where the event was purged before
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+class Store:
+    """The events of one inbox, in a file or in memory."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.file = File(path, application=APPLICATION, schema=SCHEMA)
+
+    def keep(
+        self, event: Event, raw: bytes, verified: bool, arrived: datetime, enlist: Callable[[Any, int, str], None]
+    ) -> Receipt:
+        """Store a delivery, each event once, and enlist its handlers in the same transaction."""
+        digest = hashlib.sha256(raw).digest()
+        at = arrived.astimezone(UTC).isoformat()
+        with self.file.write() as db:
+            known = db.execute("SELECT sequence, digest, repeat_of FROM events WHERE id = ?", (event.id,)).fetchone()
+            if known is not None:
+                sequence, first, repeat_of = known
+                if first == digest:
+                    db.execute(
+                        "UPDATE events SET times = times + 1, verified = max(verified, ?) WHERE sequence = ?",
+                        (verified, sequence),
+                    )
+                else:
+                    db.execute(
+                        "INSERT OR IGNORE INTO conflicts(id, arrived, verified, digest, body) VALUES (?, ?, ?, ?, ?)",
+                        (event.id, at, verified, digest, raw),
+                    )
+                return Receipt(
+                    event=event, verified=verified, duplicate=True, conflict=first != digest, repeat_of=repeat_of,
+                    sequence=sequence,
+                )  # fmt: skip
+            if db.execute("SELECT 1 FROM forgotten WHERE id = ?", (event.id,)).fetchone():
+                return Receipt(
+                    event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None
+                )
+            about, reported = resource_id(event), state(event)
+            happened = event.event_received_at.isoformat() if isinstance(event.event_received_at, datetime) else None
+            repeat_of = self._repeated(db, about, event.kind, reported, happened)
+            cursor = db.execute(
+                "INSERT INTO events(id, kind, about, happened, arrived, verified, digest, state, repeat_of, body)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (event.id, event.kind, about, happened, at, verified, digest, reported, repeat_of, raw),
+            )
+            sequence = int(cursor.lastrowid or 0)
+            enlist(db, sequence, event.kind)
+        return Receipt(
+            event=event, verified=verified, duplicate=False, conflict=False, repeat_of=repeat_of, sequence=sequence
+        )
+
+    @staticmethod
+    def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
+        """Give the id of an earlier event with the same state: the one just before, or one of the same time.
+
+        assumed: the envelope id may differ over retries, so a repeat is told by resource, action and state as well. A
+        state may honestly return, so an older event counts only where its time is the same.
+        """
+        if about is None:
+            return None
+        last = db.execute(
+            "SELECT id, state FROM events WHERE about = ? AND kind = ? ORDER BY sequence DESC LIMIT 1", (about, kind)
+        ).fetchone()
+        if last is not None and last[1] == reported:
+            found: str = last[0]
+            return found
+        same = db.execute(
+            "SELECT id FROM events WHERE about = ? AND kind = ? AND state = ? AND happened = ? LIMIT 1",
+            (about, kind, reported, happened),
+        ).fetchone()
+        return same[0] if same else None
+
+    def kept(
+        self, kind: str | None = None, after: int = 0, since: datetime | None = None, about: str | None = None,
+        event_id: str | None = None,
+    ) -> list[Kept]:  # fmt: skip
+        """Give what is kept, in order of arrival."""
+        tests, values = ["sequence > ?"], [after]  # type: tuple[list[str], list[Any]]
+        for column, value in (("kind", kind), ("about", about), ("id", event_id)):
+            if value is not None:
+                tests.append(f"{column} {'GLOB' if column == 'kind' and '*' in value else '='} ?")
+                values.append(value)
+        if since is not None:
+            tests.append("arrived >= ?")
+            values.append(since.astimezone(UTC).isoformat())
+        query = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(tests)} ORDER BY sequence"  # noqa: S608 - no value in it
+        return [
+            Kept(
+                sequence=sequence, event=read_delivery(body, len(body)), raw=body, arrived=_moment(arrived),
+                verified=bool(verified), times=times, repeat_of=repeat_of, conflicting=bool(conflicting),
+            )
+            for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.read(query, values)
+        ]  # fmt: skip
+
+    def conflicts(self, event_id: str | None = None) -> list[Conflict]:
+        """Give what came under an id that was known with other bytes."""
+        rows = self.file.read(
+            "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') ORDER BY sequence", (event_id or "",)
+        )
+        return [
+            Conflict(
+                id=one,
+                arrived=_moment(arrived),
+                verified=bool(verified),
+                event=read_delivery(body, len(body)),
+                raw=body,
+            )
+            for one, arrived, verified, body in rows
+        ]
+
+    def count(self) -> int:
+        """Give how many events are kept."""
+        found: int = self.file.read("SELECT count(*) FROM events")[0][0]
+        return found
+
+    def last(self) -> int:
+        """Give the sequence number of the newest event."""
+        found: int = self.file.read("SELECT coalesce(max(sequence), 0) FROM events")[0][0]
+        return found
+
+    def purge(self, naming: Sequence[str], before: datetime | None) -> int:
+        """Delete what names an id, or arrived before a time, so that nothing of it is left in the file.
+
+        The envelope ids are remembered, so that a redelivery is no new event.
+        """
+        with self.file.write() as db:
+            doomed: set[str] = set()
+            for table in ("events", "conflicts"):
+                for name in naming:
+                    doomed |= _ids(db.execute(f"SELECT id FROM {table} WHERE instr(body, ?)", (name.encode(),)))  # noqa: S608
+                if before is not None:
+                    at = before.astimezone(UTC).isoformat()
+                    doomed |= _ids(db.execute(f"SELECT id FROM {table} WHERE arrived < ?", (at,)))  # noqa: S608
+            rows = [(one,) for one in sorted(doomed)]
+            db.executemany("INSERT OR IGNORE INTO forgotten(id) VALUES (?)", rows)
+            db.executemany("DELETE FROM events WHERE id = ?", rows)
+            db.executemany("DELETE FROM conflicts WHERE id = ?", rows)
+        if doomed:
+            self.file.forget_deleted()
+        return len(doomed)
+
+
+def _ids(rows: Iterable[tuple[str]]) -> set[str]:
+    return {row[0] for row in rows}

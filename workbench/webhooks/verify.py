@@ -1,0 +1,71 @@
+"""Whether a delivery was signed by someone who knows a key.
+
+# assumed: header `Signature` is the lowercase hex HMAC-SHA256 of the raw body, and `Secondary-Signature` the same with
+# the other key while one is rotated; signing of deliveries is not shown.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from workbench.errors import InvalidWebhook
+
+SIGNATURE = "signature"
+SECONDARY = "secondary-signature"
+
+Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
+
+Scheme = Callable[[Mapping[str, str], bytes, Sequence[bytes]], bool | None]
+"""Says of headers (names in lower case), raw body and keys: rightly signed, wrongly signed, or (None) not signed."""
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+class SignatureRefused(InvalidWebhook):
+    """The signature is missing or wrong. The text is the same for all reasons."""
+
+    def __init__(self) -> None:
+        super().__init__("The delivery is not signed with a key of this inbox.")
+
+
+def sign(body: bytes, key: str | bytes) -> str:
+    """Give the signature of a raw body."""
+    return hmac.new(as_key(key), body, hashlib.sha256).hexdigest()
+
+
+def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes]) -> bool | None:
+    """Check both signature headers against every key, all in the same time."""
+    given = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
+    if not given:
+        return None
+    right = False
+    for key in keys:
+        expected = hmac.new(key, body, hashlib.sha256).hexdigest().encode()
+        for one in given:
+            text = one if _HEX.fullmatch(one) else ""
+            right |= hmac.compare_digest(expected, text.encode())
+    return right
+
+
+def as_key(key: str | bytes) -> bytes:
+    """Give a key as bytes.
+
+    Raises:
+        ValueError: It is empty: everybody could sign with it.
+    """
+    made = key.encode() if isinstance(key, str) else bytes(key)
+    if not made.strip():
+        raise ValueError("A key for webhooks cannot be empty: anybody could sign with it.")
+    return made
+
+
+def lowered(headers: Headers) -> dict[str, str]:
+    """Give headers with their names in lower case; one that came twice is joined, so a signature given twice is wrong."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    made: dict[str, str] = {}
+    for name, value in pairs:
+        key = (name.decode("latin-1") if isinstance(name, bytes) else str(name)).lower()
+        text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+        made[key] = f"{made[key]}, {text}" if key in made else text
+    return made
