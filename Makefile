@@ -69,7 +69,7 @@ check: setup ## Run the quick checks: style, types, floors, dependencies
 	@$(PY) -m mypy
 	@if test -f tests/typing_api.py; then $(PY) -m mypy tests/typing_api.py && $(PY) -m pyright; fi
 	@$(VENV)/bin/lint-imports
-	@$(PY) -m deptry .
+	@$(PY) -m deptry --no-ansi .
 
 .PHONY: test
 test: check ## Run the checks and every test within ten minutes
