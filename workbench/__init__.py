@@ -1,1 +1,117 @@
-"""A workbench for a card issuing service."""
+"""A workbench for a card issuing service: a checked client, a sandbox, webhooks, tables, charts and a course.
+
+    import workbench as wb
+
+    api = wb.connect()  # a session on a sandbox of its own: no key, no network
+    api.list_contracts()
+
+Every name below is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.client.advice import AdviceWarning as AdviceWarning
+    from workbench.client.client import AsyncClient as AsyncClient
+    from workbench.client.client import Client as Client
+    from workbench.client.guards import Limits as Limits
+    from workbench.client.journal import Journal as Journal
+    from workbench.client.reading import from_wire as from_wire
+    from workbench.errors import ApiError as ApiError
+    from workbench.errors import BadRequest as BadRequest
+    from workbench.errors import CannotRecord as CannotRecord
+    from workbench.errors import Conflict as Conflict
+    from workbench.errors import DuplicateSuspected as DuplicateSuspected
+    from workbench.errors import FileBusy as FileBusy
+    from workbench.errors import Forbidden as Forbidden
+    from workbench.errors import InvalidArguments as InvalidArguments
+    from workbench.errors import InvalidProfile as InvalidProfile
+    from workbench.errors import InvalidRequest as InvalidRequest
+    from workbench.errors import InvalidWebhook as InvalidWebhook
+    from workbench.errors import NoAnswer as NoAnswer
+    from workbench.errors import NotArmed as NotArmed
+    from workbench.errors import NotFound as NotFound
+    from workbench.errors import NothingArrived as NothingArrived
+    from workbench.errors import NotSent as NotSent
+    from workbench.errors import OutcomeUnknown as OutcomeUnknown
+    from workbench.errors import Problem as Problem
+    from workbench.errors import RateLimited as RateLimited
+    from workbench.errors import ResponseTooLarge as ResponseTooLarge
+    from workbench.errors import ServiceFailure as ServiceFailure
+    from workbench.errors import Unauthorized as Unauthorized
+    from workbench.errors import UnexpectedAnswer as UnexpectedAnswer
+    from workbench.errors import UnexpectedRedirect as UnexpectedRedirect
+    from workbench.errors import Unprocessable as Unprocessable
+    from workbench.errors import UnusableFile as UnusableFile
+    from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.errors import WrongEnvironment as WrongEnvironment
+    from workbench.interface.assumptions import assumptions as assumptions
+    from workbench.interface.rules import FULL as FULL
+    from workbench.sandbox import Sandbox as Sandbox
+    from workbench.session import Session as Session
+    from workbench.session import connect as connect
+    from workbench.webhooks.inbox import Inbox as Inbox
+
+_WHERE = {
+    "AdviceWarning": "workbench.client.advice",
+    "AsyncClient": "workbench.client.client",
+    "Client": "workbench.client.client",
+    "FULL": "workbench.interface.rules",
+    "Inbox": "workbench.webhooks.inbox",
+    "Journal": "workbench.client.journal",
+    "Limits": "workbench.client.guards",
+    "Sandbox": "workbench.sandbox",
+    "Session": "workbench.session",
+    "assumptions": "workbench.interface.assumptions",
+    "connect": "workbench.session",
+    "from_wire": "workbench.client.reading",
+}
+
+_ERRORS = (
+    "ApiError",
+    "BadRequest",
+    "CannotRecord",
+    "Conflict",
+    "DuplicateSuspected",
+    "FileBusy",
+    "Forbidden",
+    "InvalidArguments",
+    "InvalidProfile",
+    "InvalidRequest",
+    "InvalidWebhook",
+    "NoAnswer",
+    "NotArmed",
+    "NotFound",
+    "NotSent",
+    "NothingArrived",
+    "OutcomeUnknown",
+    "Problem",
+    "RateLimited",
+    "ResponseTooLarge",
+    "ServiceFailure",
+    "Unauthorized",
+    "UnexpectedAnswer",
+    "UnexpectedRedirect",
+    "Unprocessable",
+    "UnusableFile",
+    "WorkbenchError",
+    "WrongEnvironment",
+)
+_WHERE.update(dict.fromkeys(_ERRORS, "workbench.errors"))
+
+__all__ = sorted(_WHERE)
+
+
+if not TYPE_CHECKING:  # a checker sees the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        where = _WHERE.get(name)
+        if where is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(where), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

@@ -1,0 +1,89 @@
+"""Sessions: what `connect()` puts together, and the public names."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import workbench as wb
+from workbench.errors import WrongEnvironment
+
+
+@pytest.mark.parametrize("name", wb.__all__)
+def test_public_names_resolve(name: str) -> None:
+    """Each public name is there when it is first used, and is listed."""
+    assert getattr(wb, name) is not None
+    assert name in dir(wb)
+
+
+def test_unknown_names_are_refused() -> None:
+    """A name that is not public reads as for any module."""
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = wb.nothing  # type: ignore[attr-defined]
+
+
+def test_import_is_light() -> None:
+    """Importing the package loads nothing heavy."""
+    heavy = "{'pandas', 'matplotlib', 'ipywidgets', 'httpx', 'attrs', 'cattrs', 'sqlite3', 'IPython'}"
+    code = f"import sys; import workbench; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_connect_needs_nothing() -> None:
+    """A session on a sandbox of its own answers at once, and says what it is."""
+    api = wb.connect()
+
+    assert api.list_contracts()
+    assert repr(api).startswith("<Session sandbox, sandbox.workbench.invalid, key ")
+
+
+def test_events_come_by_themselves() -> None:
+    """What a call caused is in the inbox, and is offered as evidence for it."""
+    api = wb.connect()
+    card = api.sandbox.guide()["cards"]["active"][0]
+    api.simulate_authorization(
+        card_id=card, amount=1250, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+    )
+
+    assert [event.kind for event in api.events] == ["transaction.requested", "transaction.created"]
+    (entry,) = api.journal
+    assert len(api.journal.evidence(entry.id)) == 2
+
+
+def test_same_seed_same_bytes() -> None:
+    """Two sessions of one seed live in the same world; of another, in another."""
+    first, second, third = wb.connect(seed=7), wb.connect(seed=7), wb.connect(seed=8)
+
+    assert first.list_contracts() == second.list_contracts()
+    assert first.list_contracts() != third.list_contracts()
+
+
+def test_journal_has_the_time_of_the_sandbox() -> None:
+    """Entries of a session on a sandbox of its own stand in the sandbox's time."""
+    api = wb.connect()
+    api.sandbox.clock.advance(days=3)
+    api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], first_name="Grace")
+    (entry,) = api.journal
+
+    assert entry.started == api.sandbox.clock.now()
+
+
+def test_a_real_service_has_no_controls() -> None:
+    """The controls of a sandbox are refused on a real service, in words."""
+    api = wb.Session(base_url="https://api.example.com", api_key="a-key")
+
+    with pytest.raises(WrongEnvironment, match="is a real service"):
+        _ = api.sandbox
+
+
+def test_every_error_is_public() -> None:
+    """Whatever the workbench raises can be caught by its public name."""
+    errors = importlib.import_module("workbench.errors")
+    raised = {
+        name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, errors.WorkbenchError)
+    }
+
+    assert raised <= set(wb.__all__)

@@ -1,0 +1,78 @@
+"""What is wrong with the arguments of a call by their names, unknown and missing ones together; and with wire names."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workbench.errors import InvalidProfile, Problem, visible
+from workbench.interface import checks
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.operation import Operation
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import Many, Part, build, members, records, snake
+
+
+def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Give every problem of a call with unknown names: those, and what the rules say of the rest."""
+    unknown: list[Problem] = []
+    known = _known(operation.request, arguments, "", unknown)
+    return (*unknown, *checks.problems(build(operation.request, known)))
+
+
+def _known(cls: type[Any], values: Mapping[str, Any], prefix: str, unknown: list[Problem]) -> dict[str, Any]:
+    fields = {one.name: one for one in members(cls)}
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        one = fields.get(name)
+        if one is None:
+            path = prefix + visible(str(name), 60)
+            unknown.append(Problem(path, "unknown", f"is no argument here{_instead(str(name), fields)}"))
+        elif isinstance(one.kind, Part) and isinstance(value, Mapping):
+            kept[name] = _known(one.kind.of, value, f"{prefix}{name}.", unknown)
+        elif isinstance(one.kind, Many) and isinstance(one.kind.of, Part) and isinstance(value, list | tuple):
+            inner = one.kind.of.of
+            kept[name] = [
+                _known(inner, item, f"{prefix}{name}[{i}].", unknown) if isinstance(item, Mapping) else item
+                for i, item in enumerate(value)
+            ]
+        else:
+            kept[name] = value
+    return kept
+
+
+def _instead(name: str, fields: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(snake(name), fields, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
+
+
+def _renamable() -> Iterator[str]:
+    kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]:
+        for one in records(cls):
+            yield from (f"{snake(one.__name__)}.{field.name}" for field in members(one))
+
+
+def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
+    """Give what is wrong with a table of wire names."""
+    known = frozenset(_renamable()) if names else frozenset()
+    found = []
+    for name, wire in names.items():
+        path = f'{where}."{visible(str(name), 80)}"'
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            found.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
+        elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
+            found.append(Problem(path, "type", "must be the name of a member, as declineReason"))
+    return found
+
+
+def checked_names(names: Mapping[str, str]) -> Mapping[str, str]:
+    """Give wire names back when each names a field.
+
+    Raises:
+        InvalidProfile: With all that is wrong.
+    """
+    found = wire_name_problems(names)
+    if found:
+        raise InvalidProfile(found)
+    return names

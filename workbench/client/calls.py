@@ -1,0 +1,294 @@
+"""What both clients share: how one is made, shown, armed and viewed, and how a call begins. It performs no I/O."""
+
+import os
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from workbench.client.arguments import argument_problems, checked_names
+from workbench.client.base_url import base_url as read_base_url
+from workbench.client.guards import Arming, Guards, Limits, check_environment
+from workbench.client.journal import Journal
+from workbench.client.keys import Key, warn_if_in_cell
+from workbench.client.pace import Clock, Pace
+from workbench.client.wire import Exchange, Line, exchange
+from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem
+from workbench.interface.convert import Wires, wires
+from workbench.interface.operation import Operation
+from workbench.interface.table import OPERATIONS, Operations
+from workbench.interface.table import VERSION as INTERFACE
+from workbench.interface.walk import UnknownMember, build
+
+VERSION = version("card-issuing-workbench")
+Environment = Literal["sandbox", "production"]
+
+_BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
+
+
+class Calls(Operations, ABC):
+    """What both clients share: how they are made, shown, armed, and how a call begins."""
+
+    _line: Line
+    _key: Key
+    _allowing: frozenset[str]
+
+    def __init__(
+        self, *, base_url: str, api_key: str | Key, environment: Environment = "sandbox", timeout: float | None = 30.0,
+        transport: Any = None, check: bool = True, wire_names: Mapping[str, str] | None = None,
+        journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
+        ca_file: str | Path | None = None, idempotency_header: str | None = None, clock: Clock | None = None,
+    ) -> None:  # fmt: skip
+        """Make a client.
+
+        Args:
+            base_url: Like https://api.example.com/v1; http only for this machine.
+            api_key: The key; better from a profile, the environment or a prompt than written down.
+            environment: In "production" simulations are refused, and effects need `arm()`.
+            timeout: Seconds for a whole call, retries included; None waits forever.
+            transport: An httpx transport to use in place of the network, as `sandbox.transport()`.
+            check: Whether requests are checked before they are sent; False shows what the service says to a wrong one.
+            wire_names: Other wire names than assumed, as {"simulate_authorization.decline_reason": "declineReason"}.
+            journal: Where calls with an effect are recorded: a Journal or a path; False for nowhere.
+            limits: Rates, caps and the list of recipients.
+            ca_file: Certificates to trust in place of the usual ones; checks are never off.
+            idempotency_header: A header to send an id of each call in; none is documented, and it makes no call safe
+                to repeat by itself.
+        """
+        __tracebackhide__ = True
+        self._opened: Any = None  # connections, and the process and loop they belong to
+        self._owner: Any = None
+        self._parent = self  # views open and close connections where they were made
+        check_environment(environment)
+        url = read_base_url(base_url)
+        if isinstance(api_key, str):
+            warn_if_in_cell(api_key)
+        self._key = api_key if isinstance(api_key, Key) else Key(api_key)
+        del api_key
+        if timeout is not None and not timeout > 0:
+            raise InvalidProfile((Problem("timeout", "minimum", "must be more than 0 seconds"),))
+        limits = limits or Limits()
+        clock = clock or Clock()
+        self._url = url
+        self._given = transport
+        self._ca_file = None if ca_file is None else str(ca_file)
+        self._allowing = frozenset()
+        real = transport is None and not url.local
+        self._line = Line(
+            host=url.host,
+            environment=environment,
+            timeout=timeout,
+            check=check,
+            wires=wires(checked_names(wire_names or {})),
+            clock=clock,
+            guards=Guards(environment, limits, clock, real=real or environment == "production"),
+            pace=Pace(reads=limits.reads_per_second, writes=limits.writes_per_second),
+            journal=_journal(journal, environment, clock),
+            agent=f"card-issuing-workbench/{VERSION}",
+            idempotency_header=idempotency_header,
+        )
+        if self._line.journal is not None:
+            self._line.journal.send_again = lambda request, entry: self._drive(self._from_record(request, entry))
+
+    # views and descriptions
+
+    def allowing(
+        self, *, partial_address: bool = False, masked_value: bool = False, unusual_text: bool = False,
+        again: bool = False, resend: bool = False,
+    ) -> Self:  # fmt: skip
+        """Give the same client with more allowed: what a call may do beyond its arguments.
+
+        Args:
+            partial_address: Send a part of an address; whether the service merges or replaces it is not shown.
+            masked_value: Send values that hold •, as a masked value does.
+            unusual_text: Send characters that nobody can see.
+            again: Send the same write as earlier within a day.
+            resend: Send a call with an effect again after a 429, which says that it was not carried out.
+        """
+        said = {
+            "partial_address": partial_address, "masked_value": masked_value, "unusual_text": unusual_text,
+            "again": again, "resend": resend,
+        }  # fmt: skip
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__)
+        view._allowing = self._allowing | {name for name, yes in said.items() if yes}
+        return view
+
+    def arm(self, *, operations: Any, minutes: float, reason: str) -> Arming:
+        """Allow operations with an effect in production for some minutes. It ends by itself, and with the process.
+
+        Args:
+            operations: Names or operations, as {"update_user"}.
+        """
+        arming = self._line.guards.arm(operations, minutes, reason)
+        if self._line.journal is not None:
+            self._line.journal.note(
+                "armed",
+                f"{', '.join(sorted(arming.operations))} until {arming.until:%Y-%m-%d %H:%M:%S} UTC: {arming.reason}",
+            )
+        return arming
+
+    def disarm(self) -> None:
+        """Allow no effect in production any more."""
+        self._line.guards.disarm()
+        if self._line.journal is not None:
+            self._line.journal.note("disarmed", "")
+
+    @property
+    def armed(self) -> Arming | None:
+        """What is armed in production, and until when."""
+        return self._line.guards.armed
+
+    @property
+    def journal(self) -> Journal:
+        """The calls with an effect, and how they ended."""
+        if self._line.journal is None:
+            raise InvalidRequest("this client was made with journal=False", of="journal")
+        return self._line.journal
+
+    @property
+    def environment(self) -> str:
+        """Where this client's calls go: "sandbox" or "production"."""
+        return self._line.environment
+
+    @property
+    def host(self) -> str:
+        """The host of the service."""
+        return self._line.host
+
+    @property
+    def base_url(self) -> str:
+        """The base URL, as it is used."""
+        return str(self._url)
+
+    @property
+    def limits(self) -> Limits:
+        """Rates, caps and the list of recipients of the profile."""
+        return self._line.guards.limits
+
+    @property
+    def pace(self) -> Pace:
+        """The rates and pauses that all calls of this client and of its views share."""
+        return self._line.pace
+
+    @property
+    def wires(self) -> Wires:
+        """The converter with this client's wire names."""
+        return self._line.wires
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What answers said besides, each once: deprecations, faults made on purpose, unknown members."""
+        return tuple(self._line.noticed.values())
+
+    @property
+    def clock_skew(self) -> float | None:
+        """How many seconds this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
+
+        The header counts whole seconds, so less than two are no news.
+        """
+        if self._line.heard is None:
+            return None
+        text, here = self._line.heard
+        try:
+            return here - parsedate_to_datetime(text).timestamp()
+        except (ValueError, TypeError):
+            return None
+
+    def info(self) -> dict[str, Any]:
+        """Give what a report about this client needs: versions, host, fingerprints. Nothing in it is private."""
+        armed = self.armed
+        return {
+            "workbench": VERSION,
+            "interface": INTERFACE,
+            "python": platform.python_version(),
+            "httpx": version("httpx"),
+            "host": self.host,
+            "environment": self.environment,
+            "key_fingerprint": self._key.fingerprint,
+            "transport": "network" if self._given is None else type(self._given).__name__,
+            "proxies_and_netrc": "not used",
+            "journal": "none" if self._line.journal is None else self._line.journal.place,
+            "armed": sorted(armed.operations) if armed else [],
+            "readonly": os.environ.get("WORKBENCH_READONLY", ""),
+            "wire_names": sorted(self._line.wires.names),
+            "allowing": sorted(self._allowing),
+        }
+
+    def __repr__(self) -> str:
+        armed = self.armed
+        words = [self.environment, self.host, f"key {self._key.fingerprint}"]
+        if self.environment == "production":
+            words.append(
+                f"ARMED until {armed.until:%H:%M:%S} UTC: {', '.join(sorted(armed.operations))}"
+                if armed
+                else "reads only, not armed"
+            )
+        if self._allowing:
+            words.append(f"allowing {', '.join(sorted(self._allowing))}")
+        return f"<{type(self).__name__} {', '.join(words)}>"
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise TypeError("a client is not pickled: it holds a key and connections")
+
+    # the beginning of a call
+
+    def request(self, operation: Operation[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Make the request record of a call.
+
+        Raises:
+            InvalidArguments: Arguments are unknown or missing; all problems are named.
+        """
+        __tracebackhide__ = True
+        try:
+            return build(operation.request, arguments)
+        except UnknownMember:
+            pass
+        raise InvalidArguments(argument_problems(operation, arguments), of=operation.name)
+
+    def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
+        """Build the request of an operation from its arguments, check it, send it."""
+        __tracebackhide__ = True
+        return self._drive(self._from_arguments(operation, arguments))
+
+    def send(self, request: Any) -> Any:
+        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
+        __tracebackhide__ = True
+        return self._drive(self._from_record(request))
+
+    def _from_arguments(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Exchange:
+        __tracebackhide__ = True
+        request = self.request(operation, arguments)
+        del arguments
+        return (yield from exchange(operation, request, self._line, self._allowing))
+
+    def _from_record(self, request: Any, resend_of: str | None = None) -> Exchange:
+        __tracebackhide__ = True
+        operation = _BY_REQUEST.get(type(request))
+        if operation is None:
+            raise InvalidArguments(
+                f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
+            )
+        return (yield from exchange(operation, request, self._line, self._allowing, resend_of))
+
+    @abstractmethod
+    def _drive(self, exchange: Exchange) -> Any:
+        """Perform the I/O of a call."""
+
+
+def _journal(journal: Any, environment: str, clock: Clock) -> Journal | None:
+    if isinstance(journal, Journal):
+        return journal
+    if journal is False:
+        if environment == "production":
+            raise InvalidProfile((Problem("journal", "required", "is needed in production"),))
+        return None
+    if journal is None and environment != "production":
+        return Journal(clock=clock)
+    from workbench.client.journal_file import JournalFile  # sqlite3 is loaded only where a file is kept
+    from workbench.client.state import state_folder
+
+    return Journal(JournalFile(Path(journal) if journal is not None else state_folder() / "journal.db"), clock=clock)

@@ -1,0 +1,135 @@
+"""Calls with an effect: how one can end, what it is called in words, and what to do when nobody knows how it ended."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from workbench.errors import Attempt, visible
+from workbench.interface.operation import Operation
+from workbench.interface.rules import FULL
+from workbench.interface.walk import given, members
+
+
+class End(StrEnum):
+    """How a call with an effect ended. `SENDING` is no end: the call is in the air, or its process is gone."""
+
+    SENDING = "sending"
+    DONE = "done"
+    REFUSED = "refused"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+
+
+def money(cents: Any) -> str:
+    """Give cents as digits with two decimals; what is no whole number stays out."""
+    if type(cents) is not int:
+        return "an amount"
+    whole, rest = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
+
+
+def _withdrawal(r: Any) -> str:
+    unit = "native units" if r.is_amount_native else "cents"
+    return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
+
+
+def _reversal(r: Any) -> str:
+    down = "in full" if r.new_amount is FULL else f"down to {money(r.new_amount)}"
+    return f"POST reversal of transaction {r.transaction_id} {down}"
+
+
+def _refund(r: Any) -> str:
+    amount = "the full amount" if r.amount is FULL else money(r.amount)
+    return f"POST refund of {amount} on transaction {r.transaction_id}"
+
+
+def _account(r: Any) -> str:
+    named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
+    owner = f"user {r.user_id}" if r.user_id else f"company {r.company_id}"
+    return f"POST payment account{named} for {owner}"
+
+
+def _changed(r: Any, *ids: str) -> str:
+    wires = {one.name: one.wire for one in members(type(r))}
+    return ", ".join(wires[name] for name in given(r) if name not in ids) or "nothing"
+
+
+def _dispute(r: Any) -> str:
+    parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
+    return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
+
+
+def _application(r: Any) -> str:
+    named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
+    return f"POST consumer application{named}"
+
+
+_WHAT: Mapping[str, Callable[[Any], str]] = {
+    "sign_withdrawal": _withdrawal,
+    "simulate_authorization": lambda r: (
+        f"POST authorization of {money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
+    ),
+    "simulate_reversal": _reversal,
+    "simulate_refund": _refund,
+    "create_payment_account": _account,
+    "delete_payment_account": lambda r: f"DELETE payment account {r.payment_account_id}",
+    "update_user": lambda r: f"PATCH user {r.user_id} ({_changed(r, 'user_id')})",
+    "update_ubo": lambda r: f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})",
+    "update_dispute": _dispute,
+    "create_user_application": _application,
+}
+
+
+def what(operation: Operation[..., Any], request: Any) -> str:
+    """Say in one line what a call does, without a private value."""
+    say = _WHAT.get(operation.name)
+    return visible(say(request), 300) if say is not None else f"{operation.method} {operation.path}"
+
+
+_NEXT: Mapping[str, str] = {
+    "sign_withdrawal": (
+        "No call of the service tells whether a signature was issued, or whether a second one voids the first. "
+        "Treat the withdrawal as possibly authorized until its life is over; then ask again once."
+    ),
+    "simulate_authorization": (
+        "Look for a transaction event with this card, amount and merchant; sending it again may place a second hold."
+    ),
+    "simulate_reversal": (
+        "Look for a transaction.updated event of this transaction. Sending a reversal with its new amount again sets "
+        "the same value; a full one may be refused the second time."
+    ),
+    "simulate_refund": (
+        "Look for a transaction.completed event of this transaction; sending it again may credit the cardholder twice."
+    ),
+    "create_payment_account": (
+        "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may make a twin."
+    ),
+    "delete_payment_account": "Send it again when you are sure: an answer that the account is not found means done.",
+    "update_user": (
+        "Sending it again sets the same values and shows the user, unless somebody changed them meanwhile; look for a "
+        "user.updated event first when the wallet, the email or isActive was changed."
+    ),
+    "update_ubo": "Look for the company's status or its events; sending it again may start a second review.",
+    "update_dispute": (
+        "A cancel may be sent again; text evidence would be added twice. Look at the dispute in the dashboard first."
+    ),
+    "create_user_application": (
+        "Look for a user.updated event with this email and name. With an external id it may be sent again once: a "
+        "conflict then means that the user exists."
+    ),
+}
+
+
+def next_step(name: str) -> str:
+    """Say what to do when nobody knows how this operation ended."""
+    return _NEXT.get(name, "Look for its event or in the dashboard before it is sent again.")
+
+
+def unknown_text(attempt: Attempt, known: str) -> str:
+    """Say what was sent, when, what is known, that it was not sent again, and what to do next."""
+    return (
+        f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
+        f"It was not sent again.\n{next_step(attempt.operation)}\n"
+        f'Then say how it ended: journal.resolve({attempt.id!r}, "done" or "not_sent"), '
+        f"or journal.resend({attempt.id!r}, request, accept_double=True)."
+    )

@@ -1,0 +1,241 @@
+"""What stands between a call and production: arming, caps, an allow-list, the same write twice. Sandboxes meet none."""
+
+import os
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+
+from workbench.client.advice import advise
+from workbench.client.pace import Clock
+from workbench.errors import (
+    DuplicateSuspected,
+    InvalidProfile,
+    InvalidRequest,
+    NotArmed,
+    Problem,
+    WrongEnvironment,
+    visible,
+)
+from workbench.interface.operation import Call, Operation
+from workbench.interface.table import OPERATIONS
+
+ENVIRONMENTS = ("sandbox", "production")
+LONGEST = 120  # minutes that an arming may last
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What a profile allows at most. None: no limit."""
+
+    reads_per_second: float | None = None
+    writes_per_second: float | None = None
+    amount: int | None = None  # cents a call
+    native_amount: int | None = None  # native token units a withdrawal
+    rows: int | None = None  # rows a run, for `workbench.runs`
+    sum: int | None = None  # cents a run, for `workbench.runs`
+    recipients: tuple[str, ...] | None = None  # where withdrawals may go; None: anywhere
+
+
+@attrs.frozen(kw_only=True)
+class Arming:
+    """What may have an effect in production, until when, and why."""
+
+    operations: frozenset[str]
+    until: datetime
+    until_monotonic: float
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Confirmation:
+    """What a face asks a person to type before a call in production that cannot be taken back."""
+
+    says: str
+    types: str
+
+
+class Guards:
+    """The guards of one client and all its views."""
+
+    def __init__(self, environment: str, limits: Limits, clock: Clock, *, real: bool) -> None:
+        self.environment = environment
+        self.production = environment == "production"
+        self.real = real  # whether a service answers, not an embedded sandbox
+        self.limits = limits
+        self._clock = clock
+        self._arming: Arming | None = None
+        self._capped = limits.amount is not None or limits.native_amount is not None or limits.recipients is not None
+
+    @property
+    def armed(self) -> Arming | None:
+        """What is armed now. A machine that slept does not stay armed."""
+        arming = self._arming
+        if arming is not None and (
+            self._clock.now() >= arming.until or self._clock.monotonic() >= arming.until_monotonic
+        ):
+            self._arming = arming = None
+        return arming
+
+    def arm(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
+        """Allow operations with an effect in production for some minutes."""
+        problems: list[Problem] = []
+        names = _names(operations, problems)
+        if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes <= LONGEST:
+            problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
+        if not isinstance(reason, str) or not reason.strip():
+            problems.append(Problem("reason", "required", "is missing; say why, it is kept in the journal"))
+        if readonly():
+            problems.append(Problem("", "readonly", "WORKBENCH_READONLY=1 is set; nothing can be armed"))
+        if problems:
+            raise InvalidRequest(problems, of="arm")
+        self._arming = Arming(
+            operations=names,
+            until=self._clock.now() + timedelta(minutes=minutes),
+            until_monotonic=self._clock.monotonic() + 60 * minutes,
+            reason=visible(reason.strip(), 200),
+        )
+        return self._arming
+
+    def disarm(self) -> None:
+        """Allow nothing any more."""
+        self._arming = None
+
+    def check(self, operation: Operation[..., Any], request: Any) -> None:
+        """Refuse what this environment, its arming or its caps do not allow.
+
+        Raises:
+            WrongEnvironment: A simulation aimed at production.
+            NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
+            InvalidRequest: Above a cap, or to an address that is not on the allow-list.
+        """
+        if self.production and operation.sandbox_only:
+            raise WrongEnvironment(
+                f"{operation.name} exists in sandboxes only, and this client is for production. Nothing was sent."
+            )
+        if not operation.effect:
+            return
+        if readonly() and self.real:
+            raise NotArmed(f"{operation.name}: WORKBENCH_READONLY=1 is set, so nothing with an effect is sent.")
+        if self._capped:
+            self._caps(operation, request)
+        if not self.production:
+            return
+        arming = self.armed
+        if arming is None or operation.name not in arming.operations:
+            was = "" if arming is None else f" Armed are only {', '.join(sorted(arming.operations))}."
+            raise NotArmed(
+                f"{operation.name} has an effect, and this client is for production.{was} Nothing was sent. "
+                f'Allow it for a while: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
+            )
+
+    def _caps(self, operation: Operation[..., Any], request: Any) -> None:
+        limits, problems = self.limits, []
+        amount = getattr(request, "amount", None)
+        native = getattr(request, "is_amount_native", False) is True
+        cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
+        if isinstance(amount, str):
+            amount = int(amount) if amount.isascii() and amount.isdigit() else None
+        if type(amount) is int and cap is not None and amount > cap:
+            problems.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
+        elif native and limits.amount is not None and limits.native_amount is None:
+            problems.append(
+                Problem(
+                    "amount", "cap", "is in native units, and this profile caps cents only; set limits.native_amount"
+                )
+            )
+        recipient = getattr(request, "recipient_address", None)
+        if limits.recipients is not None and recipient is not None and not _listed(recipient, limits.recipients):
+            problems.append(
+                Problem(
+                    "recipientAddress", "allow_list", "is not on this profile's list of recipients (limits.recipients)"
+                )
+            )
+        if problems:
+            raise InvalidRequest(problems, of=operation.name)
+
+    def duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
+        """Refuse, or advise against, the same write within a day."""
+        said = (
+            f"{what}: the same was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC and is {earlier.end.replace('_', ' ')} "
+            f"(journal {earlier.id})"
+        )
+        if allowed:
+            return
+        if self.production:
+            raise DuplicateSuspected(
+                f"{said}. Nothing was sent. allowing(again=True) sends it again.", earlier=earlier.id
+            )
+        advise(f"{said}; it is sent again")
+
+
+def readonly() -> bool:
+    """Whether WORKBENCH_READONLY forbids every effect on a real service."""
+    return os.environ.get("WORKBENCH_READONLY", "").strip().lower() not in {"", "0", "false", "no"}
+
+
+def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozenset[str]:
+    named = [operations] if isinstance(operations, str) else list(operations)
+    names = {
+        one.name if isinstance(one, Operation) else one.operation.name if isinstance(one, Call) else one
+        for one in named
+    }
+    effects = {name for name, row in OPERATIONS.items() if row.effect}
+    wrong = sorted(str(name) for name in names - effects)
+    if wrong or not names:
+        problems.append(
+            Problem(
+                "operations",
+                "enum",
+                f"must be names of operations with an effect{'; not ' + visible(', '.join(wrong), 100) if wrong else ''}",
+            )
+        )
+    return frozenset(names & effects)
+
+
+def _listed(address: str, allowed: Collection[str]) -> bool:
+    if address in allowed:
+        return True
+    # The case of an EVM address is its check sum, not part of it; elsewhere case counts.
+    return address[:2] == "0x" and address.lower() in {one.lower() for one in allowed if one[:2] == "0x"}
+
+
+def environment_problem(environment: object) -> Problem | None:
+    """Give what is wrong with the name of an environment."""
+    if environment in ENVIRONMENTS:
+        return None
+    return Problem("environment", "enum", 'must be "sandbox" or "production"')
+
+
+def check_environment(environment: object) -> None:
+    """Refuse an environment that is none."""
+    problem = environment_problem(environment)
+    if problem is not None:
+        raise InvalidProfile((problem,))
+
+
+def confirmation(operation: Operation[..., Any], request: Any) -> Confirmation | None:
+    """Give what a face asks a person to type before this call in production; None where it can be taken back."""
+    if operation.name == "sign_withdrawal":
+        unit = "native units" if request.is_amount_native else "cents"
+        return Confirmation(
+            says=f"{request.amount} {unit} to {request.recipient_address}",
+            types=f"{request.amount} {str(request.recipient_address)[-8:]}",
+        )
+    if operation.name == "delete_payment_account":
+        return Confirmation(
+            says=f"payment account {request.payment_account_id} is deleted for good",
+            types=str(request.payment_account_id)[-8:],
+        )
+    if operation.name == "update_dispute" and request.status:
+        return Confirmation(
+            says=f"dispute {request.dispute_id} is canceled, which cannot be undone", types=str(request.dispute_id)[-8:]
+        )
+    if operation.name == "update_user" and (
+        request.is_active is False
+        or any(getattr(request, f"{kind}_address") is not None for kind in ("wallet", "solana", "stellar"))
+    ):
+        change = "is deactivated" if request.is_active is False else "gets another wallet"
+        return Confirmation(says=f"user {request.user_id} {change}", types=str(request.user_id)[-8:])
+    return None

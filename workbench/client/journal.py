@@ -1,0 +1,444 @@
+"""What a client did that may have had an effect: recorded before it leaves, and how it ended after it.
+
+Each call is in one of four ends: done, refused, not sent, unknown. In memory for the embedded sandbox, in a file for a
+real service (`journal_file`). What is shown and what is written to disk is masked, with a keyed hash of the body.
+"""
+
+import getpass
+import hashlib
+import hmac
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal, Protocol
+
+import attrs
+
+from workbench.client.effects import End, next_step
+from workbench.client.pace import Clock
+from workbench.errors import Attempt, InvalidRequest
+from workbench.interface.operation import Operation
+from workbench.interface.walk import is_record, masked
+
+SAME_WITHIN = timedelta(days=1)
+NEAR = timedelta(minutes=15)  # how far from a call an event may lie and still be its evidence
+
+
+@attrs.frozen(kw_only=True)
+class Resolution:
+    """What a person said about a call whose end was unknown."""
+
+    end: End
+    note: str
+    by: str
+    at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """One call with an effect, as it is kept: its request and its answer masked."""
+
+    id: str
+    operation: str
+    what: str
+    environment: str
+    started: datetime
+    end: End
+    ended: datetime | None = None
+    status: int | None = None
+    error: str | None = None
+    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    answer: Any = attrs.field(default=None, repr=False)
+    digest: str = attrs.field(default="", repr=False)
+    process: str = attrs.field(default="", repr=False)
+    resend_of: str | None = None
+    resolution: Resolution | None = None
+
+    @property
+    def attempt(self) -> Attempt:
+        """The call as errors name it."""
+        return Attempt(
+            id=self.id,
+            operation=self.operation,
+            what=self.what,
+            started=self.started,
+            environment=self.environment,
+        )
+
+    @property
+    def next_step(self) -> str | None:
+        """What to do about it, while its end is unknown."""
+        return next_step(self.operation) if self.is_unknown else None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody has said how it ended."""
+        return self.end is End.UNKNOWN and self.resolution is None
+
+    def __str__(self) -> str:
+        end = f"{self.resolution.end} (said by {self.resolution.by})" if self.resolution else str(self.end)
+        return f"{self.started:%Y-%m-%d %H:%M:%S} {self.id} {end.replace('_', ' ')}: {self.what}"
+
+
+@attrs.frozen(kw_only=True)
+class Note:
+    """Something about the client itself that belongs in its history, as that it was armed."""
+
+    at: datetime
+    kind: str
+    text: str
+
+
+class Store(Protocol):
+    """Where entries are kept."""
+
+    place: str
+
+    @property
+    def secret(self) -> bytes:
+        """What keys the hashes of bodies."""
+
+    def add(self, entry: Entry, request: Any) -> None:
+        """Keep an entry before its call leaves."""
+
+    def close_entry(self, attempt: str, changes: Mapping[str, Any]) -> None:
+        """Keep how it ended."""
+
+    def get(self, attempt: str) -> Entry | None:
+        """Give one entry."""
+
+    def all(self) -> Iterable[Entry]:
+        """Give all entries, oldest first."""
+
+    def since(self, digest: str, moment: datetime) -> Entry | None:
+        """Give the newest entry with the digest that started after a moment and may have had its effect."""
+
+    def note(self, note: Note) -> None:
+        """Keep a note."""
+
+    def notes(self) -> Iterable[Note]:
+        """Give all notes."""
+
+    def close(self) -> None:
+        """Let go of files."""
+
+
+class _Row:
+    """An entry in memory: what is costly to make is made when it is looked at."""
+
+    __slots__ = ("answer", "entry", "request")
+
+    def __init__(self, entry: Entry, request: Any) -> None:
+        self.entry = entry
+        self.request = request
+        self.answer: Any = None
+
+    def whole(self) -> Entry:
+        return attrs.evolve(self.entry, request=masked_request(self.request), answer=masked_answer(self.answer))
+
+
+class Memory:
+    """Keeps entries as long as the process lives."""
+
+    place = "memory"
+
+    def __init__(self) -> None:
+        self.secret = secrets.token_bytes(32)
+        self._rows: dict[str, _Row] = {}
+        self._notes: list[Note] = []
+
+    def add(self, entry: Entry, request: Any) -> None:
+        """Keep an entry before its call leaves."""
+        self._rows[entry.id] = _Row(entry, request)
+
+    def close_entry(self, attempt: str, changes: Mapping[str, Any]) -> None:
+        """Keep how it ended."""
+        row = self._rows[attempt]
+        changes = dict(changes)
+        row.answer = changes.pop("answer", row.answer)
+        row.entry = attrs.evolve(row.entry, **changes)
+
+    def get(self, attempt: str) -> Entry | None:
+        """Give one entry."""
+        row = self._rows.get(attempt)
+        return None if row is None else row.whole()
+
+    def all(self) -> Iterable[Entry]:
+        """Give all entries, oldest first."""
+        return [row.whole() for row in tuple(self._rows.values())]
+
+    def since(self, digest: str, moment: datetime) -> Entry | None:
+        """Give the newest entry with the digest that started after a moment and may have had its effect."""
+        for row in reversed(tuple(self._rows.values())):
+            if row.entry.started < moment:
+                return None
+            if row.entry.digest == digest and may_have_happened(row.entry):
+                return row.whole()
+        return None
+
+    def note(self, note: Note) -> None:
+        """Keep a note."""
+        self._notes.append(note)
+
+    def notes(self) -> Iterable[Note]:
+        """Give all notes."""
+        return tuple(self._notes)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def masked_request(request: Any) -> dict[str, Any]:
+    """Give a request as it is shown and kept."""
+    return masked(request) if request is not None else {}
+
+
+def masked_answer(answer: Any) -> Any:
+    """Give an answer as it is shown and kept."""
+    if isinstance(answer, list):
+        return [masked_answer(item) for item in answer]
+    return masked(answer) if is_record(answer) else None
+
+
+def may_have_happened(entry: Entry) -> bool:
+    """Whether an entry's effect may be there: not where it was refused or never left."""
+    end = entry.resolution.end if entry.resolution else entry.end
+    return end not in {End.REFUSED, End.NOT_SENT}
+
+
+def this_process() -> str:
+    """Name this process on this machine, so that a later one can tell whether it still runs."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_began(os.getpid())}"
+
+
+def _began(pid: int) -> str:
+    try:  # a process id may be used again; the moment it began tells the two apart
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - no Path in a hot start
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def is_running(process: str) -> bool:
+    """Whether a process named by `this_process` may still run; one of another machine may."""
+    host, _, rest = process.rpartition(":")[0].rpartition(":")
+    began = process.rpartition(":")[2]
+    if host != socket.gethostname() or not rest.isdigit():
+        return bool(process)
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _began(int(rest)) == began
+
+
+class Journal:
+    """The history of calls with an effect: iterate it, ask for one by id, filter it, resolve what is unknown."""
+
+    def __init__(self, store: Store | None = None, *, clock: Clock | None = None) -> None:
+        self._store: Store = store or Memory()
+        self._clock = clock or Clock()
+        self._flying: set[str] = set()
+        self._process = ("", 0)
+        self._lock = threading.Lock()
+        self.send_again: Callable[[Any, str], Any] | None = None
+        """Set by the client: sends a request again, as the resend of an entry."""
+        self.events: Callable[[], Iterable[Any]] | None = None
+        """Set by the session: gives the events received, as evidence."""
+
+    # for the client
+
+    def digest(self, operation: Operation[..., Any], body: bytes) -> str:
+        """Give the keyed hash of what is sent."""
+        return hmac.new(self._store.secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
+
+    def begin(
+        self, *, attempt: str, operation: str, request: Any, what: str, environment: str, started: datetime,
+        digest: str = "", resend_of: str | None = None,
+    ) -> Entry:  # fmt: skip
+        """Record a call before it leaves.
+
+        Raises:
+            CannotRecord: It cannot be recorded, so it must not leave.
+        """
+        entry = Entry(
+            id=attempt, operation=operation, what=what, environment=environment, started=started, end=End.SENDING,
+            digest=digest, process=self._me(), resend_of=resend_of,
+        )  # fmt: skip
+        self._flying.add(attempt)
+        try:
+            self._store.add(entry, request)
+        except BaseException:
+            self._flying.discard(attempt)
+            raise
+        return entry
+
+    def finish(
+        self, attempt: str, end: End, *, status: int | None = None, answer: Any = None, error: str | None = None
+    ) -> None:
+        """Record how a call ended.
+
+        Raises:
+            CannotRecord: It cannot be recorded; the entry then counts as unknown.
+        """
+        self._flying.discard(attempt)
+        self._store.close_entry(
+            attempt, {"end": end, "ended": self._clock.now(), "status": status, "answer": answer, "error": error}
+        )
+
+    def earlier(self, digest: str) -> Entry | None:
+        """Give an entry with the same body within a day that may have had its effect."""
+        return self._store.since(digest, self._clock.now() - SAME_WITHIN)
+
+    def note(self, kind: str, text: str) -> None:
+        """Record something about the client itself."""
+        self._store.note(Note(at=self._clock.now(), kind=kind, text=text))
+
+    def _me(self) -> str:
+        pid = os.getpid()
+        if self._process[1] != pid:
+            self._process = (this_process(), pid)
+            self._flying = set()  # what flies in a parent process is not ours
+        return self._process[0]
+
+    # for people
+
+    @property
+    def place(self) -> str:
+        """Where it is kept: "memory" or a path."""
+        return self._store.place
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What happened to the client itself, as arming."""
+        return tuple(self._store.notes())
+
+    def _seen(self, entry: Entry) -> Entry:
+        """An entry in the air whose process is gone, or that this process lost track of, is unknown."""
+        if entry.end is not End.SENDING or entry.id in self._flying:
+            return entry
+        if entry.process != self._me() and is_running(entry.process):
+            return entry
+        return attrs.evolve(entry, end=End.UNKNOWN, error=entry.error or "its end was not recorded")
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(self._seen, self._store.all())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._store.all())
+
+    def __getitem__(self, attempt: str) -> Entry:
+        entry = self._store.get(attempt)
+        if entry is None:
+            raise KeyError(f"the journal has no entry {attempt!r}")
+        return self._seen(entry)
+
+    def find(
+        self, *, operation: str | None = None, end: str | None = None, since: datetime | None = None,
+        until: datetime | None = None, text: str | None = None,
+    ) -> list[Entry]:  # fmt: skip
+        """Give the entries that fit all that is said, oldest first.
+
+        Args:
+            end: "done", "refused", "not_sent", "unknown" or "sending"; what a person said counts.
+            text: A part of what the call says of itself, as an id.
+        """
+        wanted = None if end is None else End(end)
+        return [
+            entry
+            for entry in self
+            if (operation is None or entry.operation == operation)
+            and (wanted is None or (entry.resolution.end if entry.resolution else entry.end) is wanted)
+            and (since is None or entry.started >= since)
+            and (until is None or entry.started <= until)
+            and (text is None or text in entry.what)
+        ]
+
+    def unknown(self) -> list[Entry]:
+        """Give the calls of which nobody knows how they ended."""
+        return [entry for entry in self if entry.is_unknown]
+
+    def resolve(self, attempt: str, end: Literal["done", "not_sent"], *, note: str = "") -> Entry:
+        """Say how a call with an unknown end ended; who said it, and when, is kept."""
+        entry = self[attempt]
+        if end not in {"done", "not_sent"}:
+            raise InvalidRequest('an unknown end is resolved as "done" or "not_sent"', of="journal.resolve")
+        if entry.end is not End.UNKNOWN:
+            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.end}", of="journal.resolve")
+        self._settle(attempt, End(end), note, _person())
+        return self[attempt]
+
+    def _settle(self, attempt: str, end: End, note: str, by: str) -> None:
+        said = Resolution(end=end, note=note, by=by, at=self._clock.now())
+        self._store.close_entry(attempt, {"end": End.UNKNOWN, "resolution": said})
+
+    def resend(self, attempt: str, request: Any, *, accept_double: bool) -> Any:
+        """Send a call with an unknown end again, knowing that its effect may then be there twice.
+
+        The journal keeps no bodies, so the request is given again, and it has to be the same one. A deletion that is
+        answered with "not found" is done.
+        """
+        entry = self[attempt]
+        if accept_double is not True:
+            raise InvalidRequest(f"say accept_double=True: {next_step(entry.operation)}", of="journal.resend")
+        if not entry.is_unknown:
+            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.end}", of="journal.resend")
+        if self.send_again is None:
+            raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
+        return self.send_again(request, attempt)
+
+    def resent(self, attempt: str, new: str, note: str = "it was sent again and is done") -> None:
+        """Record that a resend settled an unknown entry."""
+        self._settle(attempt, End.DONE, f"{note} ({new})", "resend")
+
+    def evidence(self, attempt: str) -> list[Any]:
+        """Give the events received that may be the effect of a call. They prove nothing by themselves."""
+        entry = self[attempt]
+        return [event for event in (self.events() if self.events else ()) if fits(entry, event)]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._store.close()
+
+    def __repr__(self) -> str:
+        entries = list(self)
+        unknown = sum(entry.is_unknown for entry in entries)
+        return f"<journal in {self.place}: {len(entries)} calls, {unknown} unknown>"
+
+
+def _person() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "somebody"
+
+
+def fits(entry: Entry, event: Any) -> bool:
+    """Whether an event may be the effect of a call: its ids, its amount or its masked person, near in time."""
+    body = event.body
+    if not is_record(body):
+        return False
+    at = event.event_received_at
+    if isinstance(at, datetime) and at < entry.started - NEAR:
+        return False
+    seen, asked = masked(body), entry.request
+    for name in ("transactionId", "userId", "uboId"):
+        if name in asked and asked[name] == seen.get("id"):
+            return True
+    spend = seen.get("spend")
+    if entry.operation == "simulate_authorization" and isinstance(spend, Mapping):
+        return all(
+            spend.get(theirs) == asked.get(ours)
+            for theirs, ours in (("cardId", "cardId"), ("localAmount", "amount"))
+            if spend.get(theirs) is not None
+        ) and spend.get("cardId") == asked.get("cardId")
+    if entry.operation == "create_user_application" and event.kind == "user.updated":
+        return "email" in asked and all(
+            asked.get(name) == seen.get(name) for name in ("email", "firstName", "lastName") if name in asked
+        )
+    return False

@@ -1,0 +1,76 @@
+"""An API key as it is held: never printed, copied into a dump or pickled; shown by its fingerprint."""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from workbench.client.advice import advise
+from workbench.errors import InvalidProfile, Problem
+
+PLACEHOLDER = "<API_KEY>"
+
+
+class Key:
+    """An API key. Only `header()` gives its value, where the request is made."""
+
+    __slots__ = ("_held", "fingerprint")
+
+    _held: Callable[[], bytes]
+    fingerprint: str
+
+    def __init__(self, value: str) -> None:
+        __tracebackhide__ = True
+        problem = key_problem(value)
+        if problem is not None:
+            del value
+            raise InvalidProfile((Problem("api_key", "api_key", problem),))
+        held = value.encode("ascii")
+        object.__setattr__(self, "_held", lambda: held)
+        object.__setattr__(self, "fingerprint", hashlib.sha256(held).hexdigest()[:8])
+
+    def header(self) -> bytes:
+        """Give the value of the key header."""
+        return self._held()
+
+    def __repr__(self) -> str:
+        return f"<key {self.fingerprint}>"
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError("a key does not change")
+
+    def __copy__(self) -> "Key":
+        return self
+
+    def __deepcopy__(self, _: Any) -> "Key":
+        return self
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError("a key is not pickled")
+
+
+def key_problem(value: object) -> str | None:
+    """Give what keeps a text from being sent as a key, without a character of it; None if nothing."""
+    if not isinstance(value, str):
+        return f"must be text, not a {type(value).__name__}"
+    if not value:
+        return "is empty"
+    if value.strip() == PLACEHOLDER:
+        return f"is the placeholder of the documentation, {PLACEHOLDER}; put your own key there"
+    for position, character in enumerate(value, 1):
+        if not "!" <= character <= "~":
+            blank = "a blank or line end" if character.isspace() else "a character that cannot be sent"
+            return f"has {blank} (position {position} of {len(value)})"
+    if value[0] in "\"'" or value[-1] in "\"'":
+        return "has quotes around it; they are no part of a key"
+    if value.lower().startswith("bearer"):
+        return "begins with Bearer; the service takes the bare key in the Api-Key header"
+    return None
+
+
+def warn_if_in_cell(value: str) -> None:
+    """Warn where a notebook's current cell holds the key itself: it would be saved with the notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    cells = shell.user_ns.get("In", ()) if shell is not None else ()
+    if cells and value in cells[-1]:
+        advise("this cell's source contains the key, and will be saved with it; use a profile or WORKBENCH_API_KEY")

@@ -1,0 +1,113 @@
+"""How fast and how often: the clock of a client, its budget for retries, and what a 429 asks all threads to wait for."""
+
+import asyncio
+import random
+import secrets
+import threading
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+ATTEMPTS = 3  # in all
+FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
+LONGEST_WAIT = 60.0  # a Retry-After beyond this is told, not waited for
+BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
+
+
+class Clock:
+    """Time, chance and sleep, in one place, so that tests need none of them."""
+
+    def now(self) -> datetime:
+        """Give the time of day, UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Give seconds that never run back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    async def asleep(self, seconds: float) -> None:
+        """Wait, and let others go on."""
+        await asyncio.sleep(seconds)
+
+    def random(self) -> float:
+        """Give a number from 0 to 1."""
+        return random.random()
+
+    def new_id(self) -> str:
+        """Give an id that nobody else has."""
+        return secrets.token_hex(8)
+
+
+def delay(tries: int, chance: float) -> float:
+    """Give how long to wait after so many tries: 0.5 s doubling to 8 s, with full jitter."""
+    longest: float = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
+    return longest * chance
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Read a Retry-After header, in seconds or as a date; None where it says nothing usable."""
+    if value is None or len(value) > 64:
+        return None
+    text = value.strip()
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return float(text)
+    try:
+        when = parsedate_to_datetime(text)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now.timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+class Budget:
+    """What a client may spend on retries: shared by its threads, so that an outage is not made worse."""
+
+    def __init__(self) -> None:
+        self.left = BUDGET
+        self._lock = threading.Lock()
+
+    def spend(self, *, timeout: bool) -> bool:
+        """Take the price of one retry; whether there was enough."""
+        price = COST_OF_TIMEOUT if timeout else COST
+        with self._lock:
+            if self.left < price:
+                return False
+            self.left -= price
+            return True
+
+    def earn(self) -> None:
+        """Put something back for a call that went well."""
+        if self.left < BUDGET:
+            with self._lock:
+                self.left = min(BUDGET, self.left + EARNED)
+
+
+class Pace:
+    """When the next call may leave: after what a 429 asked for, and no faster than the agreed rates."""
+
+    def __init__(self, *, reads: float | None = None, writes: float | None = None) -> None:
+        self.not_before = 0.0  # by the monotonic clock
+        self._gaps = {False: 1 / reads if reads else 0.0, True: 1 / writes if writes else 0.0}
+        self._next = {False: 0.0, True: 0.0}
+        self._lock = threading.Lock()
+        self._idle = not any(self._gaps.values())
+
+    def hold(self, until: float) -> None:
+        """Let nobody leave before a moment."""
+        with self._lock:
+            self.not_before = max(self.not_before, until)
+
+    def wait(self, effect: bool, now: float, longest: float) -> float:
+        """Give how long a call has to wait, and take its place in the row; one longer than `longest` takes none."""
+        if self._idle and self.not_before <= now:
+            return 0.0
+        with self._lock:
+            gap = self._gaps[effect]
+            # A second's worth of calls may leave at once; then they are spaced.
+            due = max(self.not_before, self._next[effect] - (1.0 - gap if gap < 1.0 else 0.0), now)
+            if due - now <= longest:
+                self._next[effect] = max(self._next[effect], now) + gap
+            return due - now

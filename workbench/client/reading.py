@@ -1,0 +1,81 @@
+"""A wire body as the request record of an operation: from a file, a log, another program."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.client.advice import advise
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
+from workbench.interface import strict_json
+from workbench.interface.convert import placeholders, wires
+from workbench.interface.operation import Call, Operation
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import members
+
+
+def from_wire(
+    operation: str | Operation[..., Any] | Call[..., Any], body: bytes | str | Mapping[str, Any] | None = None,
+    **path_arguments: str,
+) -> Any:  # fmt: skip
+    """Read a wire body as the request of an operation; members the interface does not know are left out, with a warning.
+
+    The request is not checked against its rules; sending it does that.
+
+    Args:
+        operation: Its name, its row, or the method of a client, whose wire names are then used.
+        body: JSON text or an object; for operations with a query, its parameters.
+        path_arguments: What stands in the path, by attribute name, as `transaction_id=…`.
+
+    Raises:
+        InvalidRequest: It is not JSON, or a member has another type; all problems are named.
+        InvalidArguments: The operation or a path argument is unknown.
+    """
+    __tracebackhide__ = True
+    row, names = _row(operation)
+    raw = _object(body, row)
+    of_path = {one.name: one.wire for one in members(row.request) if one.wire in placeholders(row.path)}
+    strange = [name for name in path_arguments if name not in of_path]
+    if strange:
+        there = f"; there are {', '.join(of_path)}" if of_path else "; there is none"
+        raise InvalidArguments(
+            [Problem(visible(name, 60), "unknown", f"is no part of the path{there}") for name in strange], of=row.name
+        )
+    path = {of_path[name]: value for name, value in path_arguments.items()}
+    # An id may also stand in the body, as in a journal of one's own; it is taken from there.
+    path = {**{wire: raw[wire] for wire in of_path.values() if wire in raw}, **path}
+    rest = {name: value for name, value in raw.items() if name not in path}
+    request, problems, unknown = wires(names).read_request(row, rest, path, from_query=row.in_query)
+    if problems:
+        raise InvalidRequest(problems, of=row.name)
+    if unknown:
+        shown = visible(", ".join(unknown), 200)
+        advise(f"{row.name}: the interface does not know {shown}; it is left out")
+    return request
+
+
+def _row(operation: Any) -> tuple[Operation[..., Any], Mapping[str, str]]:
+    if isinstance(operation, Call):
+        return operation.operation, operation.client.wires.names
+    row = OPERATIONS.get(operation) if isinstance(operation, str) else operation
+    if not isinstance(row, Operation):
+        raise InvalidArguments(
+            f"there is no operation {visible(str(operation), 60)!r}; there are {', '.join(OPERATIONS)}"
+        )
+    return row, {}
+
+
+def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:
+    __tracebackhide__ = True
+    if body is None:
+        return {}
+    if isinstance(body, Mapping):
+        return body
+    wrong = "must be JSON text or an object"
+    if isinstance(body, str | bytes):
+        try:
+            found = strict_json.loads(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+            if isinstance(found, Mapping):
+                return found
+            wrong = "must be a JSON object"
+        except strict_json.NotJson as error:
+            wrong = f"cannot be read: {error}"
+    raise InvalidRequest([Problem("", "json", wrong)], of=row.name)

@@ -1,0 +1,244 @@
+"""Profiles: where a service is, what it is, what is allowed there. From a TOML file and WORKBENCH_* variables.
+
+    [profiles.acme-test]
+    base_url = "https://api.example.com/v1"
+    environment = "sandbox"                  # or "production"
+    timeout = 30
+    wire_names."simulate_authorization.decline_reason" = "declineReason"
+    limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
+
+The file never holds a key. A profile without `base_url` is a sandbox of its own, with the settings of its `sandbox` table.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench.client.arguments import wire_name_problems
+from workbench.client.base_url import BaseUrl, base_url
+from workbench.client.guards import Limits, environment_problem
+from workbench.client.state import APPLICATION
+from workbench.errors import InvalidProfile, Problem, visible
+
+RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
+"""Rate limits are not shown in the document; these are for real services, and a profile changes them."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
+
+
+@attrs.frozen(kw_only=True)
+class Profile:
+    """One service as this user has set it up."""
+
+    name: str
+    base_url: str | None = None
+    environment: str = "sandbox"
+    timeout: float = 30.0
+    ca_file: str | None = None
+    journal: str | None = None
+    key_variable: str | None = None
+    forget_key_variable: bool = False
+    idempotency_header: str | None = None
+    wire_names: Mapping[str, str] = attrs.field(factory=dict)
+    sandbox: Mapping[str, Any] = attrs.field(factory=dict)
+    limits: Limits = attrs.field(factory=Limits)
+
+
+def config_path() -> Path:
+    """Give where profiles are read from: `WORKBENCH_CONFIG`, or the user's own place for it."""
+    chosen = os.environ.get("WORKBENCH_CONFIG")
+    if chosen:
+        return Path(chosen)
+    from platformdirs import user_config_path
+
+    return user_config_path(APPLICATION, appauthor=False) / "profiles.toml"
+
+
+def profile_names() -> tuple[str, ...]:
+    """Give the names of the profiles in the file."""
+    return tuple(_tables(config_path(), []))
+
+
+def open_profile(name: str | None = None) -> Profile:
+    """Read one profile, by its name or by `WORKBENCH_PROFILE`.
+
+    Raises:
+        InvalidProfile: With all that is wrong with it.
+    """
+    name = name or os.environ.get("WORKBENCH_PROFILE") or "default"
+    problems: list[Problem] = []
+    path = config_path()
+    if not _NAME.fullmatch(name):
+        raise InvalidProfile(f"{visible(name, 60)!r} is no profile name: letters, digits, - and _")
+    tables = _tables(path, problems)
+    table = tables.get(name)
+    given_url = os.environ.get("WORKBENCH_BASE_URL")
+    if table is None and not problems and not given_url:
+        there = f"; there are {', '.join(tables)}" if tables else ""
+        raise InvalidProfile(f"no profile {name!r} in {path}{there}")
+    profile = _read(name, dict(table or {}), path, problems)
+    if problems:
+        raise InvalidProfile(problems)
+    return profile
+
+
+def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        whole = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        problems.append(Problem("", "file", f"{path} cannot be read ({error.strerror})"))
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problems.append(Problem("", "toml", f"{path} is not TOML: {visible(str(error), 120)}"))
+        return {}
+    tables = whole.pop("profiles", {})
+    problems.extend(
+        Problem(visible(name, 60), "unknown", f"is not known in {path}; profiles stand under [profiles.name]")
+        for name in whole
+    )
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        problems.append(Problem("profiles", "type", f"must be a table of tables in {path}"))
+        return {}
+    return tables
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) and value else "must be text"
+
+
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _table(value: Any) -> str | None:
+    return None if isinstance(value, dict) else "must be a table"
+
+
+def _seconds(value: Any) -> str | None:
+    right = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 600
+    return None if right else "must be a number of seconds, more than 0 and at most 600"
+
+
+def _header(value: Any) -> str | None:
+    right = isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", value)
+    return None if right else "must be the name of a header"
+
+
+_RULES: Mapping[str, Callable[[Any], str | None]] = {
+    "base_url": _text, "environment": _text, "timeout": _seconds, "ca_file": _text, "journal": _text,
+    "key_variable": _text, "forget_key_variable": _flag, "idempotency_header": _header, "wire_names": _table,
+    "sandbox": _table, "limits": _table,
+}  # fmt: skip
+
+
+def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem]) -> Profile:
+    where = f"profiles.{name}."
+    for variable, key in (("WORKBENCH_BASE_URL", "base_url"), ("WORKBENCH_ENVIRONMENT", "environment")):
+        if os.environ.get(variable):
+            table[key] = os.environ[variable]
+    for key in [key for key in table if key not in _RULES]:
+        value = table.pop(key)
+        if _KEYLIKE.search(key):
+            problems.append(_key_in_file(where + visible(key, 60), name, path))
+        else:
+            known = ", ".join(_RULES)
+            problems.append(Problem(where + visible(key, 60), "unknown", f"is not known; there are {known}"))
+        del value
+    for key in list(table):
+        wrong = _RULES[key](table[key])
+        if wrong:
+            problems.append(Problem(where + key, "type", wrong))
+            table.pop(key)
+    url = _url(table, where, problems)
+    if "environment" in table:
+        wrong_one = environment_problem(table["environment"])
+        if wrong_one:
+            problems.append(attrs.evolve(wrong_one, path=where + "environment"))
+    problems.extend(wire_name_problems(table.get("wire_names", {}), f"{where}wire_names"))
+    if "ca_file" in table and not Path(table["ca_file"]).is_file():
+        problems.append(Problem(f"{where}ca_file", "file", "is not a file"))
+    table["limits"] = _limits(table.get("limits", {}), f"{where}limits.", problems, real=url and not url.local)
+    return Profile(name=name, **table)
+
+
+def _key_in_file(where: str, name: str, path: Path) -> Problem:
+    loose = ""
+    try:
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            loose = f" Others can read this file: chmod 600 {path}, and have the key replaced."
+    except OSError:
+        loose = ""
+    return Problem(
+        where, "key_in_file", f"looks like a key, and keys are never read from a file; use {key_variable(name)}, "
+        f"the keyring or the prompt.{loose}",
+    )  # fmt: skip
+
+
+def _url(table: dict[str, Any], where: str, problems: list[Problem]) -> BaseUrl | None:
+    if "base_url" not in table:
+        if not table.get("sandbox") and not any(problem.path == f"{where}base_url" for problem in problems):
+            problems.append(
+                Problem(f"{where}base_url", "required", "is missing; a profile without it needs a [sandbox] table")
+            )
+        return None
+    try:
+        return base_url(table["base_url"])
+    except InvalidProfile as invalid:
+        problems.extend(attrs.evolve(problem, path=f"{where}base_url") for problem in invalid.problems)
+        return None
+
+
+def _limits(table: dict[str, Any], where: str, problems: list[Problem], *, real: Any) -> Limits:
+    made: dict[str, Any] = dict(RATES) if real else {}
+    for key, value in table.items():
+        if key in RATES:
+            right = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+            wrong = None if right else "must be a number above 0"
+        elif key in {"amount", "native_amount", "rows", "sum"}:
+            wrong = None if type(value) is int and value >= 0 else "must be a whole number"
+        elif key == "recipients":
+            right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+            wrong = None if right else "must be a list of addresses"
+            value = tuple(value) if right else ()
+        else:
+            wrong = f"is not known; there are {', '.join(field.name for field in attrs.fields(Limits))}"
+        if wrong:
+            problems.append(Problem(where + visible(key, 60), "type", wrong))
+        else:
+            made[key] = value
+    return Limits(**made)
+
+
+def key_variable(profile: str) -> str:
+    """Give the variable that a profile's key is read from."""
+    return f"WORKBENCH_{re.sub('[^A-Z0-9]', '_', profile.upper())}_API_KEY"
+
+
+def client_settings(profile: Profile) -> dict[str, Any]:
+    """Give what a client on a profile is made with; its key is found, and held against what it was used with before."""
+    from workbench.client.journal import Journal
+    from workbench.client.journal_file import JournalFile
+    from workbench.client.key_sources import find_key
+    from workbench.client.pins import pin
+    from workbench.client.state import state_folder
+
+    if profile.base_url is None:
+        raise InvalidProfile(f"profile {profile.name!r} names no service; connect({profile.name!r}) opens its sandbox")
+    url = base_url(profile.base_url)
+    key = find_key(profile)
+    if not url.local:
+        pin(key.fingerprint, url.host, profile.environment)
+    path = Path(profile.journal) if profile.journal else state_folder() / f"journal-{profile.name}.db"
+    return {
+        "base_url": profile.base_url, "api_key": key, "environment": profile.environment, "timeout": profile.timeout,
+        "ca_file": profile.ca_file, "wire_names": profile.wire_names, "limits": profile.limits,
+        "idempotency_header": profile.idempotency_header, "journal": Journal(JournalFile(path)),
+    }  # fmt: skip

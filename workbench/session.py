@@ -1,0 +1,135 @@
+"""A client, a sandbox or its control, and an inbox, put together by `connect()`."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from workbench.client.client import Client
+from workbench.client.pace import Clock
+from workbench.client.settings import client_settings, open_profile
+from workbench.errors import WrongEnvironment
+
+
+class Session(Client):
+    """A client with what belongs to it: `.sandbox` and its controls, `.inbox` for events, `.journal`."""
+
+    def __init__(self, *, sandbox: Any = None, keys: tuple[str, ...] = (), name: str = "", **settings: Any) -> None:
+        __tracebackhide__ = True
+        super().__init__(**settings)
+        self._sandbox = sandbox
+        self._keys = keys
+        self._name = name
+        self._inbox: Any = None
+        if self._line.journal is not None:
+            self._line.journal.events = lambda: self.events
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox behind this session, with the controls that the interface does not have.
+
+        Raises:
+            WrongEnvironment: A real service answers here; it has no such controls.
+        """
+        if self._sandbox is None:
+            raise WrongEnvironment(
+                f"{self.host} is a real service: it has no controls such as settle or advance. "
+                "connect() gives a session on a sandbox of its own."
+            )
+        return self._sandbox
+
+    @property
+    def inbox(self) -> Any:
+        """The events received: those of the sandbox come by themselves."""
+        holder: Any = self._parent
+        if holder._inbox is None:
+            holder._inbox = _inbox(self._sandbox, self._keys)
+        return holder._inbox
+
+    @property
+    def events(self) -> Any:
+        """The events received so far, oldest first."""
+        return self.inbox.events()
+
+    def close(self) -> None:
+        """Close connections, the journal's file, the inbox and a sandbox of its own."""
+        super().close()
+        holder: Any = self._parent
+        if holder._inbox is not None:
+            holder._inbox.close()
+            holder._inbox = None
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return text.replace("<Session ", f"<Session {self._name}: ", 1) if self._name else text
+
+
+class SandboxTime(Clock):
+    """The clock of a session on a sandbox of its own: the time of day is the sandbox's."""
+
+    def __init__(self, sandbox: Any) -> None:
+        self._sandbox = sandbox
+
+    def now(self) -> datetime:
+        """Give the sandbox's time."""
+        now: datetime = self._sandbox.clock.now()
+        return now
+
+
+def _inbox(sandbox: Any, keys: tuple[str, ...]) -> Any:
+    from workbench.webhooks.inbox import Inbox
+
+    return Inbox(keys=keys, source=None if sandbox is None else sandbox.drain)
+
+
+def connect(
+    where: str | None = None, *, seed: int | None = None, sandbox: Mapping[str, Any] | None = None,
+    wire_names: Mapping[str, str] | None = None, **settings: Any,
+) -> Session:  # fmt: skip
+    """Give a session: on a sandbox of its own, on a profile by its name, or on a sandbox served at a URL.
+
+    Args:
+        where: None for an embedded, seeded sandbox; `http://127.0.0.1:port` for a served one; else a profile's name.
+        seed: Of the embedded sandbox: the same seed and the same calls give the same bytes.
+        sandbox: More of the embedded sandbox: `environment`, `profile` ("documented" or "observed"), and behaviours by
+            their id among the assumptions.
+        wire_names: Other wire names than assumed; an embedded sandbox uses them too.
+        settings: More of the client, as `timeout`, `check` or `journal`.
+    """
+    __tracebackhide__ = True
+    if where is not None and where.startswith(("http://", "https://")):
+        return _served(where, wire_names=wire_names, **settings)
+    if where is not None:
+        profile = open_profile(where)
+        if profile.base_url is not None:
+            given = client_settings(profile)
+            given["wire_names"] = {**given["wire_names"], **(wire_names or {})}
+            return Session(name=profile.name, **{**given, **settings})
+        sandbox, wire_names = {**profile.sandbox, **(sandbox or {})}, {**profile.wire_names, **(wire_names or {})}
+        settings = {"name": profile.name, "timeout": profile.timeout, "limits": profile.limits, **settings}
+    return _embedded({**(sandbox or {}), **({} if seed is None else {"seed": seed})}, wire_names, settings)
+
+
+def _embedded(sandbox: dict[str, Any], wire_names: Mapping[str, str] | None, settings: dict[str, Any]) -> Session:
+    from workbench.sandbox import Sandbox
+
+    direct = {name: sandbox.pop(name) for name in ("seed", "environment", "profile") if name in sandbox}
+    own = Sandbox(**direct, settings=sandbox, wire_names=wire_names)
+    guide = own.guide()
+    key = next(iter(guide["api_keys"].values()))
+    return Session(
+        sandbox=own,
+        keys=(key,),
+        **{
+            "base_url": guide["base_url"], "api_key": key, "environment": own.environment, "wire_names": wire_names,
+            "transport": own.transport(), "clock": SandboxTime(own), **settings,
+        },
+    )  # fmt: skip
+
+
+def _served(url: str, **settings: Any) -> Session:
+    from workbench.sandbox.remote import RemoteSandbox
+
+    control = RemoteSandbox(url)
+    guide = control.guide()
+    key = next(iter(guide["api_keys"].values()))
+    return Session(sandbox=control, keys=(key,), **{"base_url": guide["base_url"], "api_key": key, **settings})
