@@ -1,0 +1,498 @@
+"""The facts of the interface document, transcribed by hand, against the data: a slip in either shows."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from workbench.interface import (
+    contracts,
+    disputes,
+    events,
+    payment_accounts,
+    people,
+    rewards,
+    rules,
+    simulations,
+    table,
+    withdrawals,
+)
+from workbench.interface.cross_rules import OneOf
+from workbench.interface.rules import FULL, Role
+from workbench.interface.walk import Choice, Many, Moment, Part, Text, Whole, camel, member, members
+
+WALLET = r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
+EVM = r"^0x[0-9a-fA-F]{40}$"
+SOLANA = r"^[1-9A-HJ-NP-Za-km-z]{32,44}$"
+DIGITS = r"^[0-9]+$"
+
+# record, member: shortest, longest. Source: Limits.
+LENGTHS = [
+    (payment_accounts.CreatePaymentAccount, "nickname", None, 64),
+    (payment_accounts.PaymentAccount, "nickname", None, 64),
+    (people.User, "first_name", None, 50),
+    (people.User, "last_name", None, 50),
+    (people.UpdateUser, "first_name", None, 50),
+    (people.UpdateUser, "last_name", None, 50),
+    (people.UpdateUbo, "first_name", None, 50),
+    (people.UpdateUbo, "last_name", None, 50),
+    (people.CreateUserApplication, "first_name", None, 50),
+    (people.CreateUserApplication, "last_name", None, 50),
+    (people.User, "phone_country_code", 1, 3),
+    (people.UpdateUser, "phone_country_code", 1, 3),
+    (people.CreateUserApplication, "phone_country_code", 1, 3),
+    (people.User, "phone_number", 1, 15),
+    (people.UpdateUser, "phone_number", 1, 15),
+    (people.CreateUserApplication, "phone_number", 1, 15),
+    (people.User, "external_id", 1, 255),
+    (people.UpdateUser, "external_id", 1, 255),
+    (people.CompanyApplication, "external_id", 1, 255),
+    (people.CreateUserApplication, "external_id", 1, 255),
+    (people.User, "source_key", 1, 24),
+    (people.CompanyApplication, "source_key", 1, 24),
+    (people.CreateUserApplication, "source_key", 1, 24),
+    (people.UpdateUbo, "country_of_issue", 2, 2),
+    (people.CreateUserApplication, "country_of_issue", 2, 2),
+    (disputes.UpdateDispute, "text_evidence", None, 65535),
+]
+
+
+@pytest.mark.parametrize(
+    "record,name,low,high", LENGTHS, ids=[f"{record.__name__}.{name}" for record, name, *_ in LENGTHS]
+)
+def test_lengths(record: type[Any], name: str, low: int | None, high: int) -> None:
+    """A text has the length that the Limits table gives."""
+    rule = member(record, name).about.rule
+
+    assert (low, high) == (rule.min_length, rule.max_length)
+
+
+# record, member: least, most. Source: Limits.
+RANGES = [
+    (simulations.SimulateAuthorization, "amount", 1, None),
+    (simulations.SimulateReversal, "new_amount", 0, None),
+    (simulations.SimulateRefund, "amount", 0, None),
+    (rewards.ListRewardsActivity, "limit", 1, 100),
+    (rewards.ListRewardsActivity, "offset", 0, 10000),
+]
+
+
+@pytest.mark.parametrize(
+    "record,name,low,high", RANGES, ids=[f"{record.__name__}.{name}" for record, name, *_ in RANGES]
+)
+def test_ranges(record: type[Any], name: str, low: int, high: int | None) -> None:
+    """A whole number has the range that the Limits table gives."""
+    one = member(record, name)
+
+    assert isinstance(one.kind, Whole)
+    assert (low, high) == (one.about.rule.minimum, one.about.rule.maximum)
+
+
+# record, member: pattern. Source: Address types, User, Endpoints 8 and 11.
+PATTERNS = [
+    (contracts.IssuingContract, "program_address", WALLET),
+    (contracts.IssuingContract, "controller_address", WALLET),
+    (contracts.IssuingContract, "proxy_address", WALLET),
+    (contracts.IssuingContract, "deposit_address", WALLET),
+    (contracts.IssuingContract, "admin_addresses", WALLET),
+    (contracts.Token, "address", WALLET),
+    (people.User, "phone_country_code", DIGITS),
+    (people.User, "phone_number", DIGITS),
+    (people.User, "wallet_address", EVM),
+    (people.User, "solana_address", SOLANA),
+    (people.UpdateUser, "phone_country_code", DIGITS),
+    (people.UpdateUser, "phone_number", DIGITS),
+    (people.UpdateUser, "wallet_address", EVM),
+    (people.UpdateUser, "solana_address", SOLANA),
+    (people.CreateUserApplication, "phone_country_code", DIGITS),
+    (people.CreateUserApplication, "phone_number", DIGITS),
+    (people.CreateUserApplication, "wallet_address", EVM),
+    (people.CreateUserApplication, "solana_address", SOLANA),
+    (people.CreateUserApplication, "contract_address", WALLET),
+]
+
+
+@pytest.mark.parametrize("record,name,pattern", PATTERNS, ids=[f"{r.__name__}.{n}" for r, n, _ in PATTERNS])
+def test_patterns(record: type[Any], name: str, pattern: str) -> None:
+    """A text has the pattern that the document gives."""
+    assert pattern == member(record, name).about.rule.pattern
+
+
+@pytest.mark.parametrize("record", [people.UpdateUser, people.CreateUserApplication])
+@pytest.mark.parametrize(
+    "text,fits",
+    [
+        ("G" + "A" * 55, True),
+        ("C" + "7" * 55, True),
+        ("M" + "Z" * 68, True),
+        ("G" + "A" * 54, False),
+        ("G" + "A" * 56, False),
+        ("M" + "A" * 55, False),
+        ("G" + "0" * 55, False),
+        ("S" + "A" * 55, False),
+        ("G" + "a" * 55, False),
+    ],
+)
+def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
+    """A Stellar address is G or C and 55, or M and 68 characters."""
+    pattern = member(record, "stellar_address").about.rule.pattern
+
+    assert fits is bool(re.fullmatch(str(pattern), text))
+
+
+@pytest.mark.parametrize(
+    "words,expected",
+    [
+        (
+            rules.ApplicationStatus,
+            "approved pending needsInformation needsVerification manualReview denied locked canceled",
+        ),
+        (
+            rules.EventApplicationStatus,
+            (
+                "approved pending needsInformation needsVerification manualReview denied locked canceled "
+                "notStarted exempt tosNotAccepted"
+            ),
+        ),
+        (rules.StatusChangeReason, "provider_initiated"),
+        (rules.TransactionStatus, "authorized declined settled"),
+        (rules.CompletionReason, "SETTLEMENT REFUND"),
+        (
+            rules.DeclineReason,
+            (
+                "account_credit_limit_exceeded card_locked card_canceled card_not_activated blocked_mcc blocked_merchant "
+                "balance_inquiry_not_permitted expiry_mismatch cvv_mismatch invalid_pin restricted_country"
+            ),
+        ),
+        (rules.PaymentAccountType, "externalFiatAccount"),
+        (rules.DisputeUpdateStatus, "canceled"),
+        (rules.RewardType, "earned redeemed"),
+        (rules.MicroDepositRail, "ach wire"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_words(words: Any, expected: str) -> None:
+    """The words of an enum are those of the document, in its order."""
+    assert expected.split() == [str(word) for word in words]
+
+
+def test_there_are_eight_and_eleven_statuses_and_eleven_reasons() -> None:
+    """Answers know eight statuses of applications, events eleven; a decline has eleven reasons."""
+    counts = [len(e) for e in (rules.ApplicationStatus, rules.EventApplicationStatus, rules.DeclineReason)]
+
+    assert counts == [8, 11, 11]
+
+
+def test_observed_words_are_known() -> None:
+    """The values the document calls observed are known, beside guesses."""
+    assert "ready" in list(rules.SignatureStatus)
+    assert "individual" in list(rules.BeneficiaryType)
+    assert "canceled" in list(rules.DisputeStatus)
+
+
+ENDPOINTS = """
+list_contracts           GET    /issuing/tenants/contracts
+sign_withdrawal          GET    /issuing/tenants/signatures/withdrawals
+simulate_authorization   POST   /simulate/transactions/authorize
+simulate_reversal        POST   /simulate/transactions/{transactionId}/reverse
+simulate_refund          POST   /simulate/transactions/{transactionId}/refund
+create_payment_account   POST   /payment-accounts
+delete_payment_account   DELETE /payment-accounts/{paymentAccountId}
+update_user              PATCH  /issuing/users/{userId}
+update_ubo               PATCH  /issuing/applications/company/{companyId}/ubo/{uboId}
+update_dispute           PATCH  /issuing/disputes/{disputeId}
+create_user_application  POST   /issuing/applications/user
+list_rewards_activity    GET    /issuing/rewards/activity
+"""
+
+
+def test_endpoints() -> None:
+    """The table holds the twelve endpoints in the document's order, with its methods and paths."""
+    assert [tuple(line.split()) for line in ENDPOINTS.strip().splitlines()] == [
+        (row.name, row.method, row.path) for row in table.OPERATIONS.values()
+    ]
+
+
+def test_roles() -> None:
+    """Two operations name a role; the others name none."""
+    expected = {
+        "sign_withdrawal": frozenset({"contractsAndSignatures:write"}),
+        "list_rewards_activity": frozenset({"rewards:read"}),
+    }
+
+    assert expected == {row.name: row.roles for row in table.OPERATIONS.values() if row.roles}
+
+
+def test_named_roles() -> None:
+    """All roles the document names are known; `contractsAndSignatures:read` follows from "read is not enough"."""
+    expected = "rewards:read rewards:write rewards-travel:read rewards-travel:write contractsAndSignatures:write"
+
+    assert set(expected.split()) == set(Role) - {"contractsAndSignatures:read"}
+
+
+def test_sandbox_only() -> None:
+    """The three simulations are for the sandbox only, and no other operation is."""
+    expected = {"simulate_authorization", "simulate_reversal", "simulate_refund"}
+
+    assert expected == {row.name for row in table.OPERATIONS.values() if row.sandbox_only}
+
+
+def test_effects() -> None:
+    """All operations but two reads have an effect: the withdrawal signature authorizes a movement of funds."""
+    assert {"list_contracts", "list_rewards_activity"} == {
+        row.name for row in table.OPERATIONS.values() if not row.effect
+    }
+
+
+DOCUMENTED_FAILURES = [
+    ("create_payment_account", 400, "BadRequestError", "Invalid request"),
+    ("create_payment_account", 401, "Unauthorized", "Invalid or missing API key"),
+    ("create_payment_account", 403, "ForbiddenError", "Forbidden"),
+    ("create_payment_account", 404, "NotFoundError", "Team not found"),
+    ("create_payment_account", 500, "InternalServerError", "Internal server error"),
+    ("delete_payment_account", 401, "Unauthorized", "Invalid or missing API key"),
+    ("delete_payment_account", 403, "ForbiddenError", "Forbidden"),
+    ("delete_payment_account", 404, "NotFoundError", "Payment account not found"),
+    ("delete_payment_account", 500, "InternalServerError", "Internal server error"),
+    ("list_contracts", 401, "Unauthorized", "Invalid or missing API key"),
+    ("list_contracts", 403, "ForbiddenError", "Forbidden"),
+    ("list_contracts", 404, "NotFoundError", "Team not found"),
+    ("list_contracts", 500, "InternalServerError", "Internal server error"),
+]
+
+
+@pytest.mark.parametrize("name,status,error,message", DOCUMENTED_FAILURES)
+def test_documented_failures(name: str, status: int, error: str, message: str) -> None:
+    """A failure that the document shows for an operation is in its row, and is no guess."""
+    found = [f for f in table.OPERATIONS[name].failures if f.status == status]
+
+    assert [(error, message, None)] == [(f.error, f.message, f.assumed) for f in found]
+
+
+@pytest.mark.parametrize("name", ["list_contracts", "create_payment_account", "delete_payment_account"])
+def test_statuses_that_are_listed_are_complete(name: str) -> None:
+    """Where the document lists the failures of an operation, the row has those and no others."""
+    assert {row[1] for row in DOCUMENTED_FAILURES if row[0] == name} == {
+        f.status for f in table.OPERATIONS[name].failures
+    }
+
+
+@pytest.mark.parametrize("name", list(table.OPERATIONS))
+def test_every_operation_needs_a_key(name: str) -> None:
+    """A missing or invalid key is 401 with the documented words, everywhere."""
+    assert table.UNAUTHORIZED in table.OPERATIONS[name].failures
+
+
+@pytest.mark.parametrize("name", [row.name for row in table.OPERATIONS.values() if row.sandbox_only])
+def test_simulations_are_404_in_production(name: str) -> None:
+    """A simulation in production is 404; its words are a guess."""
+    failure = table.NOT_IN_PRODUCTION
+
+    assert failure in table.OPERATIONS[name].failures
+    assert (failure.status, bool(failure.assumed)) == (404, True)
+
+
+def test_defaults() -> None:
+    """What the document says the service takes where a member is left out."""
+    limit, offset = (member(rewards.ListRewardsActivity, name).about for name in ("limit", "offset"))
+    terms = member(people.CreateUserApplication, "is_terms_of_service_accepted").about
+
+    assert (limit.otherwise, offset.otherwise, terms.otherwise) == (20, 0, True)
+
+
+def test_omission_means_all() -> None:
+    """A reversal and a refund without an amount are whole ones, and that has to be said: FULL, or an amount."""
+    for cls, name in ((simulations.SimulateReversal, "new_amount"), (simulations.SimulateRefund, "amount")):
+        one = member(cls, name)
+
+        assert one.required
+        assert Whole(full=True) == one.kind
+    assert repr(FULL) == "FULL"
+
+
+def test_one_owner_of_a_payment_account() -> None:
+    """Either userId or companyId is provided; this rule is the document's own."""
+    (rule,) = payment_accounts.CreatePaymentAccount.rules
+
+    assert OneOf((("user_id",), ("company_id",)), "Provide either userId or companyId") == rule
+
+
+def test_versions() -> None:
+    """The description is 1.3.0, the path prefix /v1, the key header Api-Key, and payloads are 1.0.0."""
+    assert (table.VERSION, table.PREFIX, table.KEY_HEADER) == ("1.3.0", "/v1", "Api-Key")
+    assert {"1.0.0"} == {kind.version for kind in events.EVENT_KINDS.values()}
+    assert Decimal("2.00") == events.MINIMUM_DEPOSIT
+
+
+# Fields of each record, in the document's spelling. `!` marks what the document calls required (or, for events, does not
+# call optional), `@` a time, `[]` a list, `{}` an object.
+FIELDS: dict[type[Any], str] = {
+    contracts.IssuingContract: "id! chainId! programAddress controllerAddress! proxyAddress! depositAddress "
+    "adminAddresses[] tokens![]{} contractVersion! onramp{}",
+    contracts.Token: "address! balance exchangeRate advanceRate",
+    contracts.AccountDetails: "beneficiaryName! beneficiaryAddress! accountNumber! routingNumber! beneficiaryBankName "
+    "beneficiaryBankAddress",
+    contracts.Onramp: "ach{} rtp{} wire{}",
+    withdrawals.Signature: "data salt",
+    payment_accounts.PaymentAccount: "id! type nickname externalFiatAccount{} createdAt@ userId companyId",
+    people.User: "id! firstName lastName email isActive applicationStatus companyId externalId sourceKey address{} "
+    "phoneCountryCode phoneNumber walletAddress solanaAddress createdAt@ updatedAt@ "
+    "applicationExternalVerificationLink{} applicationCompletionLink{} applicationReason",
+    people.CompanyApplication: "id! name address{} applicationStatus externalId sourceKey ultimateBeneficialOwners[]{} "
+    "applicationExternalVerificationLink{} applicationCompletionLink{} applicationReason",
+    people.UltimateBeneficialOwner: "id! applicationStatus applicationExternalVerificationLink{} "
+    "applicationCompletionLink{} applicationReason",
+    people.Link: "url params{}",
+    people.LinkParams: "userId signature",
+    rewards.RewardsActivity: "items![]{}",
+    rewards.RewardsItem: "type id points reason status merchantName transactionAmountCents spendCategory postedAt@ "
+    "mintedAt@ createdAt@",
+    events.Event: "id! resource! action! version! eventReceivedAt@ body!",
+    events.UserUpdated: "id! firstName! lastName email! isActive! isTermsOfServiceAccepted! companyId "
+    "applicationStatus! applicationCompletionLink{} applicationExternalVerificationLink{} applicationReason! "
+    "statusChangeReason",
+    events.MicroDepositReceived: "id! paymentRouteId! userId companyId amount! currency! rail! description "
+    "originatorName referenceId receivedAt!@",
+}
+
+
+@pytest.mark.parametrize("record", FIELDS, ids=lambda record: record.__name__)
+def test_fields(record: type[Any]) -> None:
+    """A record of answers has the document's fields, with its marks."""
+
+    def spelled(one: Any) -> str:
+        inner = one.kind.of if isinstance(one.kind, Many) else one.kind
+        return (
+            one.wire
+            + ("!" if one.about.needed else "")
+            + ("@" if isinstance(one.kind, Moment) else "")
+            + ("[]" if isinstance(one.kind, Many) else "")
+            + ("{}" if isinstance(inner, Part) else "")
+        )
+
+    assert sorted(FIELDS[record].split()) == sorted(map(spelled, members(record)))
+
+
+SIGNED = {"status", "signature", "expiresAt"}
+SIMULATED = ["transactionId", "status", "declinedReason", "completionReason"]
+SENT: dict[type[Any], str] = {
+    simulations.SimulateReversal: "transactionId newAmount",
+    simulations.SimulateRefund: "transactionId amount",
+    payment_accounts.CreatePaymentAccount: "type nickname externalFiatAccount userId companyId",
+    payment_accounts.DeletePaymentAccount: "paymentAccountId",
+    people.UpdateUser: "userId firstName lastName email isActive address phoneCountryCode phoneNumber walletAddress "
+    "solanaAddress stellarAddress externalId",
+    people.UpdateUbo: "companyId uboId firstName lastName birthDate nationalId countryOfIssue email address",
+    disputes.UpdateDispute: "disputeId status textEvidence",
+    contracts.ListContracts: "",
+}
+PERSONAL_VARIANT = (
+    "firstName lastName birthDate nationalId countryOfIssue email address ipAddress occupation annualSalary "
+    "accountPurpose expectedMonthlyVolume phoneCountryCode phoneNumber walletAddress solanaAddress stellarAddress"
+)
+
+
+@pytest.mark.parametrize("record", SENT, ids=lambda record: record.__name__)
+def test_members_of_requests(record: type[Any]) -> None:
+    """A request has the members the document names, and no other."""
+    assert sorted(SENT[record].split()) == sorted(one.wire for one in members(record))
+
+
+def test_members_of_an_application() -> None:
+    """An application has the documented members as they are, and seven described by meaning plus tokens as guesses."""
+    documented = {one.wire for one in members(people.CreateUserApplication)}
+
+    assert set(PERSONAL_VARIANT.split()) <= documented
+    for one in members(people.CreateUserApplication):
+        if one.wire not in PERSONAL_VARIANT.split():
+            assert one.about.assumed
+
+
+def test_members_of_results() -> None:
+    """The results of a simulation and of a signature have the documented members; what they have besides is a guess."""
+    extra = [one for one in members(withdrawals.WithdrawalSignature) if one.wire not in SIGNED]
+
+    assert [one.wire for one in members(simulations.SimulatedTransaction)] == SIMULATED
+    assert {one.wire for one in members(withdrawals.WithdrawalSignature)} >= SIGNED
+    assert all(one.about.assumed for one in extra)
+
+
+FIAT = (
+    "beneficiaryType beneficiaryFirstName beneficiaryLastName currency thirdParty beneficiaryAddress bankName bankAddress "
+    "accountNumber routingNumber rail beneficiaryBusinessName bankAccountType"
+)
+
+
+def test_members_of_nested_objects() -> None:
+    """Bank accounts and both shapes of addresses have the documented members."""
+    user = "line1 city region postalCode countryCode line2 country"
+    bank = "addressLine1 city region postalCode countryCode addressLine2"
+
+    assert set(FIAT.split()) == {one.wire for one in members(payment_accounts.ExternalFiatAccount)}
+    assert set(user.split()) == {one.wire for one in members(people.Address)}
+    assert set(bank.split()) == {one.wire for one in members(payment_accounts.BankingAddress)}
+
+
+def test_withdrawal_parameters_by_meaning() -> None:
+    """The seven query parameters stand in the document's order, the optional ones are optional."""
+    one_by_one = [one.name for one in members(withdrawals.SignWithdrawal)]
+
+    assert one_by_one == [
+        "chain_id",
+        "token",
+        "amount",
+        "admin_address",
+        "recipient_address",
+        "is_amount_native",
+        "collateral_contract_id",
+    ]
+    assert not member(withdrawals.SignWithdrawal, "collateral_contract_id").required
+
+
+UUIDS = [
+    (contracts.IssuingContract, "id"),
+    (simulations.SimulatedTransaction, "transaction_id"),
+    (payment_accounts.PaymentAccount, "id"),
+    (payment_accounts.CreatePaymentAccount, "user_id"),
+    (payment_accounts.CreatePaymentAccount, "company_id"),
+    (people.User, "id"),
+    (people.User, "company_id"),
+    (people.CompanyApplication, "id"),
+    (people.UltimateBeneficialOwner, "id"),
+    (people.LinkParams, "user_id"),
+    (simulations.SimulateAuthorization, "card_id"),
+]
+
+
+@pytest.mark.parametrize("record,name", UUIDS, ids=[f"{r.__name__}.{n}" for r, n in UUIDS])
+def test_uuids(record: type[Any], name: str) -> None:
+    """What the document calls a uuid is one."""
+    one = member(record, name)
+
+    assert isinstance(one.kind, Text)
+    assert one.about.rule.format == "uuid"
+
+
+@pytest.mark.parametrize(
+    "kind,body", [("user.updated", events.UserUpdated), ("microDeposit.received", events.MicroDepositReceived)]
+)
+def test_documented_events(kind: str, body: type[Any]) -> None:
+    """The two events of the document are known and are no guesses; all others are."""
+    assert body is events.EVENT_KINDS[kind].body
+    assert events.EVENT_KINDS[kind].assumed is None
+    assert {"user.updated", "microDeposit.received"} == {
+        name for name, row in events.EVENT_KINDS.items() if not row.assumed
+    }
+
+
+def test_status_of_an_event_is_of_eleven() -> None:
+    """The event's status is one of eleven words, the answer's one of eight."""
+    assert Choice(rules.EventApplicationStatus) == member(events.UserUpdated, "application_status").kind
+    assert Choice(rules.ApplicationStatus) == member(people.User, "application_status").kind
+
+
+def test_camel_case() -> None:
+    """Attribute names become wire names by one rule."""
+    assert camel("is_terms_of_service_accepted") == "isTermsOfServiceAccepted"
+    assert camel("line1") == "line1"

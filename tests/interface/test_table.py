@@ -1,0 +1,131 @@
+"""The table and the records as data: complete, unique, and each guess with its reason."""
+
+from typing import Any
+
+import pytest
+
+from workbench.interface import table
+from workbench.interface.assumptions import BEHAVIOURS, assumptions, settings
+from workbench.interface.convert import placeholders
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.fields import Answer
+from workbench.interface.walk import cross_rules, described, is_record, leaves, members, records
+
+ROWS = list(table.OPERATIONS.values())
+RECORDS = list(
+    dict.fromkeys(
+        record
+        for top in (
+            *(cls for row in ROWS for cls in (row.request, row.answer)),
+            *(k.body for k in EVENT_KINDS.values()),
+        )
+        for record in records(top)
+    )
+)
+
+
+def test_names_and_paths_are_unique() -> None:
+    """No two operations have the same name, nor the same method and path."""
+    assert 12 == len(ROWS) == len({row.name for row in ROWS}) == len({(row.method, row.path) for row in ROWS})
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_placeholders_are_fields(row: Any) -> None:
+    """Every placeholder of a path is a required member that is a UUID."""
+    by_wire = {one.wire: one for one in members(row.request)}
+
+    for name in placeholders(row.path):
+        assert by_wire[name].required
+        assert by_wire[name].about.rule.format == "uuid"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_rows_are_complete(row: Any) -> None:
+    """A row has words, a source and records, and its help names every argument and failure."""
+    assert row.doc.endswith(".")
+    assert row.source.startswith("Endpoints ")
+    assert is_record(row.request)
+    assert issubclass(row.answer, Answer)
+    assert not issubclass(row.request, Answer)
+    for _, one in ((one.name, one) for one in members(row.request)):
+        assert f"    {one.name}: " in row.help
+    for failure in row.failures:
+        assert f"{failure.status} {failure.error}" in row.help
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_every_field_is_described(record: type[Any]) -> None:
+    """Every field has words of its own, and every guess a reason and how well it is known."""
+    assert "Source: " in (record.__doc__ or "") or "Assumed" in (record.__doc__ or "")
+    for one in members(record):
+        assert one.about.doc.strip()
+        assert described(one).endswith(".")
+        assert bool(one.about.assumed) is bool(one.about.known)
+    for rule in cross_rules(record):
+        assert rule.doc
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_wire_names_are_unique(record: type[Any]) -> None:
+    """No two members of a record share a wire name."""
+    wires = [one.wire for one in members(record)]
+
+    assert len(wires) == len(set(wires))
+
+
+def test_leaves_reach_nested_members() -> None:
+    """Nested members are reached by dotted paths."""
+    assert "tokens.exchange_rate" in dict(leaves(table.LIST_CONTRACTS.answer))
+    assert "onramp.ach.account_number" in dict(leaves(table.LIST_CONTRACTS.answer))
+
+
+def test_assumptions_are_unique_and_complete() -> None:
+    """Every guess has an id of its own, a place, a value, a reason and the place to change it."""
+    found = assumptions()
+
+    assert len(found) == len({one.id for one in found})
+    for one in found:
+        assert all((one.id, one.where, one.value, one.reason, one.change)), one
+
+
+def test_every_assumed_mark_is_listed() -> None:
+    """Whatever is marked as assumed in the data is in the list."""
+    listed = {one.reason for one in assumptions()}
+    marked = {one.about.assumed for record in RECORDS for one in members(record)}
+    marked |= {failure.assumed for row in ROWS for failure in row.failures}
+    marked |= {row.assumed for row in ROWS} | {rule.assumed for record in RECORDS for rule in cross_rules(record)}
+    marked |= {row.reason for row in BEHAVIOURS.values()}
+
+    assert set() == marked - {None} - listed
+
+
+def test_profiles_differ_where_live_answers_do() -> None:
+    """The two sandbox profiles have the same settings, with the values that live answers were seen to have."""
+    documented, observed = settings("documented"), settings("observed")
+
+    assert documented.keys() == observed.keys()
+    assert {name: (documented[name], observed[name]) for name in documented if documented[name] != observed[name]} == {
+        "full_reversal_status": ("authorized", "settled"),
+        "full_reversal_reason": (None, "authorization_reversal"),
+        "completion_reason_case": ("upper", "lower"),
+        "refund_amount_omitted": ("full", "400"),
+        "over_limit": ("authorized", "account_credit_limit_exceeded"),
+        "event_statuses_shown": ("mapped", "raw"),
+        "withdrawal_other_while_active": ("new", "409"),
+    }
+
+
+def test_a_record_without_about_is_refused() -> None:
+    """A field that says nothing of itself cannot be in a record."""
+    import attrs
+
+    from workbench.interface.fields import record
+
+    @record
+    class Silent:
+        """Has a field without words."""
+
+        name: str = attrs.field()
+
+    with pytest.raises(TypeError, match=r"Silent\.name is not declared by about"):
+        members(Silent)
