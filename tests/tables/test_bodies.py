@@ -1,0 +1,300 @@
+"""Rows for bulk work: text stays text, empty is not given, and what cannot be read is said with its line."""
+
+import io
+import zipfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from workbench import tables
+from workbench.errors import InvalidRequest
+from workbench.interface.rules import FULL
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import build
+
+ACCOUNT = {
+    "type": "externalFiatAccount",
+    "userId": "00112233-4455-6677-8899-aabbccddeeff",
+    "externalFiatAccount.accountNumber": "000123456789",
+    "externalFiatAccount.routingNumber": "021000021",
+    "externalFiatAccount.beneficiaryLastName": "Null",
+    "externalFiatAccount.beneficiaryAddress.postalCode": "00123",
+    "externalFiatAccount.beneficiaryAddress.countryCode": "NA",
+}
+READ = {
+    "type": "externalFiatAccount",
+    "user_id": "00112233-4455-6677-8899-aabbccddeeff",
+    "external_fiat_account": {
+        "account_number": "000123456789",
+        "routing_number": "021000021",
+        "beneficiary_last_name": "Null",
+        "beneficiary_address": {"postal_code": "00123", "country_code": "NA"},
+    },
+}
+
+
+def written(folder: Path, suffix: str, rows: list[dict[str, Any]]) -> Path:
+    path = folder / f"rows{suffix}"
+    frame = pd.DataFrame(rows, dtype=object)
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif suffix == ".xlsx":
+        frame.to_excel(path, index=False)
+    elif suffix == ".parquet":
+        frame.to_parquet(path)
+    elif suffix == ".json":
+        frame.to_json(path, orient="records")
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    return path
+
+
+SUFFIXES = (".csv", ".xlsx", ".parquet", ".json", ".ndjson")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
+    """Leading zeros, Namibia and Mr Null survive; dotted wire names become nested attributes."""
+    path = written(tmp_path, suffix, [ACCOUNT])
+
+    assert tables.load_bodies(path, "create_payment_account") == [READ]
+    assert tables.load_bodies(path) == [READ]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_empty_cell_is_not_given(tmp_path: Path, suffix: str) -> None:
+    """An empty amount is no amount, never a full refund; FULL is said aloud; 0 is 0."""
+    rows = [{"transaction_id": "t", "amount": amount} for amount in ("2500", None, "FULL", "0")]
+    bodies = tables.load_bodies(written(tmp_path, suffix, rows), "simulate_refund")
+
+    assert [body.get("amount", "not given") for body in bodies] == [2500, "not given", FULL, 0]
+    assert build(OPERATIONS["simulate_refund"].request, bodies[1]).amount is None
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".parquet", ".json", ".ndjson"])
+def test_numbers_where_text_belongs_are_refused(tmp_path: Path, suffix: str) -> None:
+    """A merchant category 742 is not padded to 0742: the row and column are named instead."""
+    rows = [{"merchantCategoryCode": 742, "amount": 100}]
+
+    with pytest.raises(InvalidRequest, match=r"merchantCategoryCode is a number in the file"):
+        tables.load_bodies(written(tmp_path, suffix, rows), "simulate_authorization")
+
+
+@pytest.mark.parametrize(
+    "text", ["10.99", "1e3", "1_000", " 1", "$5", "٣", "full", "NaN", "1,000"], ids=lambda text: ascii(text)
+)
+def test_amounts_are_digits(tmp_path: Path, text: str) -> None:
+    """Nothing but digits, or FULL, is an amount; the message names row and column, not the value."""
+    path = written(tmp_path, ".csv", [{"transaction_id": "t", "amount": "5"}, {"transaction_id": "t", "amount": text}])
+
+    with pytest.raises(InvalidRequest, match=r"row 3, amount is not a whole number or FULL") as caught:
+        tables.load_bodies(path, "simulate_refund")
+    assert text not in str(caught.value)
+
+
+@pytest.mark.parametrize("text,expected", [("true", True), ("FALSE", False), ("Yes", True), ("no", False)])
+def test_flags_have_a_closed_list(tmp_path: Path, text: str, expected: bool) -> None:
+    """True and false may be said in four words, in any case."""
+    path = written(tmp_path, ".csv", [{"user_id": "u", "is_active": text}])
+
+    assert tables.load_bodies(path, "update_user")[0]["is_active"] is expected
+
+
+@pytest.mark.parametrize("text", ["0", "1", "off", "False "], ids=str)
+def test_other_words_are_no_flags(tmp_path: Path, text: str) -> None:
+    """0 and 1 are not taken for flags."""
+    path = written(tmp_path, ".csv", [{"user_id": "u", "is_active": text}])
+
+    with pytest.raises(InvalidRequest, match="is_active must be one of true, false, yes, no"):
+        tables.load_bodies(path, "update_user")
+
+
+def test_unknown_columns_are_named(tmp_path: Path) -> None:
+    """A column the operation does not have is an error that lists those it has."""
+    path = written(tmp_path, ".csv", [{"transaction_id": "t", "ammount": "5"}])
+
+    with pytest.raises(
+        InvalidRequest, match="ammount is no member of SimulateRefund; there are: transaction_id, amount"
+    ):
+        tables.load_bodies(path, "simulate_refund")
+
+
+def test_both_names_of_one_member_are_refused(tmp_path: Path) -> None:
+    """A member given by attribute name and wire name at once is an error."""
+    path = written(tmp_path, ".csv", [{"transaction_id": "t", "transactionId": "u"}])
+
+    with pytest.raises(InvalidRequest, match="given twice"):
+        tables.load_bodies(path, "simulate_refund")
+
+
+def test_many_problems_are_told_in_part(tmp_path: Path) -> None:
+    """Twenty are told, the rest counted."""
+    path = written(tmp_path, ".csv", [{"transaction_id": "t", "amount": "x"}] * 30)
+
+    with pytest.raises(InvalidRequest, match="and 10 more"):
+        tables.load_bodies(path, "simulate_refund")
+
+
+def test_rows_print_no_values(tmp_path: Path) -> None:
+    """A row shows its number and its columns."""
+    body = tables.load_bodies(written(tmp_path, ".csv", [{"email": "ada@example.com", "x": "1"}]))[0]
+
+    assert repr(body) == "<row 2: email, x>"
+
+
+CSV = {
+    "mark and CRLF": ("\ufefftransaction_id,amount\r\nt,5\r\n".encode(), [5]),
+    "semicolons": (b"transaction_id;amount\nt;5\n", [5]),
+    "tabs": (b"transaction_id\tamount\nt\t5\n", [5]),
+    "mixed line ends": (b"transaction_id,amount\r\nt,5\nu,6\r\n", [5, 6]),
+    "blank lines": (b"\ntransaction_id,amount\n\nt,5\n,\n", [5]),
+    "no end": (b"transaction_id,amount\nt,5", [5]),
+    "short rows": (b"amount,transaction_id\n5\n", [5]),
+    "quoted": (b'"transaction_id","amount"\n"t","5"\n', [5]),
+    "guarded": (b"transaction_id,amount\n'=t,5\n", [5]),
+}
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_csv_of_all_sorts(tmp_path: Path, name: str) -> None:
+    """Files with a byte order mark, semicolons, mixed line ends and the like are read."""
+    data, amounts = CSV[name]
+    (tmp_path / "a.csv").write_bytes(data)
+
+    assert [body["amount"] for body in tables.load_bodies(tmp_path / "a.csv", "simulate_refund")] == amounts
+
+
+BROKEN = {
+    "a NUL": (b"a,b\n1,\x002\n", "line 2: holds a NUL"),
+    "Latin-1": ("a\ncaf\xe9\n".encode("latin-1"), "line 2: not UTF-8"),
+    "too many cells": (b"a,b\n1,2\n1,2,3\n", "line 3: has 3 cells"),
+    "an open quote": (b'a\n"x\n', "line 2"),
+    "a huge field": (b"a\n" + b"x" * 1_100_000 + b"\n", "line 2: field larger"),
+    "a column twice": (b"a,a\n1,2\n", "stands twice: a"),
+    "a column without a name": (b"a,,b\n1,2,3\n", "no name"),
+    "a column in the way": (b"a,a.b\n1,2\n", "cannot both be"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_csv_names_its_line(tmp_path: Path, name: str) -> None:
+    """A file that cannot be read is one clear error."""
+    data, words = BROKEN[name]
+    (tmp_path / "a.csv").write_bytes(data)
+
+    with pytest.raises(InvalidRequest, match=words):
+        tables.load_bodies(tmp_path / "a.csv")
+
+
+JSON = {
+    "an object": (".json", b"{}", "must hold a list"),
+    "a number in it": (".json", b"[1]", "item 1 is not an object"),
+    "a member twice": (".json", b'[{"a":1,"a":2}]', "twice"),
+    "NaN": (".json", b'[{"a":NaN}]', "NaN"),
+    "a broken line": (".ndjson", b'{"a":1}\n{"a"\n', "line 2"),
+    "a list in a line": (".ndjson", b"[]", "line 1 is not an object"),
+}
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_broken_json_is_said(tmp_path: Path, name: str) -> None:
+    """JSON that is no list of objects is refused."""
+    suffix, data, words = JSON[name]
+    (tmp_path / f"a{suffix}").write_bytes(data)
+
+    with pytest.raises(InvalidRequest, match=words):
+        tables.load_bodies(tmp_path / f"a{suffix}")
+
+
+def test_decimals_of_json_stay_exact(tmp_path: Path) -> None:
+    """A number in a file is never a float."""
+    (tmp_path / "a.json").write_bytes(b'[{"x":0.1}]')
+
+    assert tables.load_bodies(tmp_path / "a.json")[0]["x"] == Decimal("0.1")
+
+
+def sheet(cells: dict[str, Any]) -> bytes:
+    book = openpyxl.Workbook()
+    for at, value in cells.items():
+        book.active[at] = value  # type: ignore[index]
+    data = io.BytesIO()
+    book.save(data)
+    return data.getvalue()
+
+
+def test_formulas_in_a_sheet_are_refused(tmp_path: Path) -> None:
+    """A cell that computes its value is not read: nobody knows what it is worth."""
+    (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "A2": "=1+1"}))
+
+    with pytest.raises(InvalidRequest, match="row 2: a cell holds a formula"):
+        tables.load_bodies(tmp_path / "a.xlsx")
+
+
+def test_cells_of_a_sheet_keep_their_columns(tmp_path: Path) -> None:
+    """Gaps are gaps, flags are flags, and long numbers lose nothing they had."""
+    (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "B1": "b", "C1": "c", "C2": True, "A3": "x", "B4": 5}))
+
+    assert [dict(body) for body in tables.load_bodies(tmp_path / "a.xlsx")] == [{"c": True}, {"a": "x"}, {"b": 5}]
+
+
+def bomb() -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("xl/worksheets/sheet1.xml", b"0" * 60_000_000)
+    return data.getvalue()
+
+
+def entities() -> bytes:
+    text = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><x>&b;</x>'
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        file.writestr("xl/worksheets/sheet1.xml", b"<?xml version='1.0'?><!--" + b" " * 5_000 + b"-->" + text)
+    return data.getvalue()
+
+
+XLSX = {
+    "a bomb": (bomb, "too large to be read"),
+    "entities": (entities, "declares entities"),
+    "no zip": (lambda: b"hello", "not a readable XLSX"),
+    "half a zip": (lambda: sheet({"A1": "a"})[:-200], "not a readable XLSX"),
+    "no sheet": (lambda: b"PK\x05\x06" + b"\0" * 18, "not a readable XLSX"),
+}
+
+
+@pytest.mark.parametrize("name", XLSX)
+def test_hostile_sheets_are_refused(tmp_path: Path, name: str) -> None:
+    """Bombs, entities and broken files end in one clear error."""
+    make, words = XLSX[name]
+    (tmp_path / "a.xlsx").write_bytes(make())
+
+    with pytest.raises(InvalidRequest, match=words):
+        tables.load_bodies(tmp_path / "a.xlsx")
+
+
+def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
+    """What is no Parquet file is said to be none."""
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 or not")
+
+    with pytest.raises(InvalidRequest, match="not a readable Parquet"):
+        tables.load_bodies(tmp_path / "a.parquet")
+
+
+def test_files_too_large_or_of_no_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file above the cap, of an unknown ending, or with too many rows is refused; a missing one is missing."""
+    path = written(tmp_path, ".csv", [{"a": "1"}] * 5)
+    with pytest.raises(InvalidRequest, match="the ending says the format"):
+        tables.load_bodies(Path(__file__))
+    with pytest.raises(FileNotFoundError):
+        tables.load_bodies(tmp_path / "none.csv")
+    with pytest.raises(InvalidRequest, match="no operation is called"):
+        tables.load_bodies(path, "refund")
+    monkeypatch.setattr("workbench.tables.bodies.MAX_ROWS", 4)
+    with pytest.raises(InvalidRequest, match="at most 4"):
+        tables.load_bodies(path)
+    monkeypatch.setattr("workbench.tables.bodies.MAX_BYTES", 3)
+    with pytest.raises(InvalidRequest, match="at most 3"):
+        tables.load_bodies(path)

@@ -1,0 +1,302 @@
+"""What a record looks like as columns: their names, what they hold, and their dtypes by kind and rule.
+
+A member of a nested record is a dotted column, `address.city`. A list of records, as the tokens of a contract, makes
+one row each. Any other list is one text. The column `extra` holds what the columns cannot: members the document does
+not name, and values that no column of their kind can hold (a time that is no time), as JSON text by wire path.
+"""
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum, StrEnum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+import pyarrow as pa
+
+from workbench.interface import masks
+from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
+from workbench.interface.walk import (
+    Choice,
+    Day,
+    Exact,
+    Flag,
+    Kind,
+    Loose,
+    Many,
+    Moment,
+    Numeric,
+    Part,
+    Text,
+    Whole,
+    is_record,
+    members,
+    snake,
+)
+from workbench.interface.withdrawals import Signature, WithdrawalSignature
+from workbench.tables.extra import json_text
+
+EXTRA = "extra"
+DECIMAL_TEXT = "whole tokens, as decimal text"
+"""The unit of a text that is a decimal number: it becomes an exact column where it fits one."""
+
+OPEN_FACT = About(
+    doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, known=None, needed=False, partial=False
+)
+
+
+@attrs.frozen(kw_only=True)
+class Column:
+    """One column: its dotted attribute path, its wire path, what it holds, and whether it may ever be shown."""
+
+    name: str
+    wire: str
+    kind: Kind
+    about: About
+    sealed: bool = False  # never in a frame, whatever is asked for
+    many: bool = False  # a tuple of the kind, shown as one text
+
+    @property
+    def private(self) -> bool:
+        """Whether it is masked unless asked for."""
+        return self.about.privacy is not Privacy.OPEN
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """The columns of a record class, and the list of records in it that makes one row each."""
+
+    of: type[Any]
+    kind: str
+    columns: tuple[Column, ...]
+    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each record in it that can hold unknown members
+    rows_of: str | None  # attribute of the list that is opened into rows
+    has_extra: bool
+    seals_extra: bool  # `extra` counts as secret too
+
+    def names(self) -> tuple[str, ...]:
+        """Give the names of the columns, `extra` included."""
+        return tuple(column.name for column in self.columns) + ((EXTRA,) if self.has_extra else ())
+
+    def column(self, name: str) -> Column:
+        """Give one column."""
+        return next(column for column in self.columns if column.name == name)
+
+    def shown(self, reveal: Collection[str]) -> frozenset[str]:
+        """Give the names of the private columns that `reveal` names, by their path or its last part.
+
+        Raises:
+            ValueError: A name is no private column, or one that never stands in a frame.
+        """
+        private = [column for column in self.columns if column.private]
+        found: set[str] = set()
+        for name in reveal:
+            fits = [c for c in private if name in (c.name, c.name.rpartition(".")[2])]
+            if self.has_extra and name == EXTRA and not self.seals_extra:
+                found.add(EXTRA)
+            elif not fits or any(c.sealed for c in fits):
+                may = ", ".join(sorted(c.name for c in private if not c.sealed)) or "none"
+                why = "never stands in a frame" if fits or name == EXTRA else "is not a masked column here"
+                raise ValueError(f"{name} {why}; the columns that can be revealed are: {may}")
+            found.update(c.name for c in fits)
+        return frozenset(found)
+
+
+_PLANS: dict[type[Any], Plan] = {}
+
+
+def plan(cls: type[Any]) -> Plan:
+    """Give the columns of a record class, or of any attrs class with plain annotations.
+
+    Raises:
+        TypeError: It holds two lists of records, or a type no column is known for.
+    """
+    made = _PLANS.get(cls)
+    if made is None:
+        made = _PLANS[cls] = _plan(cls)
+    return made
+
+
+def _plan(cls: type[Any]) -> Plan:
+    found: list[Column] = []
+    opened: list[str] = []
+    answers: list[tuple[str, str]] = []
+    _collect(cls, "", "", found, opened, answers, sealed=False)
+    if len(opened) > 1:
+        raise TypeError(f"{cls.__name__} holds two lists of records ({', '.join(opened)}); one can be opened into rows")
+    return Plan(
+        of=cls,
+        kind=snake(cls.__name__),
+        columns=tuple(found),
+        answers=tuple(answers),
+        rows_of=opened[0] if opened else None,
+        has_extra=is_record(cls) and issubclass(cls, Answer),
+        seals_extra=cls is WithdrawalSignature,
+    )
+
+
+def _collect(
+    cls: type[Any],
+    prefix: str,
+    wires: str,
+    found: list[Column],
+    opened: list[str],
+    answers: list[tuple[str, str]],
+    *,
+    sealed: bool,
+) -> None:
+    if is_record(cls) and issubclass(cls, Answer):
+        answers.append((prefix, wires))
+    for name, wire, about, kind in _members(cls):
+        path, wire_path = prefix + name, wires + wire
+        # K9: what a withdrawal signature is made of stays out of frames.
+        shut = sealed or cls is Signature or (cls is WithdrawalSignature and about.privacy is SECRET)
+        if isinstance(kind, Part):
+            _collect(kind.of, f"{path}.", f"{wire_path}.", found, opened, answers, sealed=shut)
+        elif isinstance(kind, Many) and isinstance(kind.of, Part):
+            if prefix:
+                raise TypeError(f"{path}: a list of records inside a nested record has no rows of its own")
+            opened.append(name)
+            _collect(kind.of.of, f"{path}.", f"{wire_path}[].", found, opened, answers, sealed=shut)
+        else:
+            many = isinstance(kind, Many)
+            inner = kind.of if isinstance(kind, Many) else kind
+            if isinstance(inner, Text) and about.rule.unit == DECIMAL_TEXT:
+                inner = Exact(text=True)
+            found.append(Column(name=path, wire=wire_path, kind=inner, about=about, sealed=shut, many=many))
+
+
+def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
+    if is_record(cls):
+        return [(one.name, one.wire, one.about, one.kind) for one in members(cls)]
+    hints = get_type_hints(cls)
+    names = [f.name for f in attrs.fields(cls)] if attrs.has(cls) else list(hints)
+    return [(name, name, OPEN_FACT, kind_of(hints[name], f"{cls.__name__}.{name}")) for name in names]
+
+
+_PLAIN: Mapping[Any, Kind] = {
+    str: Text(), int: Whole(), bool: Flag(), Decimal: Exact(text=True), datetime: Moment(), date: Day(), Any: Loose(),
+}  # fmt: skip
+
+
+def kind_of(hint: Any, where: str) -> Kind:
+    """Give the kind of a plain annotation, for classes that are no records of the interface.
+
+    Raises:
+        TypeError: No kind is known for it.
+    """
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if inspect.isclass(hint) and issubclass(hint, StrEnum):
+        return Choice(hint)
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        options = [option for option in get_args(hint) if option is not type(None)]
+        if len(options) == 1 or (len(options) == 2 and options[1] is str):
+            return kind_of(options[0], where)
+    if origin is tuple:
+        return Many(kind_of(get_args(hint)[0], where))
+    if origin is not None and inspect.isclass(origin) and issubclass(origin, Mapping):
+        return Loose()
+    raise TypeError(f"{where}: no column is known for {hint}")
+
+
+DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+
+class _Odd:
+    """Stands for a value that a column of its kind cannot hold."""
+
+
+ODD = _Odd()
+_INT64 = 2**63
+
+
+def _text(value: Any) -> Any:
+    return value if type(value) is str else str(value.value if isinstance(value, Enum) else value)
+
+
+def _whole(value: Any) -> Any:
+    return value if type(value) is int and -_INT64 <= value < _INT64 else ODD
+
+
+def _flag(value: Any) -> Any:
+    return value if type(value) is bool else ODD
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return value if value.is_finite() else ODD
+    if type(value) is int:
+        return Decimal(value)
+    if isinstance(value, str) and len(value) <= 400 and DECIMAL.fullmatch(value):
+        return Decimal(value)
+    return ODD
+
+
+def _moment(value: Any) -> Any:
+    return value if isinstance(value, datetime) and value.tzinfo is not None else ODD
+
+
+def _day(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return ODD
+    return value if isinstance(value, date) and not isinstance(value, datetime) else ODD
+
+
+@attrs.frozen
+class Form:
+    """How the values of a kind stand in Arrow, and what is taken for one."""
+
+    arrow: Any
+    take: Callable[[Any], Any]
+
+
+MOMENT_TYPE = pa.timestamp("us", "UTC")
+_FORMS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Form], ...] = (
+    ((Text, Choice), Form(pa.large_string(), _text)),
+    (Whole, Form(pa.int64(), _whole)),
+    (Flag, Form(pa.bool_(), _flag)),
+    ((Exact, Numeric), Form(None, _exact)),  # the width is chosen by the values; see `decimals.packed`
+    (Moment, Form(MOMENT_TYPE, _moment)),
+    (Day, Form(pa.date32(), _day)),
+    (Loose, Form(pa.large_string(), json_text)),
+)
+_TEXT_FORM = Form(pa.large_string(), _text)
+
+
+def form(column: Column) -> Form:
+    """Give how a column's values stand in Arrow.
+
+    Raises:
+        TypeError: No form is known for the kind.
+    """
+    if column.many or (isinstance(column.kind, Whole) and column.kind.full):
+        return _TEXT_FORM  # lists are one text; FULL is a word among numbers
+    for kind, made in _FORMS:
+        if isinstance(column.kind, kind):
+            return made
+    raise TypeError(f"{column.name}: no column is known for {column.kind}")
+
+
+def masked(column: Column, value: Any) -> str | None:
+    """Give a private value as it looks masked."""
+    if value is None or value == ():
+        return None
+    if isinstance(value, tuple):
+        return ", ".join(
+            masks.masked(item, column.about.rule.format, column.about.privacy is SECRET) for item in value
+        )  # fmt: skip
+    return masks.masked(value, column.about.rule.format, column.about.privacy is SECRET)
+
+
+def joined(values: Sequence[Any], kind: Kind) -> str | None:
+    """Give a list as one text, its items parted by a comma and a blank; None where it is empty."""
+    take = json_text if isinstance(kind, Loose) else str
+    return ", ".join(take(value) for value in values) if values else None

@@ -1,0 +1,179 @@
+"""Exact numbers in columns: how wide they are kept, and sums that never pass through a float.
+
+A decimal column is `decimal128(38, 6)`; values with more places make it `decimal128(38, 18)`; values that fit neither,
+such as a balance of 78 digits, stay text. The functions here take all three, Int64, and plain Decimals alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Context, Decimal, InvalidOperation, localcontext
+from itertools import accumulate
+from typing import Any, Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+WIDTHS = (pa.decimal128(38, 6), pa.decimal128(38, 18))
+"""The types of a decimal column, the usual one first."""
+EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
+QUOTIENT = 38  # significant digits of a mean
+How = Literal["sum", "mean", "min", "max", "count"]
+
+
+def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
+    """Put decimals into the narrowest Arrow type that holds them all exactly; text where none does."""
+    for width in WIDTHS:
+        if at_least is not None and width.scale < at_least.scale:
+            continue
+        try:
+            return pa.array(values, type=width)
+        except (pa.ArrowInvalid, ValueError, OverflowError):
+            continue
+    return pa.array([None if value is None else plain(value) for value in values], type=pa.large_string())
+
+
+def cast(texts: Any) -> Any:
+    """Put an Arrow column of decimal numbers as text into the narrowest type that holds them all; else leave it."""
+    for width in WIDTHS:
+        try:
+            return pc.cast(texts, width)
+        except pa.ArrowInvalid:
+            continue
+    return pc.cast(texts, pa.large_string())
+
+
+def plain(value: Decimal) -> str:
+    """Write a decimal with all its digits and without an exponent."""
+    return format(value, "f")
+
+
+def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
+    """Give a column's values as Decimals, None where missing.
+
+    Raises:
+        ValueError: A value is no exact number: a float, a masked value, a word.
+    """
+    return [_decimal(value, column.name) for value in column.to_list()]
+
+
+def _decimal(value: Any, name: Any) -> Decimal | None:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, float):
+        if value != value:
+            return None
+        raise ValueError(f"{name} holds floats, which are not exact")
+    if isinstance(value, bool):
+        raise ValueError(f"{name} holds True and False, not numbers")
+    try:
+        return EXACT.create_decimal(value if isinstance(value, Decimal | int | str) else int(value))
+    except (InvalidOperation, ValueError, TypeError):
+        pass
+    raise ValueError(f"{name} holds a value that is no number; a masked column has to be revealed first")
+
+
+def series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None, **about: Any) -> pd.Series[Any]:
+    """Make a column of decimals, as wide as `like` at least.
+
+    Args:
+        about: `index` and `name` of the column; those of `like` where they are left out.
+    """
+    width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
+    made = packed(values, at_least=width if width in WIDTHS else None)
+    if like is not None:
+        about = {"index": like.index, "name": like.name, **about}
+    dtype = "str" if pa.types.is_large_string(made.type) else pd.ArrowDtype(made.type)
+    return pd.Series(pd.array(made.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
+
+
+def total(column: pd.Series[Any]) -> Decimal:
+    """Give the exact sum of a column; what is missing is left out, and the sum of nothing is 0."""
+    return _sum(value for value in decimals(column) if value is not None)
+
+
+def _sum(values: Iterable[Decimal]) -> Decimal:
+    with localcontext(EXACT):
+        return sum(values, Decimal(0))
+
+
+def mean(column: pd.Series[Any]) -> Decimal | None:
+    """Give the mean of a column to 38 digits; what is missing is left out, and the mean of nothing is None."""
+    return _mean([value for value in decimals(column) if value is not None])
+
+
+def _mean(values: Sequence[Decimal]) -> Decimal | None:
+    return Context(prec=QUOTIENT).divide(_sum(values), Decimal(len(values))) if values else None
+
+
+_WAYS: dict[str, Callable[[list[Decimal]], Any]] = {
+    "sum": _sum,
+    "mean": lambda values: None if (made := _mean(values)) is None else _places(made),
+    "min": lambda values: min(values, default=None),
+    "max": lambda values: max(values, default=None),
+    "count": lambda values: Decimal(len(values)),
+}
+
+
+def _places(value: Decimal) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-WIDTHS[-1].scale), context=EXACT)
+
+
+def _gathered(groups: Any, like: pd.Series[Any], how: How) -> pd.Series[Any]:
+    way = _WAYS[how]
+    made = groups.agg(lambda part: (way([value for value in part if value is not None]),))
+    values = [cell[0] if isinstance(cell, tuple) else way([]) for cell in made.to_list()]
+    if how == "count":
+        return pd.Series(pd.array([int(v) for v in values], dtype="Int64"), index=made.index, name=like.name)
+    return series(values, like=like, index=made.index, name=like.name)
+
+
+def _objects(frame: pd.DataFrame, column: str) -> pd.Series[Any]:
+    return pd.Series(pd.array(decimals(frame[column]), dtype=object), index=frame.index, name=column)
+
+
+def grouped(frame: pd.DataFrame, by: str | list[str], column: str, how: How = "sum") -> pd.Series[Any]:
+    """Sum a column by group, exactly; also its mean (to 18 places), min, max or count.
+
+    Args:
+        by: Column or columns to group by; a missing key is a group too, and categories that do not occur are left out.
+    """
+    keys = [frame[name] for name in ([by] if isinstance(by, str) else by)]
+    values = _objects(frame, column)
+    return _gathered(values.groupby(keys, dropna=False, observed=True), frame[column], how)
+
+
+def resampled(frame: pd.DataFrame, rule: str, column: str, *, on: str, how: How = "sum") -> pd.Series[Any]:
+    """Sum a column by day, week or month, exactly; also its mean, min, max or count. Rows without a time are left out.
+
+    Args:
+        rule: A frequency of pandas, as "D", "W" or "MS".
+        on: The column of times.
+    """
+    timed = frame[frame[on].notna()]
+    values = pd.Series(_objects(timed, column).to_numpy(), index=pd.DatetimeIndex(timed[on]), name=column)
+    return _gathered(values.sort_index(kind="stable").resample(rule), frame[column], how)
+
+
+def cumulated(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Give the running sum of a column, exactly; a missing value adds nothing, and stays missing."""
+    values = decimals(column)
+    with localcontext(EXACT):
+        sums = list(accumulate(value or Decimal(0) for value in values))
+    return series([None if v is None else s for v, s in zip(values, sums, strict=True)], like=column)
+
+
+def multiplied(column: pd.Series[Any], by: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
+    """Give the product of two columns, or of a column and a number, exactly."""
+    left = decimals(column)
+    right = decimals(by) if isinstance(by, pd.Series) else [Decimal(by)] * len(left)
+    with localcontext(EXACT):
+        made = [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
+    return series(made, like=column)
+
+
+def floats(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Give a column as floats, for drawing; sums belong before this."""
+    values = [float("nan") if value is None else float(value) for value in decimals(column)]
+    return pd.Series(values, index=column.index, name=column.name, dtype="float64")

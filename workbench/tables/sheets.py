@@ -1,0 +1,195 @@
+"""Rows of CSV, XLSX and Parquet files as text, each with its line number; files of strangers are not trusted."""
+
+import csv
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from workbench.errors import visible
+
+MAX_FIELD = 1_000_000
+MAX_UNPACKED = 500_000_000
+MAX_RATIO = 200
+MAX_COLUMNS = 1_000
+Rows = Iterator[tuple[int, Mapping[str, Any]]]
+_GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
+"""The sign that `save` puts before text a spreadsheet would run."""
+
+
+class BadSheet(ValueError):
+    """A file that cannot be read as rows. It never leaves the room; `load_bodies` says it as InvalidRequest."""
+
+
+def csv_rows(path: Path) -> Rows:
+    """Give the rows of a CSV file: UTF-8 with or without a mark, parted by comma, semicolon or tab."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise BadSheet(f"line {line}: not UTF-8; save it as UTF-8") from None
+    if "\0" in text:
+        raise BadSheet(f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: holds a NUL character")
+    head = text.partition("\n")[0]
+    parted_by = max(",;\t", key=head.count)
+    before = csv.field_size_limit(MAX_FIELD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=parted_by, strict=True)
+    try:
+        names: list[str] | None = None
+        start = 1
+        for row in reader:
+            line, start = start, reader.line_num + 1
+            cells = [_GUARDED.sub("", cell, count=1) for cell in row]
+            if not any(cells):
+                continue
+            if names is None:
+                names = _names(cells)
+                continue
+            if len(cells) > len(names):
+                raise BadSheet(f"line {line}: has {len(cells)} cells, the first line names {len(names)} columns")
+            yield line, {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
+    except csv.Error as error:
+        raise BadSheet(f"line {reader.line_num}: {error}") from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _names(cells: list[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    while names and not names[-1]:
+        names.pop()
+    if not all(names):
+        raise BadSheet("a column has no name in the first line")
+    twice = sorted({visible(name, 80) for name in names if names.count(name) > 1})
+    if twice:
+        raise BadSheet(f"a column stands twice: {', '.join(twice)}")
+    if len(names) > MAX_COLUMNS:
+        raise BadSheet(f"{len(names):,} columns; at most {MAX_COLUMNS:,} are read")
+    return names
+
+
+_NS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_REF = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+
+
+def xlsx_rows(path: Path) -> Rows:
+    """Give the rows of the first sheet of an XLSX file: text cells as text, number cells as int or Decimal."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            infos = file.infolist()
+            unpacked = sum(info.file_size for info in infos)
+            if unpacked > MAX_UNPACKED or any(i.file_size > MAX_RATIO * max(i.compress_size, 5_000) for i in infos):
+                raise BadSheet(f"unpacks to {unpacked:,} bytes; that is too large to be read")
+            shared = _shared(file) if "xl/sharedStrings.xml" in file.namelist() else []
+            yield from _sheet(file, shared)
+    except BadSheet:
+        raise
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError, ET.ParseError) as error:
+        raise BadSheet(f"not a readable XLSX file ({type(error).__name__})") from None
+
+
+def _part(file: zipfile.ZipFile, name: str) -> Iterator[tuple[str, ET.Element]]:
+    with file.open(name) as stream:
+        end = b""
+        while piece := stream.read(1_000_000):
+            if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
+                raise BadSheet("declares entities, which are not read")
+            end = piece[-10:]
+    with file.open(name) as stream:
+        yield from ET.iterparse(stream, events=("end",))  # noqa: S314 - declarations are refused above
+
+
+def _shared(file: zipfile.ZipFile) -> list[str]:
+    return [
+        "".join(part.text or "" for part in node.iter(f"{_NS}t"))
+        for _, node in _part(file, "xl/sharedStrings.xml")
+        if node.tag == f"{_NS}si"
+    ]  # fmt: skip
+
+
+def _sheet(file: zipfile.ZipFile, shared: list[str]) -> Rows:
+    names: list[str] | None = None
+    for _, node in _part(file, "xl/worksheets/sheet1.xml"):
+        if node.tag != f"{_NS}row":
+            continue
+        number = int(node.get("r") or 0)
+        cells: dict[int, Any] = {}
+        for at, cell in enumerate(node.iter(f"{_NS}c")):
+            where = _REF.fullmatch(cell.get("r") or "")
+            value = _value(cell, shared, number)
+            if value is not None and value != "":
+                cells[_index(where[1]) if where else at] = value
+        node.clear()
+        if not cells:
+            continue
+        if names is None:
+            names = _names([str(cells.get(i, "")) for i in range(max(cells) + 1)])
+        elif max(cells) >= len(names):
+            raise BadSheet(f"row {number}: has a cell in a column without a name")
+        else:
+            yield number, {names[i]: value for i, value in sorted(cells.items())}
+
+
+def _index(letters: str) -> int:
+    made = 0
+    for letter in letters:
+        made = made * 26 + ord(letter) - 64
+    return made - 1
+
+
+def _value(cell: ET.Element, shared: list[str], row: int) -> Any:
+    kind = cell.get("t", "n")
+    if cell.find(f"{_NS}f") is not None:
+        raise BadSheet(f"row {row}: a cell holds a formula; write its value")
+    if kind == "inlineStr":
+        return "".join(part.text or "" for part in cell.iter(f"{_NS}t"))
+    node = cell.find(f"{_NS}v")
+    text = node.text if node is not None else None
+    if text is None:
+        return None
+    if kind == "s":
+        if not (text.isdecimal() and int(text) < len(shared)):
+            raise BadSheet(f"row {row}: a cell points to a text that is not there")
+        return shared[int(text)]
+    if kind == "b":
+        return text == "1"
+    if kind == "e":
+        raise BadSheet(f"row {row}: a cell holds an error")
+    if kind == "n":
+        return _number(text, row)
+    return text
+
+
+def _number(text: str, row: int) -> Any:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise BadSheet(f"row {row}: a cell holds a number that cannot be read") from None
+    whole = value.is_finite() and value == value.to_integral_value() and abs(value) < Decimal(10) ** 30
+    return int(value) if whole else value
+
+
+def parquet_rows(path: Path) -> Rows:
+    """Give the rows of a Parquet file; numbers stay numbers, text stays text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        groups = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
+        if sum(groups) > MAX_UNPACKED:
+            raise BadSheet(f"unpacks to {sum(groups):,} bytes; that is too large to be read")
+        names = _names(file.schema_arrow.names)
+        number = 0
+        for batch in file.iter_batches(10_000):
+            columns = [column.to_pylist() for column in batch.columns]
+            for values in zip(*columns, strict=True):
+                number += 1
+                yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
+    except (pa.ArrowException, OSError) as error:
+        raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
