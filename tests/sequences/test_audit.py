@@ -1,0 +1,165 @@
+"""A file is data: every problem at once, with step and line, and nothing is sent."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import Problem
+from workbench.sandbox import Sandbox
+from workbench.sequences import InvalidSequence, load, loads, problems, run
+
+GOOD = """
+name = "good"
+[params.card_id]
+type = "id"
+default = { guide = "cards.active" }
+
+[[steps]]
+name = "buy"
+do = "simulate_authorization"
+[steps.with]
+card_id = { param = "card_id" }
+amount = 1200
+currency = "USD"
+merchant_name = "Corner Grocery"
+merchant_category_code = "5411"
+"""
+
+
+def wrong(text: str) -> list[Problem]:
+    """Give all that is wrong with the text of a file."""
+    try:
+        return list(problems(loads(text), {}))
+    except InvalidSequence as error:
+        return list(error.problems)
+
+
+def test_every_problem_is_named_at_once_with_step_and_line() -> None:
+    """Wrong amount, unknown argument, unknown operation, later and unknown step, undeclared parameter."""
+    text = (
+        GOOD.replace("amount = 1200", "amount = -3\ntip = 4")
+        + """
+[[steps]]
+name = "back"
+do = "simulate_refnd"
+
+[[steps]]
+name = "early"
+do = "simulate_refund"
+[steps.with]
+transaction_id = { ref = "late.transaction_id" }
+amount = { param = "nobody" }
+
+[[steps]]
+name = "late"
+do = "settle"
+[steps.with]
+transaction_id = { ref = "buy.transactionid" }
+
+[[steps]]
+name = "self"
+do = "settle"
+[steps.with]
+transaction_id = { ref = "self.transaction_id" }
+"""
+    )
+    told = [str(problem) for problem in wrong(text)]
+
+    assert any(one.startswith("buy.amount (line 7) must be at least 1") for one in told), told
+    assert any("buy.tip (line 7) is no argument" in one for one in told)
+    assert any("back.do (line 18)" in one and "simulate_refnd" in one for one in told)
+    assert any("early.with (line 22)" in one and "names a later step" in one for one in told)
+    assert any("nobody, which is not declared" in one for one in told)
+    assert any("late.with (line 29)" in one and "transactionid" in one for one in told)
+    assert any("self.with (line 35)" in one and "this very step" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("amount = 1200", "amount = 12.5", "is a float"),
+        ("amount = 1200", 'amount = "1200"', "must be a whole number"),
+        ('type = "id"', 'type = "code"', "must be one of text, whole"),
+        ('"cards.active" }', '"cards.active", more = 1 }', "must be a UUID"),
+        ('name = "buy"', 'name = "$(reboot)"', "must begin with a letter"),
+        ('do = "simulate_authorization"', 'do = "sign_withdrawal"', "never a step of a script"),
+        ('do = "simulate_authorization"', 'do = "__import__"', "is no operation"),
+        ('do = "simulate_authorization"', 'do = "reset"', "is no operation"),
+        ("amount = 1200", "amount = {ref = 3}", "must be followed by a path"),
+        ("[[steps]]", "[[steps]]\nif = true", "is not known here"),
+        ('name = "good"', "name = 3", "must be text"),
+        ('do = "simulate_authorization"', 'do = "simulate_authorization"\nexpect = 4', "must be a table"),
+        (
+            'do = "simulate_authorization"',
+            'do = "simulate_authorization"\nexpect = {money = {cash = 1}}',
+            "must be one of available",
+        ),
+        (
+            'do = "simulate_authorization"',
+            'do = "simulate_authorization"\nexpect = {events = ["card.exploded"]}',
+            "is no kind",
+        ),
+        ("[params.card_id]", "[params.card_id]\nvalue = 1", "is not known here"),
+        ("amount = 1200", "amount = 1200\nweird = nan", "is a float"),
+    ],
+)
+def test_a_broken_file_says_what_is_wrong(old: str, new: str, said: str) -> None:
+    """One problem each, in words."""
+    text = GOOD.replace(old, new, 1)
+
+    assert text != GOOD
+    assert any(said in str(problem) for problem in wrong(text)), wrong(text)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("name = ", "at end of document"),
+        ("[[steps]", "line 1"),
+        ("a = " + "[" * 5000, "nested too deeply"),
+        ("name = 'x'", "are missing"),
+        ("steps = 3", "must be [[steps]] tables"),
+        ("x" * 1_000_001, "is longer than"),
+    ],
+    ids=["cut", "bracket", "deep", "empty", "number", "long"],
+)
+def test_what_is_no_sequence_file_is_refused_in_words(text: str, said: str) -> None:
+    """No traceback of a parser."""
+    assert any(said in str(problem) for problem in wrong(text)), wrong(text)
+
+
+def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
+    """Its size is looked at first."""
+    file = tmp_path / "big.toml"
+    file.write_bytes(b"#" * 10_000_000)
+
+    with pytest.raises(InvalidSequence, match="more than 1,000,000 bytes"):
+        load(file)
+
+
+def test_hostile_text_is_shown_escaped() -> None:
+    """No control character of a file reaches a terminal."""
+    told = "\n".join(str(problem) for problem in wrong('name="x"\n[[steps]]\nname="a\\u001b[31m"\ndo="\\u202ex"'))
+
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+    assert "\\x1b" in told
+
+
+def test_nothing_in_a_file_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates, variables and expressions stay the text they are (B15, B16)."""
+    monkeypatch.setenv("MERCHANT", "expanded")
+    text = GOOD.replace('"Corner Grocery"', "\"$MERCHANT {{ 7*7 }} ${HOME} __import__('os')\"")
+    came = run(loads(text), Sandbox())
+
+    assert came.ok
+    assert came["buy"].arguments["merchant_name"] == "$MERCHANT {{ 7*7 }} ${HOME} __import__('os')"
+
+
+def test_parameters_are_checked_by_name_and_type() -> None:
+    """All at once, and nothing is sent."""
+    text = GOOD.replace('default = { guide = "cards.active" }', "")
+    with pytest.raises(InvalidSequence) as caught:
+        run(loads(text), Sandbox(), amount=3)
+
+    assert {str(problem).split()[0] for problem in caught.value.problems} == {"amount", "card_id"}

@@ -1,0 +1,219 @@
+"""What a run says of itself: misses, money, unknown ends, steps one by one, many rows, traffic, the journal."""
+
+from datetime import timedelta
+
+import pandas as pd
+import pytest
+
+from workbench.errors import WrongEnvironment
+from workbench.interface.rules import FULL
+from workbench.sandbox import Sandbox
+from workbench.sequences import (
+    InvalidSequence,
+    Mix,
+    Sequence,
+    Stage,
+    Unbalanced,
+    catalogue,
+    from_journal,
+    loads,
+    param,
+    ref,
+    run,
+    run_many,
+    step,
+    traffic,
+)
+from workbench.sequences.ledger import Ledger
+from workbench.sequences.steps import Parameter, duration, duration_text, guide
+from workbench.session import connect
+
+BUY = {
+    "card_id": guide("cards.active"),
+    "amount": 2500,
+    "currency": "USD",
+    "merchant_name": "Corner Grocery",
+    "merchant_category_code": "5411",
+}
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    return Sandbox(seed=3)
+
+
+def test_a_miss_says_which_what_was_expected_and_what_came(sandbox: Sandbox) -> None:
+    """Result, money and event are each named."""
+    sequence = Sequence(
+        name="wrong",
+        steps=(
+            step(
+                "buy",
+                "simulate_authorization",
+                expect={"result": {"status": "declined"}, "money": {"held": 1}, "events": [{"kind": "card.updated"}]},
+                **BUY,
+            ),
+        ),
+    )
+    came = run(sequence, sandbox)
+
+    assert not came.ok
+    assert "buy (simulate_authorization) result.status: expected declined, came authorized" in came.verdict
+    assert "money.held: expected +1 cents, came +2500 cents" in came.verdict
+    assert "event: expected card.updated, came transaction.requested, transaction.created" in came.verdict
+
+
+def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(sandbox: Sandbox) -> None:
+    """The id that is not there is never guessed (B9)."""
+    locked = {**BUY, "card_id": guide("cards.locked")}
+    sequence = Sequence(
+        name="locked",
+        steps=(
+            step("buy", "simulate_authorization", **locked),
+            step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1),
+        ),
+    )
+    came = run(sequence, sandbox)
+
+    assert [one.end for one in came.steps] == ["refused", "blocked"]
+    assert "buy.transaction_id cannot be read: step buy is refused" in came.verdict
+
+
+def test_production_is_refused_before_anything_is_sent() -> None:
+    """Sequences are for sandboxes."""
+    api = connect(environment="production")
+
+    with pytest.raises(WrongEnvironment, match="this is production"):
+        run(catalogue["authorize"], api)
+    assert len(api.journal) == 0
+
+
+def test_the_ledger_agrees_with_the_sandbox_and_says_where_it_would_not(sandbox: Sandbox) -> None:
+    """Money that moved behind the run's back is a difference."""
+    came = run(catalogue["refund-partial"], sandbox)
+
+    assert came.ledger().total() == {"available": -1800, "held": 0, "posted": 2500, "refunded": 700}
+    assert came.differences == []
+    card = came.values["card_id"]
+    after = {**sandbox.balance(card), "held": 1}
+    before = dict.fromkeys(after, 0)
+    assert any("held of card" in one for one in came.ledger().differences(card, before, after))
+
+
+def test_a_ledger_that_does_not_balance_is_an_error() -> None:
+    """A release of more than is held would be money from nowhere."""
+    books = Ledger()
+    books.hold("one", "t", "c", 100)
+
+    with pytest.raises(Unbalanced):
+        books.reduce("two", "t", 101)
+
+
+def test_step_by_step_with_a_change_between(sandbox: Sandbox) -> None:
+    """What was not played can be changed; what was played cannot."""
+    stage = Stage(catalogue["refund-partial"], sandbox, amount=900)
+    first = stage.next()
+
+    assert first is not None
+    assert (first.step.name, stage.left) == ("authorize", ("settle", "refund"))
+    stage.change("refund", amount=300)
+    with pytest.raises(InvalidSequence, match="was played already"):
+        stage.change("authorize", amount=1)
+    with pytest.raises(InvalidSequence, match="at least 0"):
+        stage.change("refund", amount=-1)
+    came = stage.run()
+    assert came["refund"].arguments["amount"] == 300
+    assert came.ledger().total()["refunded"] == 300
+
+
+def test_an_expected_event_is_waited_for_in_sandbox_time(sandbox: Sandbox) -> None:
+    """The clock moves on by what the expectation allows."""
+    application = catalogue["application-reviewed-by-the-clock"].steps[0]
+    sequence = Sequence(
+        name="wait",
+        steps=(
+            application,
+            step(
+                "approved", "wait", kind="user.updated", within="2m",
+                where={"applicationStatus": "approved", "id": ref("apply.id")},
+            ),
+        ),
+    )  # fmt: skip
+    began = sandbox.clock.now()
+    came = run(sequence, sandbox)
+
+    assert came.ok, came.verdict
+    assert sandbox.clock.now() - began == timedelta(minutes=2)
+
+
+def test_a_wait_in_vain_says_so(sandbox: Sandbox) -> None:
+    """The step fails with what was missed."""
+    came = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", within="5s"),)), sandbox)
+
+    assert "expected card.updated, came no event" in came.verdict
+
+
+def test_once_per_row_of_a_frame_and_side_by_side(sandbox: Sandbox) -> None:
+    """Rows give the parameters; the books of all runs add up."""
+    rows = pd.DataFrame({"amount": [100, 250, 399]})
+    few = run_many(catalogue["authorize"].__class__(
+        name="hold", parameters=(Parameter(name="amount", type="whole"),),
+        steps=(step("buy", "simulate_authorization", **{**BUY, "amount": param("amount")}),),
+    ), sandbox, rows, times=2, workers=3)  # fmt: skip
+
+    assert few.ok, few.verdict
+    assert len(few) == 6
+    assert few.ledger().total()["held"] == 2 * (100 + 250 + 399)
+
+
+def test_a_wrong_row_is_named_before_the_first_call(sandbox: Sandbox) -> None:
+    """Nothing is sent for the right rows either."""
+    before = sandbox.last_event()
+    with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
+        run_many(catalogue["refund-full"], sandbox, [{"amount": 100}, {"amount": "250"}])
+
+    assert sandbox.last_event() == before
+
+
+def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:
+    """Its steps are a sequence like any other."""
+    script = traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
+    came = run(script, sandbox)
+
+    assert script == traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
+    assert script != traffic(seed=6, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
+    assert came.ok, came.verdict
+    assert len(came.steps) > 100
+    total = came.ledger().total()
+    assert total["available"] + total["held"] + total["posted"] - total["refunded"] == 0
+
+
+def test_what_was_done_by_hand_becomes_a_sequence() -> None:
+    """Ids become references, the settlement between is put in, and the script runs on another sandbox."""
+    api = connect(seed=3)
+    card = api.sandbox.guide()["cards"]["active"][0]
+    bought = api.simulate_authorization(**{**BUY, "card_id": card})
+    api.sandbox.settle(bought.transaction_id)
+    api.simulate_refund(transaction_id=bought.transaction_id, amount=FULL)
+    script = from_journal(api.journal)
+
+    assert [one.do for one in script.steps] == ["simulate_authorization", "settle", "simulate_refund"]
+    assert script["refund"].arguments == {"transaction_id": ref("authorization.transaction_id"), "amount": FULL}
+    assert run(loads(script.to_toml()), Sandbox(seed=3)).ok
+
+
+@pytest.mark.parametrize(
+    "text, seconds",
+    [("2d", 172800), ("1h 30m", 5400), ("2.5s", 2.5), ("0s", 0), ("1d 1s", 86401)],
+)
+def test_spans_of_time_are_read_and_written(text: str, seconds: float) -> None:
+    """Both ways."""
+    assert duration(text) == timedelta(seconds=seconds)
+    assert duration_text(timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize("text", ["", "2", "d", "2x", "-1d", "1d; rm", "1e9d", "２d" * 9])
+def test_what_is_no_span_of_time_is_refused(text: str) -> None:
+    """With what would be right."""
+    with pytest.raises(ValueError, match="2d"):
+        duration(text)

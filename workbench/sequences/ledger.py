@@ -1,0 +1,152 @@
+"""The money of simulated transactions, kept twice: every movement leaves one account and enters another.
+
+Per card there are four accounts, in cents. A hold moves money from available to held; a release moves it back; a
+settlement moves what was held to posted; a refund gives posted money back to available, and is counted as refunded.
+So `available + held + posted - refunded` never changes, and what a transaction moved can always be named.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from workbench.errors import WorkbenchError
+
+ACCOUNTS = ("available", "held", "posted", "refunded")
+
+
+class Unbalanced(WorkbenchError):
+    """The books do not balance: a defect of the sandbox or of this package, never to be passed over."""
+
+
+@attrs.frozen
+class Entry:
+    """One movement: from one account of a card to another, in cents."""
+
+    step: str
+    transaction_id: str
+    card_id: str
+    source: str
+    target: str
+    amount: int
+    says: str
+
+
+class Ledger:
+    """All movements of a run, in order, with the balances they make. Amounts are cents, relative to the run's begin."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self._balances: dict[str, dict[str, int]] = {}
+        self._open: dict[str, tuple[str, int]] = {}  # transaction -> card, amount held
+        self._settled: dict[str, tuple[str, int]] = {}  # transaction -> card, amount not yet refunded
+
+    def cards(self) -> tuple[str, ...]:
+        """Give the cards money moved on."""
+        return tuple(self._balances)
+
+    def balance(self, card_id: str) -> dict[str, int]:
+        """Give the change of each account of a card, in cents."""
+        return dict(self._balances.get(card_id) or dict.fromkeys(ACCOUNTS, 0))
+
+    def total(self) -> dict[str, int]:
+        """Give the change of each account over all cards, in cents."""
+        return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
+
+    def held(self, transaction_id: str) -> int | None:
+        """Give what is held for a transaction, or None where it is not open."""
+        found = self._open.get(transaction_id)
+        return None if found is None else found[1]
+
+    def hold(self, step: str, transaction_id: str, card_id: str, amount: int) -> None:
+        """Write down an authorization."""
+        self._open[transaction_id] = (card_id, amount)
+        self._move(step, transaction_id, card_id, "available", "held", amount, "hold")
+
+    def reduce(self, step: str, transaction_id: str, remaining: int) -> None:
+        """Write down a reversal down to what remains."""
+        found = self._open.get(transaction_id)
+        if found is None:
+            return
+        card, held = found
+        self._move(step, transaction_id, card, "held", "available", held - remaining, "release")
+        if remaining:
+            self._open[transaction_id] = (card, remaining)
+        else:
+            del self._open[transaction_id]
+
+    def settle(self, step: str, transaction_id: str, amount: int | None) -> None:
+        """Write down a settlement, of the amount held where none is given."""
+        found = self._open.pop(transaction_id, None)
+        if found is None:
+            return
+        card, held = found
+        settled = held if amount is None else amount
+        if settled > held:
+            self._move(step, transaction_id, card, "available", "held", settled - held, "above the hold")
+        elif settled < held:
+            self._move(step, transaction_id, card, "held", "available", held - settled, "release")
+        self._move(step, transaction_id, card, "held", "posted", settled, "settlement")
+        self._settled[transaction_id] = (card, settled)
+
+    def refund(self, step: str, transaction_id: str, amount: int | None) -> None:
+        """Write down a refund, of all that is left where no amount is given."""
+        found = self._settled.get(transaction_id)
+        if found is None:
+            return
+        card, left = found
+        refunded = left if amount is None else amount
+        self._settled[transaction_id] = (card, left - refunded)
+        self._move(step, transaction_id, card, "refunded", "available", refunded, "refund")
+
+    def _move(self, step: str, transaction: str, card: str, source: str, target: str, amount: int, says: str) -> None:
+        if not amount:
+            return
+        if amount < 0:
+            raise Unbalanced(f"{step}: a {says} of {amount} cents on transaction {transaction}")
+        self.entries.append(Entry(step, transaction, card, source, target, amount, says))
+        balance = self._balances.get(card)
+        if balance is None:
+            balance = self._balances[card] = dict.fromkeys(ACCOUNTS, 0)
+        # `refunded` counts what was given back, so money that leaves it makes it larger
+        balance[source] -= amount if source != "refunded" else -amount
+        balance[target] += amount
+        if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
+            raise Unbalanced(f"{step}: the accounts of card {card} do not add up to nothing: {balance}")
+
+    def differences(self, card_id: str, before: dict[str, int], after: dict[str, int]) -> Iterator[str]:
+        """Say where the sandbox's own balance of a card moved otherwise than these books."""
+        ours = self.balance(card_id)
+        for name in ACCOUNTS:
+            moved = after[name] - before[name]
+            if moved != ours[name]:
+                yield f"{name} of card {card_id} moved by {moved} cents, the books say {ours[name]}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give the entries as rows, with the running balances of the card; amounts in cents."""
+        made: list[dict[str, Any]] = []
+        running: dict[str, dict[str, int]] = {}
+        for one in self.entries:
+            balance = running.setdefault(one.card_id, dict.fromkeys(ACCOUNTS, 0))
+            balance[one.source] -= one.amount if one.source != "refunded" else -one.amount
+            balance[one.target] += one.amount
+            made.append({**attrs.asdict(one), **balance})
+        return made
+
+    def __repr__(self) -> str:
+        total = self.total()
+        return (
+            f"<ledger: {len(self.entries)} entries, {', '.join(f'{name} {total[name]:+}' for name in ACCOUNTS)} cents>"
+        )
+
+
+def merged(ledgers: Iterable[Ledger]) -> Ledger:
+    """Put several ledgers into one, in order."""
+    whole = Ledger()
+    for one in ledgers:
+        whole.entries += one.entries
+        for card, balance in one._balances.items():
+            sums = whole._balances.setdefault(card, dict.fromkeys(ACCOUNTS, 0))
+            for name, amount in balance.items():
+                sums[name] += amount
+    return whole
