@@ -24,11 +24,13 @@ from workbench.errors import WorkbenchError
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 _HEAD = 16 * 1024  # bytes of request line and headers
 _FIELDS = 100  # headers
+_LARGE = "The headers are too large"
 _SECONDS_HEAD = 10.0
 _SECONDS_BODY = 20.0
 _SECONDS_DRAIN = 3.0  # a sender that was answered early may still be sending
 
 log = logging.getLogger("workbench.loopback")
+_SILENT = logging.NullHandler()
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -181,7 +183,9 @@ class _Guarded(HttpToolsProtocol):
     """A connection that gives up on heads that are too large or too slow."""
 
     refusal: Refusal = staticmethod(bare)
-    _head = 0
+    _head = 0  # bytes of a head that has not ended yet
+    _size = 0  # bytes of its headers
+    _too_large = False
     _in_head = False
     _whole = True
     _timer: asyncio.TimerHandle | None = None
@@ -199,27 +203,27 @@ class _Guarded(HttpToolsProtocol):
         if self._in_head and not self.transport.is_closing():
             self._head += len(data)
             if self._head > _HEAD:
-                self._refuse(431, "The headers are too large")
+                self._refuse(431, _LARGE)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._whole = False
         self._in_head = True
-        self._head = 0
+        self._head = self._size = 0
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
         if self._timer is None:
             self._expect_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
-        if len(self.headers) > _FIELDS or sum(len(n) + len(v) for n, v in self.headers[-2:]) > _HEAD:
-            raise _Refused(431, "The headers are too large")
+        self._size += len(name) + len(value) + 4
+        self._too_large = len(self.headers) > _FIELDS or self._size + len(self.url) > _HEAD
+        if self._too_large:
+            raise _Refused(431, _LARGE)  # the parser ends here, and asks for `send_400_response`
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._stop_timer()
-        if sum(len(name) + len(value) + 4 for name, value in self.headers) + len(self.url) > _HEAD:
-            raise _Refused(431, "The headers are too large")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -232,13 +236,11 @@ class _Guarded(HttpToolsProtocol):
             self.loop.call_later(_SECONDS_DRAIN, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser could not take: too many headers, or no HTTP at all."""
-        if self._in_head or not self._whole:
-            large = len(self.headers or ()) > _FIELDS or self._head > _HEAD
-            status, reason = (431, "The headers are too large") if large else (400, "Not an HTTP request")
+        """Refuse what the parser could not take: headers that are too large, or no HTTP at all."""
+        if self._too_large:
+            self._refuse(431, _LARGE)
         else:
-            status, reason = 400, "Not an HTTP request"
-        self._refuse(status, reason)
+            self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
         said = self.refusal(status, reason)
@@ -309,6 +311,7 @@ def server(
     Args:
         hosts: Names besides this machine's own under which it may be addressed.
     """
+    logging.getLogger("uvicorn").addHandler(_SILENT)  # without a handler, its warnings would be printed
     protocol = type("_GuardedDoor", (_Guarded,), {"refusal": staticmethod(refusal)})
     config = uvicorn.Config(
         _Door(answer, refusal, hosts, max_body), http=protocol, ws="none", lifespan="off", loop="asyncio",

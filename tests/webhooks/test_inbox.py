@@ -197,7 +197,7 @@ def test_wait_by_a_clock() -> None:
     class Clock:
         passed = 0.0
 
-        def advance(self, seconds: float) -> None:
+        def advance(self, *, seconds: float) -> None:
             self.passed += seconds
             if self.passed == 60:
                 put(inbox, "approved")

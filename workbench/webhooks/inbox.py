@@ -40,7 +40,7 @@ _SWEEP = 1000  # deliveries between looks for what is past its time
 class Clock(Protocol):
     """A clock that moves when told."""
 
-    def advance(self, seconds: float, /) -> Any:
+    def advance(self, *, seconds: float) -> Any:
         """Move it on."""
 
 
@@ -276,7 +276,7 @@ class Inbox:
             if clock is not None:
                 if left <= 0:
                     break
-                clock.advance(min(1.0, left))
+                clock.advance(seconds=min(1.0, left))
                 left -= 1.0
                 continue
             pause = min(_LOOK, deadline - time.monotonic())

@@ -1,0 +1,159 @@
+"""The door on this machine's own address: slow senders, odd ends of an answer, ports (S10–S12)."""
+
+import socket
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from workbench import loopback
+from workbench.loopback import Heard, PortTaken, Said
+
+HEAD = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
+LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+
+
+def answer(heard: Heard) -> Said:
+    """Answer as the path asks."""
+    if heard.target == "/fails":
+        raise LookupError("canary")
+    return Said(status=200, body=b"x" * 10, seconds=0.05, manner=heard.target[1:] or "whole")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Give a served address."""
+    with loopback.running(answer) as made:
+        yield made
+
+
+def connected(url: str) -> socket.socket:
+    """Connect to a served address."""
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=20)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Give all that comes until the other side closes."""
+    found = b""
+    while chunk := connection.recv(65536):
+        found += chunk
+    return found
+
+
+def test_slow_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head that does not come to its end is a 408, and others are answered meanwhile."""
+    monkeypatch.setattr(loopback, "_SECONDS_HEAD", 0.3)
+    with connected(url) as slow, connected(url) as other:
+        slow.sendall(HEAD[:20])
+        other.sendall(HEAD % b"")
+        quick = other.recv(100)
+
+        assert quick.startswith(b"HTTP/1.1 200")
+        assert rest(slow).startswith(b"HTTP/1.1 408")
+
+
+def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that was good once is given up as well when its next head does not end."""
+    monkeypatch.setattr(loopback, "_SECONDS_HEAD", 0.3)
+    with connected(url) as slow:
+        slow.sendall(HEAD % b"")
+        slow.recv(1000)
+        slow.sendall(HEAD[:20])
+
+        assert rest(slow).startswith(b"HTTP/1.1 408")
+
+
+def test_silent_connection_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection on which nothing is said is closed."""
+    monkeypatch.setattr(loopback, "_SECONDS_HEAD", 0.1)
+    with connected(url) as silent:
+        assert rest(silent) == b""
+
+
+def test_slow_body(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that does not come is a 408."""
+    monkeypatch.setattr(loopback, "_SECONDS_BODY", 0.1)
+    with connected(url) as slow:
+        slow.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nab")
+
+        assert rest(slow).startswith(b"HTTP/1.1 408")
+
+
+def test_pipelined_requests(url: str) -> None:
+    """Requests sent without waiting are answered one by one, in order."""
+    with connected(url) as connection:
+        connection.sendall((HEAD % b"") * 2 + LAST % b"")
+        found = rest(connection)
+
+    assert found.count(b"\r\n\r\nxxxxxxxxxx") == 3
+
+
+def test_failure_shows_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """An application that fails is a 500 without a word of its error, on the wire or in the log."""
+    with connected(url) as connection:
+        connection.sendall(LAST % b"fails")
+        found = rest(connection)
+
+    assert found.startswith(b"HTTP/1.1 500")
+    assert "canary" not in found.decode() + caplog.text
+
+
+def test_answer_that_is_cut(url: str) -> None:
+    """A cut answer promises ten bytes, and half of them come."""
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"cut")
+        head, _, body = rest(connection).partition(b"\r\n\r\n")
+
+    assert b"content-length: 10" in head
+    assert body == b"x" * 5
+
+
+def test_answer_that_drips(url: str) -> None:
+    """A dripping answer comes whole, byte by byte."""
+    with connected(url) as connection:
+        began = time.monotonic()
+        connection.sendall(LAST % b"drip")
+        body = rest(connection).partition(b"\r\n\r\n")[2]
+
+    assert body == b"x" * 10
+    assert time.monotonic() - began >= 0.04
+
+
+def test_no_answer(url: str) -> None:
+    """A reset connection is reset, and a closed one is closed without a word."""
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"reset")
+        with pytest.raises(ConnectionResetError):
+            rest(connection)
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"closed")
+
+        assert rest(connection) == b""
+
+
+def test_port_that_is_taken(url: str) -> None:
+    """A port in use is refused, or another one is taken where that was asked for."""
+    port = urlsplit(url).port or 0
+    with pytest.raises(PortTaken, match=str(port)):
+        loopback.bound("127.0.0.1", port)
+    other = loopback.bound("127.0.0.1", port, otherwise_free=True)
+
+    assert other.getsockname()[1] not in {0, port}
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "header,name",
+    [
+        ("127.0.0.1:80", "127.0.0.1"),
+        ("LOCALHOST", "localhost"),
+        ("[::1]:8080", "[::1]"),
+        ("[::1]", "[::1]"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_host_names(header: str, name: str) -> None:
+    """The name in a Host header is told from its port."""
+    assert loopback.host_name(header) == name

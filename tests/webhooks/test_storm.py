@@ -1,0 +1,74 @@
+"""Storms of deliveries and kills: nothing acknowledged is lost, nothing happens twice (W1, W5)."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.webhooks.storm import Receiver, deliveries, send, wait_for_effects
+
+
+def counts(path: Path) -> dict[str, int]:
+    """Give what the file holds, and whether SQLite finds it whole."""
+    connection = sqlite3.connect(path)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        queries = {
+            "events": "SELECT count(*) FROM events",
+            "deliveries": "SELECT sum(times) FROM events",
+            "effects": "SELECT count(*) FROM book",
+            "effects by id": "SELECT count(DISTINCT id) FROM book",
+            "conflicts": "SELECT count(*) FROM conflicts",
+        }
+        return {name: connection.execute(query).fetchone()[0] for name, query in queries.items()}
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        pytest.param(2_000, marks=pytest.mark.slow),
+        pytest.param(20_000, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
+    ],
+)
+def test_storm(tmp_path: Path, total: int) -> None:
+    """30 % duplicates, shuffled, from 16 senders, with two kills: one stored event and one effect per id."""
+    path = tmp_path / "inbox.db"
+    work = deliveries(round(total * 0.7), 0.3, seed=total)
+    ids = {event_id for event_id, _, _ in work}
+    receiver = Receiver(path)
+    sent = send(receiver, work, senders=16, kills=2)
+    wait_for_effects(path, len(ids))
+    receiver.kill()
+    found = counts(path)
+    p99 = sorted(sent.waits)[int(len(sent.waits) * 0.99)]
+    print(
+        f"\n{len(work):,} deliveries, {len(work) / sent.seconds:,.0f} a second with two restarts, p99 {p99 * 1000:.0f} ms"
+    )
+
+    assert sent.acknowledged == ids
+    assert (found["events"], found["effects"], found["effects by id"], found["conflicts"]) == (len(ids),) * 3 + (0,)
+    assert found["deliveries"] >= len(work)
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
+)
+def test_kills(tmp_path: Path, rounds: int) -> None:
+    """Killed again and again under load, the inbox loses nothing it acknowledged and stays whole."""
+    path = tmp_path / "inbox.db"
+    receiver = Receiver(path)
+    known: set[str] = set()
+    for seed in range(rounds):
+        work = deliveries(60, 0.3, seed)
+        known |= {event_id for event_id, _, _ in work}
+        sent = send(receiver, work, senders=8, kills=1)
+
+        assert sent.acknowledged == {event_id for event_id, _, _ in work}
+    wait_for_effects(path, len(known))
+    receiver.kill()
+    found = counts(path)
+
+    assert (found["events"], found["effects"], found["effects by id"]) == (len(known),) * 3
