@@ -33,7 +33,7 @@ MAX_ROWS = 200
 """Rows of a grid, or things of a stack, that are shown unless more are asked for."""
 
 _DEEPEST = 12
-_FEW = 5
+_FEW = 8
 
 
 def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:

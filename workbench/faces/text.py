@@ -35,7 +35,7 @@ def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
     """Give a block as plain text, without a line break at its end."""
     lines = list(_lines(block, width, paint))
     if any(True for _ in guesses(block)):
-        lines.append(paint(LEGEND, "muted"))
+        lines += [paint(line, "muted") for line in wrapped(LEGEND, width)]
     return "\n".join(line.rstrip() for line in lines)
 
 

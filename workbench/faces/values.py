@@ -58,7 +58,7 @@ def cell(value: Any) -> Cell:
         case Enum() if not isinstance(value, str):
             return Cell((str(value.value),))
         case str():
-            return Cell((visible(str(value), LONGEST),))
+            return Cell((visible(str(value), LONGEST),)) if value else Cell(("–",), "muted")
         case int():
             return Cell((str(value),), "number")
         case Decimal():

@@ -1,0 +1,182 @@
+"""The tour runs to its end: on the package's bodies, on a user's own, and says what it replaced."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from workbench.demo import tour
+from workbench.demo.bodies import Bodies
+from workbench.demo.reading import read_all
+from workbench.demo.stage import Stage
+from workbench.errors import InvalidRequest
+from workbench.faces.screen import Screen
+
+SHARED = Path(__file__).parents[3] / "shared" / "samples"
+
+
+def told(tmp_path: Path, bodies: Path | None = None, **screen: object) -> str:
+    out = io.StringIO()
+    tour(bodies=bodies, out=tmp_path, stage=Stage(out, Screen(**screen)))
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> str:
+    return told(tmp_path_factory.mktemp("tour"))
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        "deposit address", "SANDBOX, do not send funds", "What it allows, in words", "✓ approved", "points earned",
+        "reverse down to 80.50", "settle 45.90", "refund 45.90 (REFUND)", "✗ declined", "transaction.completed",
+        "user.updated", "our guess",
+    ],
+)  # fmt: skip
+def test_the_main_job_is_told(text, promise):
+    """Each job of the main job has its place in the tour."""
+    assert promise in text
+
+
+def test_an_application_goes_through_review(text):
+    """Without a status word in the name, the application is pending, reviewed, then approved."""
+    chapter = text.split("A consumer application")[1].split("Somewhere to pay out to")[0]
+    seen = re.findall(r"user\.updated +\S (pending|manual review|approved)", chapter)
+
+    assert seen == ["pending", "manual review", "approved"]
+
+
+def test_money_is_conserved_at_each_step(text):
+    """Available, held and posted less refunded are the same sum in every row of a ledger."""
+    rows = re.findall(r"^.*?((?:[\d,]+\.\d\d USD *){4})$", text, re.MULTILINE)
+    sums = set()
+    for row in rows:
+        available, held, posted, refunded = (
+            int(amount.replace(",", "").replace(".", "")) for amount in re.findall(r"[\d,]+\.\d\d", row)
+        )
+        sums.add(available + held + posted - refunded)
+
+    assert len(rows) == 8
+    assert len(sums) == 1
+
+
+def test_nothing_private_is_told(text):
+    """No personal or secret value of the bodies is in the text."""
+    body = json.loads(Bodies().request("create_user_application").data)
+    account = json.loads(Bodies().request("create_payment_account").data)["externalFiatAccount"]["accountNumber"]
+
+    for private in (
+        body["nationalId"],
+        body["email"],
+        body["firstName"],
+        body["birthDate"],
+        body["ipAddress"],
+        account,
+    ):
+        assert private not in text
+
+
+def test_the_picture_is_there(tmp_path):
+    """The picture that the tour names exists."""
+    text = told(tmp_path)
+
+    assert str(tmp_path / "rewards.png") in text
+    assert (tmp_path / "rewards.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_every_time(text, tmp_path):
+    """The tour tells the same, letter by letter, however often it is told."""
+    again = told(tmp_path)
+
+    assert re.sub(r"\S+rewards\.png", "", again) == re.sub(r"\S+rewards\.png", "", text)
+
+
+def test_bodies_of_ones_own(tmp_path):
+    """A folder's bodies are used, ids the world does not know are replaced, and the tour says both."""
+    body = json.loads(Bodies().request("simulate_authorization").data)
+    body["amount"], body["declineReason"] = 777, "restricted_country"
+    (tmp_path / "simulate_authorization.request.mine.json").write_text(json.dumps(body))
+    text = told(tmp_path, tmp_path)
+
+    assert "authorize 7.77: restricted country" in text
+    assert "simulate_authorization.request.mine.json, from" in text
+    assert "cardId in it is not known to the seeded world" in text
+    assert "create_user_application.request.personal.json, from this package" in text
+
+
+def test_every_answer_comes_back_whole():
+    """The package's own answers go through the client without loss."""
+    answers = Bodies().answers()
+
+    assert [one.body for one in read_all(answers)] == list(answers)
+    assert len(answers) >= 6
+
+
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("list_contracts.200.json", b'[{"id": 7}]'),
+        ("sign_withdrawal.200.json", b'{"status": "ready", "expiresAt": "2026-01-01T01:00:00+01:00"}'),
+        ("error.200.odd.json", b"{}"),
+    ],
+    ids=["another type", "written otherwise", "no error at all"],
+)
+def test_loss_is_noticed(tmp_path, name, data):
+    """An answer that cannot be read, or would not be written again as it came, ends the tour with its file's name."""
+    (tmp_path / name).write_bytes(data)
+
+    with pytest.raises(InvalidRequest, match=re.escape(name)):
+        read_all(Bodies(tmp_path).answers())
+
+
+def test_a_wrong_body_is_refused_with_all_its_problems(tmp_path):
+    """A body that breaks rules is not sent; every problem is named, with the file."""
+    (tmp_path / "create_user_application.request.json").write_text('{"email": "nobody", "shoeSize": 42}')
+
+    with pytest.raises(InvalidRequest) as caught:
+        told(tmp_path, tmp_path)
+    assert {"ipAddress", "email", "shoeSize"} <= {problem.path for problem in caught.value.problems}
+    assert "create_user_application.request.json" in str(caught.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    """A missing folder is said, not passed over."""
+    with pytest.raises(InvalidRequest, match="is not a folder"):
+        Bodies(tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared samples do not lie beside this checkout")
+def test_shared_samples(tmp_path):
+    """With the samples met in practice the tour runs to its end, each answer without loss."""
+    text = told(tmp_path, SHARED)
+
+    assert f"{sum('.request.' not in path.name for path in SHARED.glob('*.json'))} answers and error bodies" in text
+    assert "That was the main job" in text
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_width_is_kept(tmp_path, width):
+    """Lines stay within the terminal, but for ids, addresses and calls, which are never broken."""
+    lines = told(tmp_path, width=width).splitlines()
+    broken = [
+        line for line in lines if len(line) > width and len(max(line.split(), key=len)) < 30 and ">>>" not in line
+    ]
+
+    assert [line for line in broken if "..." not in line and "─" not in line] == []
+
+
+def test_ascii_terminals(tmp_path):
+    """Where nothing beyond ASCII can be shown, nothing beyond it is written (L8)."""
+    assert told(tmp_path, plain=True).isascii()
+
+
+def test_colour_changes_nothing_but_colour(text, tmp_path):
+    """On a terminal the same text comes with colours."""
+    coloured = told(tmp_path, colour=True)
+
+    assert "\x1b[1m" in coloured
+    bare = re.sub(r"\x1b\[\d+m", "", coloured)
+    assert re.sub(r"\s+|\S+rewards\.png", "", bare) == re.sub(r"\s+|\S+rewards\.png", "", text)

@@ -1,0 +1,109 @@
+"""How the tour is told: chapters, calls, what came of them, and the money."""
+
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO, TypeVar
+
+from workbench import faces
+from workbench.faces.layout import Cell, Grid
+from workbench.faces.screen import Screen, screen_of
+from workbench.faces.text import write
+from workbench.faces.values import cell, status_cell
+
+T = TypeVar("T")
+_INSET = 3
+_PROSE = 84
+
+
+class Stage:
+    """Writes the tour to a stream."""
+
+    def __init__(self, out: TextIO | None = None, screen: Screen | None = None) -> None:
+        self.out = out or sys.stdout
+        self.screen = screen or screen_of(self.out)
+        self._chapter = 0
+
+    def _line(self, text: str = "", inset: int = _INSET) -> None:
+        print((" " * inset + self.screen.fit(text)).rstrip(), file=self.out)
+
+    def _paint(self, text: str, role: str) -> str:
+        return self.screen.paint(text, role)
+
+    def title(self, text: str, below: str) -> None:
+        """Open the tour."""
+        self._line()
+        self._line(self._paint(text, "title"))
+        for line in textwrap.wrap(below, min(_PROSE, self.screen.width - _INSET)):
+            self._line(self._paint(line, "muted"))
+
+    def chapter(self, text: str) -> None:
+        """Begin a chapter."""
+        self._chapter += 1
+        head = f"{self._chapter}  {text} "
+        rule = "─" * max(0, min(_PROSE + _INSET, self.screen.width) - len(head) - 1)
+        self._line()
+        self._line(self._paint(head, "title") + self._paint(rule, "muted"), 1)
+
+    def say(self, text: str) -> None:
+        """Tell something, as a paragraph."""
+        for line in textwrap.wrap(text, min(_PROSE, self.screen.width - _INSET)):
+            self._line(line)
+
+    def call(self, text: str, *, follows: bool = False) -> None:
+        """Show the call that is made now; one that follows another stands close to it."""
+        if not follows:
+            self._line()
+        first, *more = text.split("\n")
+        self._line(self._paint(">>> ", "muted") + self._paint(first, "title"))
+        for line in more:
+            self._line(self._paint("... ", "muted") + self._paint(line, "title"))
+
+    def show(self, x: Any) -> None:
+        """Show a record, an error or many, by its face."""
+        text = faces.plain(x, self.screen.width - _INSET, paint=self.screen.paint)
+        for line in text.split("\n"):
+            self._line(line)
+
+    def grid(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Show a table of plain values; a text that begins with `status:` is shown as that status."""
+        grid = Grid(
+            title="", columns=tuple(columns), rows=tuple(tuple(map(_cell, row)) for row in rows), total=len(rows)
+        )
+        for line in write(grid, self.screen.width - _INSET, self.screen.paint).split("\n"):
+            self._line(line)
+
+    def advised(self, act: Callable[[], T]) -> T:
+        """Do something, and say aside what the client advises on the way."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            done = act()
+        for one in caught:
+            self.note(f"The client advises: {one.message}.")
+        return done
+
+    def facts(self, facts: Mapping[str, Any]) -> None:
+        """Show labelled values, one a line."""
+        self.show(dict(facts))
+
+    def note(self, text: str) -> None:
+        """Say something aside."""
+        for line in textwrap.wrap(text, min(_PROSE, self.screen.width - _INSET) - 2):
+            self._line("  " + self._paint(line, "muted"))
+
+    def gap(self) -> None:
+        """Leave a line free."""
+        self._line()
+
+
+class Money(int):
+    """Cents, shown as money."""
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Money):
+        return Cell((faces.money(value),), "number")
+    if isinstance(value, str) and value.startswith("status:"):
+        return status_cell(value.removeprefix("status:"))
+    return Cell(("",)) if value == "" else cell(value)
