@@ -13,7 +13,7 @@ SHARED = HERE.parent.parent / "shared" / "samples"
 """Samples met in practice, where they lie beside the checkout."""
 
 settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
-settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile(
     "soak", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -194,7 +194,8 @@ class Break:
     value: Any
 
     def __str__(self) -> str:
-        return f"{self.wire}-{self.rule}"
+        kind = f"-{type(self.value).__name__}" if self.rule == "type" else ""
+        return f"{self.wire}-{self.rule}{kind}"
 
 
 def breaks(cls: type[Any], at: tuple[str, ...] = (), wire: str = "") -> Iterator[Break]:

@@ -7,7 +7,7 @@ careful client refuses or warns of: masked values, invisible characters, halves 
 import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterator
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -370,9 +370,9 @@ def _caution(
                 _unusual(one, value, path, allowing, refused, warned)
             elif not value.isprintable() and "unusual_text" not in allowing:
                 refused.append(_invisible(value, path))
-            advice = _ADVICE.get(one.name)
-            if advice is not None and (words := advice(value, record)):
-                warned.append(Problem(path, "advice", words))
+        advice = _ADVICE.get(one.name)
+        if advice is not None and isinstance(value, str | date) and (words := advice(value, record)):
+            warned.append(Problem(path, "advice", words))
 
 
 def _invisible(value: str, path: str) -> Problem:
@@ -430,6 +430,13 @@ def _documentation(value: str) -> bool:
     return value.startswith(("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:"))
 
 
+def _birth(value: date | str, _: Any) -> str | None:
+    day = value.isoformat() if isinstance(value, date) else value
+    if ISO_DAY.fullmatch(day) is None or (day[:4] >= "1900" and day <= datetime.now(UTC).date().isoformat()):
+        return None
+    return "is hardly a date of birth: it lies in the future, or before 1900"
+
+
 def _mcc(value: str, _: Any) -> str | None:
     return None if re.fullmatch(r"[0-9]{4}", value) else "is usually four digits, as 0742"
 
@@ -438,7 +445,8 @@ def _currency(value: str, _: Any) -> str | None:
     return None if re.fullmatch(r"[A-Za-z]{3}", value) else "is usually three letters, as USD"
 
 
-_ADVICE: dict[str, Callable[[str, Any], str | None]] = {
+_ADVICE: dict[str, Callable[[Any, Any], str | None]] = {
+    "birth_date": _birth,
     "national_id": _national_id,
     "country_of_issue": _country,
     "ip_address": _address,

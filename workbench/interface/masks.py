@@ -13,9 +13,10 @@ def _name(text: str) -> str:
 
 def _email(text: str) -> str:
     local, at, domain = text.rpartition("@")
-    if not at or not local or "." not in domain:
+    name, _, top = domain.rpartition(".")
+    if not at or not local or not name or not top.isalpha() or len(top) > 6:
         return DOTS
-    return f"{local[0]}{DOTS}@{domain[0]}{DOTS}.{domain.rpartition('.')[2]}"
+    return f"{local[0]}{DOTS}@{name[0]}{DOTS}.{top}"
 
 
 def _ends(text: str) -> str:

@@ -1,0 +1,488 @@
+"""Requests are checked before they are sent: every rule, by name, all together, and never the value."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strategies import Break, breaks, broken, requests
+from workbench.errors import Problem
+from workbench.interface import people, simulations, table
+from workbench.interface.checks import cautions, flags, problems
+from workbench.interface.convert import wires
+from workbench.interface.operation import Operation
+from workbench.interface.rules import FULL
+from workbench.interface.walk import UnknownMember, build, change, described, member
+from workbench.interface.walk import given as given_members
+
+CARD = "3f2a0b1c-1111-4222-8333-444455556666"
+ROWS = list(table.OPERATIONS.values())
+PROFILE = {
+    "ip_address": "203.0.113.10",
+    "occupation": "teacher",
+    "annual_salary": "50000",
+    "account_purpose": "everyday spending",
+    "expected_monthly_volume": "1000",
+}
+PERSON = {
+    "first_name": "Ada",
+    "last_name": "Example",
+    "birth_date": "1990-02-01",
+    "national_id": "900000001",
+    "country_of_issue": "US",
+    "email": "ada@example.com",
+    "address": {
+        "line1": "12 Example Street",
+        "city": "Springfield",
+        "region": "IL",
+        "postal_code": "62701",
+        "country_code": "US",
+    },
+}
+
+
+def authorization(**changes: Any) -> Any:
+    return build(
+        simulations.SimulateAuthorization,
+        {
+            "card_id": CARD,
+            "amount": 1250,
+            "currency": "USD",
+            "merchant_name": "Example Books",
+            "merchant_category_code": "5411",
+            **changes,
+        },
+    )
+
+
+def application(**changes: Any) -> Any:
+    return build(people.CreateUserApplication, {**PROFILE, **PERSON, **changes})
+
+
+def found(request: Any) -> list[tuple[str, str]]:
+    return [(problem.path, problem.rule) for problem in problems(request)]
+
+
+@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+@given(data=st.data())
+def test_what_keeps_every_rule_is_taken(operation: Operation[..., Any], data: st.DataObject) -> None:
+    """A request that keeps every rule has no problems, and plain text needs no permission."""
+    request = data.draw(requests(operation))
+
+    assert problems(request) == ()
+    assert cautions(request)[0] == ()
+
+
+BREAKS = [(row, how) for row in ROWS for how in breaks(row.request)]
+
+
+@pytest.mark.parametrize("operation,how", BREAKS, ids=[f"{row.name}-{how}" for row, how in BREAKS])
+@settings(max_examples=1)
+@given(data=st.data())
+def test_one_broken_rule_is_named(operation: Operation[..., Any], how: Break, data: st.DataObject) -> None:
+    """One broken rule is refused by its name and the member's wire path, and nothing else is."""
+    request = build(operation.request, data.draw(broken(operation, how)))
+
+    assert {(how.wire, how.rule)} == set(found(request))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        10.99,
+        "10.99",
+        "10",
+        True,
+        1e22,
+        float("nan"),
+        "١٠",
+        "1_000",
+        Decimal("10.5"),
+        Decimal(10),
+        "",
+        b"10",
+        [10],
+        10.0,
+    ],
+    ids=repr,
+)
+def test_only_exact_integers_are_cents(value: Any) -> None:
+    """V1: whatever is not a whole number is refused by its type, without saying the value."""
+    (problem,) = problems(authorization(amount=value))
+
+    assert (problem.path, problem.rule) == ("amount", "type")
+    assert "whole number of cents" in problem.message
+    assert "99" not in problem.message
+
+
+@pytest.mark.parametrize(
+    "value", [np.int64(1250), np.int32(1250), np.uint8(125)], ids=lambda value: type(value).__name__
+)
+def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
+    """V1: a whole number of another library is a whole number."""
+    request = authorization(amount=value)
+
+    assert problems(request) == ()
+    assert int is type(request.amount)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), "", " ", pd.NA, pd.NaT, Decimal("NaN")], ids=repr)
+@pytest.mark.parametrize(
+    "cls,name", [(simulations.SimulateRefund, "amount"), (simulations.SimulateReversal, "new_amount")]
+)
+def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
+    """V3: an empty amount is no whole refund: FULL has to be said."""
+    (problem,) = problems(build(cls, {"transaction_id": CARD, name: value}))
+
+    assert problem.rule == "required"
+    assert problem.message == "is empty; write FULL for the whole amount"
+
+
+@pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
+def test_zero_and_full_are_amounts(value: Any) -> None:
+    """V3, V5: zero is an amount, FULL is said aloud, and no amount is too large to be exact."""
+    assert problems(build(simulations.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
+
+
+def test_the_unit_flag_has_to_be_said() -> None:
+    """V4: whether an amount is in native units or cents has no default."""
+    request = build(table.SIGN_WITHDRAWAL.request, {"token": "0x" + "1" * 40, "amount": "1"})
+    said = {problem.path: problem.message for problem in problems(request)}
+
+    assert said["isAmountNative"] == "is not said; it is True or False"
+
+
+@pytest.mark.parametrize("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)
+def test_only_booleans_are_flags(value: Any) -> None:
+    """V10: text and numbers are no flags."""
+    assert found(build(people.UpdateUser, {"user_id": CARD, "is_active": value})) == [("isActive", "type")]
+
+
+def test_booleans_of_numpy_are_booleans() -> None:
+    """V10: a boolean of numpy is one."""
+    assert problems(build(people.UpdateUser, {"user_id": CARD, "is_active": np.True_})) == ()
+
+
+@pytest.mark.parametrize("value", [True, "0x1", 0, -1, 1.0, "1"], ids=repr)
+def test_chain_ids_are_whole_numbers(value: Any) -> None:
+    """V16: True is not chain 1, and neither is text."""
+    request = build(table.SIGN_WITHDRAWAL.request, {"chain_id": value, "token": "0x" + "1" * 40, "amount": "1"})
+
+    assert "chainId" in [problem.path for problem in problems(request)]
+
+
+@pytest.mark.parametrize("name,limit", [("first_name", 50), ("external_id", 255)])
+def test_lengths_count_code_points(name: str, limit: int) -> None:
+    """V18: the limit counts code points; where only the count of UTF-16 units passes it, that is a warning."""
+    at, over = (build(people.UpdateUser, {"user_id": CARD, name: "👩" * n}) for n in (limit, limit + 1))
+
+    assert problems(at) == ()
+    assert [(member(people.UpdateUser, name).wire, "max_length")] == found(over)
+    assert [warning.rule for warning in cautions(at)[1]] == ["max_length"]
+
+
+@pytest.mark.parametrize("text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline"])
+def test_invisible_characters_need_a_word(text: str) -> None:
+    """V19: what nobody can see is named and refused, unless it is allowed."""
+    request = authorization(merchant_name=text)
+    (refused,) = cautions(request)[0]
+
+    assert (refused.path, refused.rule) == ("merchantName", "unusual_text")
+    assert "U+" in refused.message
+    assert cautions(request, {"unusual_text"})[0] == ()
+    assert problems(request) == ()
+
+
+@pytest.mark.parametrize("text", ["a\0b", "half\ud800"])
+def test_nul_and_surrogates_are_refused(text: str) -> None:
+    """V19: what no JSON text, file or database takes is refused."""
+    assert found(authorization(merchant_name=text)) == [("merchantName", "text")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "01/02/1990",
+        "90-02-01",
+        "32874",
+        "1990-2-1",
+        "1990-02-30",
+        "1990-02-01T00:00:00",
+        "1990-W05-4",
+        "19900201",
+        "１９９０-02-01",
+    ],
+)
+def test_dates_are_iso(text: str) -> None:
+    """V20: only an ISO date of the calendar is a date."""
+    assert found(application(birth_date=text)) == [("birthDate", "date")]
+
+
+@pytest.mark.parametrize("text", ["1992-02-29", "1899-12-31", "2999-01-01"])
+def test_days_of_the_calendar_are_dates(text: str) -> None:
+    """V20: a leap day is a day, and a strange year is for the service to judge."""
+    assert problems(application(birth_date=text)) == ()
+
+
+def test_strange_years_of_birth_are_warned_of() -> None:
+    """V20: a birth in the future or before 1900 is warned of."""
+    for text, expected in (("1899-12-31", 1), ("2999-01-01", 1), ("1990-02-01", 0)):
+        assert expected == len([w for w in cautions(application(birth_date=text))[1] if w.path == "birthDate"])
+
+
+@pytest.mark.parametrize("text", ["900-00-0001", "90000000", "9000000011", "90000000a", "９00000001"])
+def test_an_ssn_has_nine_digits(text: str) -> None:
+    """V22: a national id of the US is nine digits; the value is never said."""
+    (problem,) = problems(application(national_id=text))
+
+    assert (problem.path, problem.rule) == ("nationalId", "pattern")
+    assert text not in problem.message
+
+
+def test_other_countries_have_other_ids() -> None:
+    """V22: the rule of the US binds the US alone."""
+    assert problems(application(national_id="X-12", country_of_issue="DE")) == ()
+
+
+@pytest.mark.parametrize("text", ["000123456", "666123456", "900123456", "123004567", "123450000"])
+def test_ssns_that_are_never_issued_are_warned_of(text: str) -> None:
+    """V22: a range that is never issued is sent, and warned of."""
+    assert [warning.path for warning in cautions(application(national_id=text))[1]] == ["nationalId"]
+
+
+@pytest.mark.parametrize("text,refused,warned", [("us", 0, 1), ("USA", 1, 0), ("UK", 0, 0), ("U", 1, 0)])
+def test_countries_have_two_letters(text: str, refused: int, warned: int) -> None:
+    """V23: length 2 is enforced, capitals are offered, nothing is mapped."""
+    request = application(country_of_issue=text, national_id="X-12")
+
+    assert refused == len(problems(request))
+    assert warned == len(cautions(request)[1])
+    assert text == request.country_of_issue
+
+
+@pytest.mark.parametrize(
+    "owners,expected",
+    [
+        ({"user_id": CARD}, []),
+        ({"company_id": CARD}, []),
+        ({}, ["one_of"]),
+        ({"user_id": CARD, "company_id": CARD}, ["one_of"]),
+    ],
+)
+def test_one_owner(owners: dict[str, str], expected: list[str]) -> None:
+    """V24: a payment account has one owner, and both members are named."""
+    account = {
+        "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example",
+        "currency": "usd", "bank_name": "Sample Bank", "account_number": "000123456", "routing_number": "011000015",
+        "beneficiary_address": {"address_line1": "1 Sample Plaza", "city": "Springfield", "region": "IL",
+                                "postal_code": "62701", "country_code": "US"},
+    }  # fmt: skip
+    request = build(
+        table.CREATE_PAYMENT_ACCOUNT.request,
+        {"type": "externalFiatAccount", "external_fiat_account": account, **owners},
+    )
+    said = problems(request)
+
+    assert expected == [problem.rule for problem in said]
+    assert all("userId" in problem.message and "companyId" in problem.message for problem in said)
+
+
+def test_a_business_has_a_business_name() -> None:
+    """The variant of a beneficiary says which names are needed."""
+    cls = table.CREATE_PAYMENT_ACCOUNT.request
+    request = build(cls, {"external_fiat_account": {"beneficiary_type": "business"}})
+    paths = {problem.path for problem in problems(request)}
+
+    assert "externalFiatAccount.beneficiaryBusinessName" in paths
+    assert "externalFiatAccount.beneficiaryFirstName" not in paths
+
+
+def test_a_variant_of_an_application_is_whole() -> None:
+    """Identity comes by one token or by personal members, and those go together."""
+    assert found(application(email=None)) == [("email", "required")]
+    assert found(build(people.CreateUserApplication, PROFILE)) == [("", "one_of")]
+    assert found(application(sumsub_share_token="t")) == [("", "one_of")]
+    assert found(build(people.CreateUserApplication, {**PROFILE, "persona_share_token": "t"})) == []
+
+
+def test_masked_values_are_not_sent() -> None:
+    """V25: what was copied from a masked view is refused, unless the bullet is meant."""
+    request = build(people.UpdateUser, {"user_id": CARD, "email": "a•••@e•••.com"})
+
+    assert [(p.path, p.rule) for p in cautions(request)[0]] == [("email", "masked_value")]
+    assert cautions(request, {"masked_value"})[0] == ()
+
+
+@pytest.mark.parametrize("text,warned", [("0742", 0), ("742", 1), ("07421", 1), ("abcd", 1)])
+def test_category_codes(text: str, warned: int) -> None:
+    """V29: a category code is text, kept as given, and warned of where it has not four digits."""
+    request = authorization(merchant_category_code=text)
+
+    assert text == request.merchant_category_code
+    assert warned == len(cautions(request)[1])
+
+
+def test_a_category_code_as_a_number_is_refused() -> None:
+    """V7, V29: a number that lost its zero is not padded."""
+    assert found(authorization(merchant_category_code=742)) == [("merchantCategoryCode", "type")]
+
+
+@pytest.mark.parametrize("text,warned", [("usd", 0), ("USD", 0), ("US", 1)])
+def test_currencies(text: str, warned: int) -> None:
+    """V29: a currency is kept as given, and warned of where it has not three letters."""
+    request = authorization(currency=text)
+
+    assert text == request.currency
+    assert warned == len(cautions(request)[1])
+
+
+@pytest.mark.parametrize(
+    "text,warned", [("10.0.0.1", 1), ("127.0.0.1", 1), ("203.0.113.10", 0), ("2001:db8::1", 0), ("::1", 1)]
+)
+def test_addresses_that_are_not_public(text: str, warned: int) -> None:
+    """V28: an address of a private network is hardly the applicant's."""
+    assert warned == [w.path for w in cautions(application(ip_address=text))[1]].count("ipAddress")
+
+
+@pytest.mark.parametrize("text", ["203.0.113.300", "1.2.3", "fe80::1%eth0", "host", "203.0.113.010"])
+def test_addresses_that_are_none(text: str) -> None:
+    """An IP address is one, without a zone."""
+    assert found(application(ip_address=text)) == [("ipAddress", "ip")]
+
+
+BAD_IDS = [
+    "", " ", ".", "..", "../../x", "..%2f", "a/b", "a?x=1", "a#f", "%2e%2e", "%2E%2E%2F", "a\\b", "x" * 10_240, "\n",
+    CARD + "\n", "\n" + CARD, CARD + " ", " " + CARD, CARD + "\0", "{" + CARD + "}", "urn:uuid:" + CARD,
+    CARD.replace("-", ""), CARD[:-1], CARD + "0", CARD.replace("3", "g", 1), CARD.replace("3", "３", 1),
+    CARD.replace("-", "\u2010"), CARD.replace("-", "_"), "/" + CARD, CARD + "/", CARD + "/..", CARD + "/../x",
+    CARD + "?a=b", CARD + "#", CARD + "%00", CARD + "%0a", "//example.com", "https://example.com/" + CARD, "null",
+    "None", "undefined", "0", "1' or '1'='1", "<script>", "\u202e" + CARD, CARD + "\u200b", "¼" * 36, "-" * 36,
+    CARD[:8] + CARD[9:13] + CARD[14:], ";", "*", CARD + "," + CARD, "\ud800", CARD.upper() + "\r",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD_IDS, ids=range(len(BAD_IDS)))
+@pytest.mark.parametrize(
+    "cls,name",
+    [(simulations.SimulateRefund, "transaction_id"), (table.DELETE_PAYMENT_ACCOUNT.request, "payment_account_id")],
+)
+def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
+    """C12: nothing but a UUID ever meets a path."""
+    said = [problem for problem in problems(build(cls, {name: text})) if problem.path == member(cls, name).wire]
+
+    assert said
+    assert all(not text.strip() or text not in problem.message for problem in said if len(text) > 3)
+
+
+def test_there_are_fifty_bad_ids() -> None:
+    """C12 asks for fifty cases."""
+    assert len(set(BAD_IDS)) >= 50
+
+
+@pytest.mark.parametrize("text", [CARD, CARD.upper()])
+def test_ids_are_kept_as_given(text: str) -> None:
+    """A UUID of either case is one, and is not changed."""
+    assert text == authorization(card_id=text).card_id
+    assert problems(authorization(card_id=text)) == ()
+
+
+def test_all_problems_are_told_together() -> None:
+    """Every problem is found at once, those of nested records with their paths."""
+    request = application(
+        first_name="x" * 51, email="none", address={"line1": 5, "city": "x"}, is_terms_of_service_accepted=1
+    )
+
+    assert {
+        ("firstName", "max_length"),
+        ("email", "email"),
+        ("address.line1", "type"),
+        ("address.region", "required"),
+        ("address.postalCode", "required"),
+        ("address.countryCode", "required"),
+        ("isTermsOfServiceAccepted", "type"),
+    } == set(found(request))
+
+
+def test_a_part_of_an_address_needs_a_word() -> None:
+    """V12: a partial address is refused, unless it is allowed; in an application it never is."""
+    update = build(people.UpdateUser, {"user_id": CARD, "address": {"city": "Springfield"}})
+
+    assert len(problems(update)) == 4
+    assert problems(update, partial=True) == ()
+    assert len(problems(application(address={"city": "Springfield"}), partial=True)) == 4
+
+
+def test_unknown_names_are_refused() -> None:
+    """A misspelled argument is named, also inside a nested record."""
+    with pytest.raises(UnknownMember, match="SimulateAuthorization has no member ammount"):
+        authorization(ammount=5)
+    with pytest.raises(UnknownMember, match="Address has no member street"):
+        build(people.UpdateUser, {"user_id": CARD, "address": {"street": "x"}})
+
+
+def test_change_and_given() -> None:
+    """A record is changed by making another one; what is given is what is not None."""
+    first = authorization()
+    second = change(first, amount=5)
+
+    assert (first.amount, second.amount) == (1250, 5)
+    assert {"card_id", "amount", "currency", "merchant_name", "merchant_category_code"} == set(given_members(second))
+    with pytest.raises(AttributeError):
+        second.amount = 6
+
+
+def test_described_says_it_all() -> None:
+    """One line says the meaning, the unit, the rule, that it is needed, and that it is a guess."""
+    line = described(member(simulations.SimulateAuthorization, "amount"))
+
+    assert (
+        line
+        == "Amount in the merchant's currency; in cents, whole number, at least 1; required; assumed: which body fields are required is not shown."
+    )
+
+
+def test_flags_say_what_is_odd_about_an_answer() -> None:
+    """An answer is never refused for its patterns, lengths or words; all of them are flagged."""
+    user = wires().read(
+        people.User,
+        {"firstName": "x" * 51, "walletAddress": "G" * 56, "applicationStatus": "brandNew", "createdAt": "2026-01-01T00:00:00",
+         "updatedAt": "yesterday", "address": {"line1": "x"}, "brandNew": 1},
+    )  # fmt: skip
+
+    assert {
+        ("id", "required"),
+        ("firstName", "max_length"),
+        ("walletAddress", "pattern"),
+        ("applicationStatus", "enum"),
+        ("createdAt", "date-time"),
+        ("updatedAt", "date-time"),
+        ("address.city", "required"),
+        ("address.region", "required"),
+        ("address.postalCode", "required"),
+        ("address.countryCode", "required"),
+        ("brandNew", "unknown"),
+    } == {(flag.path, flag.rule) for flag in flags(user)}
+
+
+def test_flags_reach_into_lists() -> None:
+    """What is odd inside a list is named with its index."""
+    contract = wires().read(table.LIST_CONTRACTS.answer, {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]})
+
+    assert {("tokens[0].address", "required"), ("tokens[1].address", "pattern"), ("adminAddresses[0]", "pattern")} <= {
+        (flag.path, flag.rule) for flag in flags(contract)
+    }
+
+
+def test_problems_never_hold_the_value() -> None:
+    """A problem names the path and the rule; the value is not in it."""
+    request = application(
+        national_id="CANARY7331", email="CANARY7331", birth_date="CANARY7331", phone_number="CANARY7331"
+    )
+
+    assert len(problems(request)) == 4
+    assert "CANARY" not in str(problems(request))
+    assert isinstance(problems(request)[0], Problem)

@@ -1,0 +1,452 @@
+"""Between records and the wire: nothing is lost, nothing is made up, and what is odd is kept and said."""
+
+import copy
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cattrs import Converter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import SAMPLES, SHARED
+from tests.interface.test_table import RECORDS
+from tests.strategies import JSON, answers, requests
+from workbench.interface import contracts, events, people, rewards, simulations, strict_json, table, withdrawals
+from workbench.interface.checks import flags, problems
+from workbench.interface.convert import Unreadable, placeholders, read_moment, wires, write_moment
+from workbench.interface.fields import Answer
+from workbench.interface.operation import Operation
+from workbench.interface.rules import FULL, CompletionReason
+from workbench.interface.walk import build, members, records
+
+ROWS = list(table.OPERATIONS.values())
+ANSWERS = [record for record in RECORDS if issubclass(record, Answer)]
+WIRES = wires()
+CARD = "3f2a0b1c-1111-4222-8333-444455556666"
+
+
+def samples(pattern: str) -> list[Path]:
+    """Give the project's samples, and those met in practice where they lie beside the checkout."""
+    return [path for folder in (SAMPLES, SHARED) for path in sorted(folder.glob(pattern))]
+
+
+def operation_of(path: Path) -> Operation[..., Any]:
+    return table.OPERATIONS[path.name.split(".")[0]]
+
+
+@pytest.mark.parametrize("record", ANSWERS, ids=lambda record: record.__name__)
+@given(data=st.data())
+def test_answers_come_back(record: type[Any], data: st.DataObject) -> None:
+    """Every record goes through its wire form and comes back as it was."""
+    answer = data.draw(answers(record))
+
+    assert answer == WIRES.read(record, strict_json.loads(strict_json.dumps(WIRES.write(answer))))
+
+
+@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+@given(data=st.data())
+def test_requests_come_back(operation: Operation[..., Any], data: st.DataObject) -> None:
+    """Every request goes out as path and body, or query, and comes back as it was; None is never written."""
+    request = data.draw(requests(operation, plain=False))
+    path, body = WIRES.write_request(operation, request)
+    if operation.in_query:
+        body = {name: str(value).lower() if type(value) is bool else str(value) for name, value in body.items()}
+    again, mistyped, unknown = WIRES.read_request(
+        operation, strict_json.loads(strict_json.dumps(body)), path, from_query=operation.in_query
+    )
+
+    assert request == again
+    assert (mistyped, unknown) == ((), ())
+    assert problems(again) == ()
+    assert set(path) == set(placeholders(operation.path))
+    assert b"null" not in strict_json.dumps(body) or b"null" in repr(request).encode()
+
+
+@pytest.mark.parametrize("record", ANSWERS, ids=lambda record: record.__name__)
+@given(data=st.data())
+def test_members_nobody_knows_are_kept(record: type[Any], data: st.DataObject) -> None:
+    """C28: a service may add members anywhere; they are kept in `extra`, flagged, and written back."""
+    answer = data.draw(answers(record))
+    more = data.draw(st.dictionaries(st.text("abc", min_size=1).map("brandNew{}".format), JSON, min_size=1, max_size=3))
+    raw = strict_json.loads(strict_json.dumps({**WIRES.write(answer), **more}))
+    read = WIRES.read(record, raw)
+
+    assert answer == read
+    assert more == read.extra
+    assert set(more) <= {flag.path for flag in flags(read) if flag.rule == "unknown"}
+    assert raw == WIRES.write(read)
+
+
+@pytest.mark.parametrize("path", samples("*.200*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_samples_of_answers_are_read_without_loss(path: Path) -> None:
+    """Every answer met in practice is read, and written back as it was but for null and times without a zone."""
+    operation = operation_of(path)
+    raw = strict_json.loads(path.read_bytes())
+    answer = WIRES.read_answer(operation, raw)
+    back = [WIRES.write(one) for one in answer] if operation.many else WIRES.write(answer)
+
+    assert _settled(raw) == _settled(strict_json.loads(strict_json.dumps(back)))
+
+
+def _settled(raw: Any) -> Any:
+    if isinstance(raw, list):
+        return [_settled(item) for item in raw]
+    if not isinstance(raw, dict):
+        return raw
+    kept = {name: _settled(value) for name, value in raw.items() if value is not None}
+    for name in ("expiresAt", "createdAt"):
+        if name in kept:
+            kept[name] = read_moment(kept[name], [])
+    if "completionReason" in kept:
+        kept["completionReason"] = kept["completionReason"].lower()
+    return kept
+
+
+@pytest.mark.parametrize("path", samples("*.request*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_samples_of_requests_are_taken(path: Path) -> None:
+    """Every body met in practice is read as a request that keeps every rule, and written back as it was."""
+    operation = operation_of(path)
+    raw = strict_json.loads(path.read_bytes())
+    ids = dict.fromkeys(placeholders(operation.path), CARD)
+    request, mistyped, unknown = WIRES.read_request(operation, raw, ids)
+
+    assert (mistyped, unknown, problems(request)) == ((), (), ())
+    assert (ids, raw) == WIRES.write_request(operation, request)
+
+
+def test_every_operation_has_samples(sample: Callable[[str], bytes]) -> None:
+    """The project has samples of its own for each operation."""
+    names = {path.name.split(".")[0] for path in SAMPLES.glob("*.json")}
+
+    assert set(table.OPERATIONS) <= names
+    assert b"transactionId" in sample("simulate_authorization.200")
+
+
+@pytest.mark.parametrize("path", samples("event.*.json"), ids=lambda path: path.stem)
+def test_samples_of_events_are_read(path: Path) -> None:
+    """The documented events are read with their bodies as records, and written back as they were."""
+    raw = strict_json.loads(path.read_bytes())
+    event = WIRES.read_event(raw)
+
+    assert events.EVENT_KINDS[event.kind].body is type(event.body)
+    assert flags(event.body) == ()
+    assert raw == strict_json.loads(strict_json.dumps(WIRES.write(event)))
+
+
+def test_missing_and_null_read_as_none() -> None:
+    """A member may be missing or null, also one the document calls required; that is flagged."""
+    contract = WIRES.read(contracts.IssuingContract, {"id": None, "programAddress": None, "tokens": None})
+
+    assert (
+        contract.id, contract.program_address, contract.controller_address, contract.tokens, contract.admin_addresses
+    ) == (None, None, None, (), ())  # fmt: skip
+    assert {"id", "chainId", "controllerAddress", "proxyAddress", "contractVersion"} == {
+        flag.path for flag in flags(contract)
+    }
+
+
+@pytest.mark.parametrize("text,expected", [
+    ("SETTLEMENT", CompletionReason.SETTLEMENT), ("settlement", CompletionReason.SETTLEMENT),
+    ("Refund", CompletionReason.REFUND), ("authorization_reversal", "authorization_reversal"),
+])  # fmt: skip
+def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
+    """A completion reason is read in any casing; a word nobody knows is kept."""
+    read = WIRES.read(simulations.SimulatedTransaction, {"completionReason": text}).completion_reason
+
+    assert expected == read
+    assert type(expected) is type(read)
+
+
+@pytest.mark.parametrize("raw,name", [({"applicationStatus": "brandNew"}, "application_status")])
+def test_words_nobody_knows_are_kept(raw: dict[str, str], name: str) -> None:
+    """V26, W10: an enum of an answer is open."""
+    read = WIRES.read(people.User, raw)
+
+    assert getattr(read, name) == "brandNew"
+    assert "enum" in {flag.rule for flag in flags(read)}
+
+
+@pytest.mark.parametrize(
+    "text,expected,rule",
+    [
+        ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), None),
+        ("2026-01-02T03:04:05.123Z", datetime(2026, 1, 2, 3, 4, 5, 123000, tzinfo=UTC), None),
+        ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC), None),
+        ("2026-01-02T05:04:05+02:00", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), None),
+        ("2026-01-02T03:04:05", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "date-time"),
+        ("2026-06-30T23:59:60Z", datetime(2026, 6, 30, 23, 59, 59, tzinfo=UTC), "date-time"),
+        ("2026-06-30T23:59:60.5+00:00", datetime(2026, 6, 30, 23, 59, 59, tzinfo=UTC), "date-time"),
+        ("9999-12-31T23:59:59Z", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), None),
+        ("9999-12-31T23:59:59-05:00", "9999-12-31T23:59:59-05:00", "date-time"),
+        ("9999-12-31T23:59:60-05:00", "9999-12-31T23:59:60-05:00", "date-time"),
+        ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+05:00", "date-time"),
+        ("1795255800", datetime(2026, 11, 21, 10, 10, tzinfo=UTC), None),
+        ("1795255800123", datetime(2026, 11, 21, 10, 10, 0, 123000, tzinfo=UTC), None),
+        (1795255800, datetime(2026, 11, 21, 10, 10, tzinfo=UTC), "date-time"),
+        (Decimal("1795255800.5"), datetime(2026, 11, 21, 10, 10, tzinfo=UTC), "date-time"),
+        (5, "5", "date-time"),
+        ("", "", "date-time"),
+        ("yesterday", "yesterday", "date-time"),
+        ("2026-13-01T00:00:00Z", "2026-13-01T00:00:00Z", "date-time"),
+    ],
+)
+def test_times(text: Any, expected: Any, rule: str | None) -> None:
+    """V21: a time is read as aware UTC; what is odd about it is marked, what cannot be read is kept as text."""
+    signature = WIRES.read(withdrawals.WithdrawalSignature, {"expiresAt": text})
+
+    assert expected == signature.expires_at
+    assert [rule] if rule else [flag.rule for flag in flags(signature) if flag.path == "expiresAt"] == []
+
+
+def test_the_last_hour_of_a_day() -> None:
+    """V21: 24:00 is midnight of the next day."""
+    user = WIRES.read(people.User, {"createdAt": "2026-12-31T24:00:00Z"})
+
+    assert datetime(2027, 1, 1, tzinfo=UTC) == user.created_at
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_times_come_back(moment: datetime) -> None:
+    """A time is written to the microsecond where it has them, and read back as it was."""
+    text = write_moment(moment)
+
+    assert text.endswith("Z")
+    assert moment == read_moment(text, [])
+
+
+@pytest.mark.parametrize(
+    "text,expected,odd",
+    [
+        ("0.10", Decimal("0.10"), False),
+        ("1e-1", Decimal("0.1"), False),
+        ("-1", Decimal(-1), False),
+        ("2.00", Decimal("2.00"), False),
+        (".5", Decimal("0.5"), False),
+        ("NaN", "NaN", True),
+        ("Infinity", "Infinity", True),
+        ("1e9999", "1e9999", True),
+        ("1_0", "1_0", True),
+        ("١٠", "١٠", True),
+        ("", "", True),
+        (Decimal("0.1"), Decimal("0.1"), True),
+    ],
+    ids=repr,
+)
+def test_amounts_of_deposits(text: Any, expected: Any, odd: bool) -> None:
+    """W11: an amount as text is a decimal, never a float; what is none is kept and flagged."""
+    deposit = WIRES.read(events.MicroDepositReceived, {"amount": text})
+
+    assert expected == deposit.amount
+    assert type(expected) is type(deposit.amount)
+    assert odd is any(flag.path == "amount" for flag in flags(deposit))
+
+
+def test_a_reason_keeps_its_commas() -> None:
+    """W10: the labels of a reason are text as they came."""
+    raw = {"id": CARD, "applicationReason": "BAD_SELFIE, LOW_QUALITY,,OTHER"}
+
+    assert WIRES.read(events.UserUpdated, raw).application_reason == "BAD_SELFIE, LOW_QUALITY,,OTHER"
+
+
+def test_rates_are_exact() -> None:
+    """V6: a rate is the decimal of its text."""
+    token = WIRES.read(
+        contracts.Token, strict_json.loads(b'{"exchangeRate": 0.1572850000000000001, "advanceRate": 50}')
+    )
+
+    assert (Decimal("0.1572850000000000001"), Decimal(50)) == (token.exchange_rate, token.advance_rate)
+
+
+@pytest.mark.parametrize(
+    "cls,raw,paths",
+    [
+        (people.User, {"firstName": 5, "isActive": "true", "address": {"line1": []}}, ["firstName", "isActive", "address.line1"]),
+        (people.User, {"address": "text"}, ["address"]),
+        (people.User, [], [""]),
+        (people.User, {"applicationStatus": 5}, ["applicationStatus"]),
+        (people.User, {"createdAt": []}, ["createdAt"]),
+        (contracts.IssuingContract, {"chainId": "1", "tokens": [{"address": 1}, 5]}, ["chainId", "tokens[0].address", "tokens[1]"]),
+        (contracts.IssuingContract, {"tokens": {}, "adminAddresses": [1]}, ["tokens", "adminAddresses[0]"]),
+        (contracts.IssuingContract, {"chainId": True, "contractVersion": "2"}, ["chainId", "contractVersion"]),
+        (contracts.IssuingContract, {"chainId": Decimal("1.5")}, ["chainId"]),
+        (rewards.RewardsItem, {"points": True, "transactionAmountCents": Decimal("1.5")}, ["points", "transactionAmountCents"]),
+    ],
+)  # fmt: skip
+def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) -> None:
+    """Only a value of another type makes an answer unreadable; all such members are named."""
+    with pytest.raises(Unreadable) as error:
+        WIRES.read(cls, raw)
+
+    assert sorted(paths) == sorted(problem.path for problem in error.value.problems)
+    assert error.value.__suppress_context__
+
+
+def test_whole_numbers_may_be_written_with_a_point() -> None:
+    """1250.0 and 1.25e3 are whole numbers of JSON."""
+    read = WIRES.read(rewards.RewardsItem, strict_json.loads(b'{"transactionAmountCents": 1.25e3}'))
+
+    assert read.transaction_amount_cents == 1250
+    assert int is type(read.transaction_amount_cents)
+
+
+@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
+    """C8: a success without a body gives an empty record, or no records."""
+    answer = WIRES.read_answer(operation, None)
+
+    assert answer == [] if operation.many else isinstance(answer, operation.answer)
+
+
+def test_a_list_is_a_list() -> None:
+    """An object where a list belongs, and an item of another type, are named."""
+    with pytest.raises(Unreadable, match="must be a list"):
+        WIRES.read_answer(table.LIST_CONTRACTS, {})
+    with pytest.raises(Unreadable, match=r"\[1\]\.id must be text"):
+        WIRES.read_answer(table.LIST_CONTRACTS, [{}, {"id": 5}])
+
+
+def test_full_is_left_out_and_zero_is_sent() -> None:
+    """V3: FULL is an absent member, zero a zero."""
+    full, zero = (build(simulations.SimulateRefund, {"transaction_id": CARD, "amount": amount}) for amount in (FULL, 0))
+
+    assert WIRES.write_request(table.SIMULATE_REFUND, full) == ({"transactionId": CARD}, {})
+    assert WIRES.write_request(table.SIMULATE_REFUND, zero) == ({"transactionId": CARD}, {"amount": 0})
+
+
+def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
+    """What the interface does not name never goes out, also inside a record that came in."""
+    user = WIRES.read(people.User, {"address": {"line1": "12 Example Street", "brandNew": 1}})
+    request = people.UpdateUser(user_id=CARD, address=user.address)
+
+    assert WIRES.write_request(table.UPDATE_USER, request)[1] == {"address": {"line1": "12 Example Street"}}
+    assert WIRES.write(user.address) == {"brandNew": 1, "line1": "12 Example Street"}
+
+
+def test_dates_are_written_as_text() -> None:
+    """A date goes out as ISO text."""
+    request = build(people.UpdateUbo, {"company_id": CARD, "ubo_id": CARD, "birth_date": date(1990, 2, 1)})
+
+    assert WIRES.write_request(table.UPDATE_UBO, request)[1] == {"birthDate": "1990-02-01"}
+
+
+def test_requests_are_read_strictly() -> None:
+    """Null is no value, a week date no date, and members nobody knows are named and dropped."""
+    body = {
+        "firstName": None,
+        "birthDate": "1990-W05-4",
+        "address": {"line1": "x", "brandNew": 1},
+        "brandNew": 1,
+        "companyId": "x",
+    }
+    request, mistyped, unknown = WIRES.read_request(table.UPDATE_UBO, body, {"companyId": CARD, "uboId": CARD})
+
+    assert [(problem.path, problem.rule) for problem in mistyped] == [("firstName", "type")]
+    assert {"address.brandNew", "brandNew"} == set(unknown)
+    assert ("birthDate", "date") in [(problem.path, problem.rule) for problem in problems(request)]
+    assert request.company_id == CARD
+
+
+@pytest.mark.parametrize("body", [[], "text", 5, None], ids=repr)
+def test_a_body_is_an_object(body: Any) -> None:
+    """What is no object is no request."""
+    assert (
+        (read := WIRES.read_request(table.SIMULATE_REFUND, body))[0],
+        [problem.message for problem in read[1]],
+    ) == (None, ["must be an object"])
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [("true", True), ("false", False), (None, False), ("True", "True"), ("1", "1"), ("", "")],
+)
+def test_flags_of_a_query(text: str | None, expected: Any) -> None:
+    """A flag of a query is `true` or `false`; the unit flag left out means cents."""
+    query = {} if text is None else {"isAmountNative": text}
+    request, _, _ = WIRES.read_request(table.SIGN_WITHDRAWAL, query, from_query=True)
+
+    assert expected == request.is_amount_native
+
+
+@pytest.mark.parametrize("text,expected", [("5", 5), ("-5", -5), ("5.0", "5.0"), ("٥", "٥"), ("", ""), ("1_0", "1_0")])
+def test_numbers_of_a_query(text: str, expected: Any) -> None:
+    """A whole number of a query is ASCII digits; anything else stays text, and is refused as such."""
+    request, _, _ = WIRES.read_request(table.LIST_REWARDS_ACTIVITY, {"limit": text}, from_query=True)
+
+    assert expected == request.limit
+
+
+def test_wire_names_can_be_changed() -> None:
+    """A profile's wire names are read and written, in answers and in nested records too."""
+    names = {"simulate_authorization.decline_reason": "declinedBecause", "token.balance": "holding"}
+    renamed = wires(names)
+    body = {
+        "cardId": CARD,
+        "amount": 1,
+        "currency": "USD",
+        "merchantName": "x",
+        "merchantCategoryCode": "0742",
+        "declinedBecause": "card_locked",
+    }
+    request, mistyped, unknown = renamed.read_request(table.SIMULATE_AUTHORIZATION, body)
+
+    assert (mistyped, unknown) == ((), ())
+    assert body == renamed.write(request)
+    assert renamed.read(contracts.IssuingContract, {"tokens": [{"holding": "7"}]}).tokens[0].balance == "7"
+    assert wires(names) is renamed
+    assert wires() is WIRES
+
+
+def test_an_event_of_an_unknown_kind_is_kept() -> None:
+    """W9: a kind nobody knows keeps its body as it came."""
+    raw = {"id": "e", "resource": "brand", "action": "new", "version": "2.0.0", "body": {"a": 1}}
+    event = WIRES.read_event(raw)
+
+    assert (event.kind, event.body) == ("brand.new", {"a": 1})
+    assert raw == WIRES.write(event)
+
+
+def test_an_event_whose_body_does_not_fit_is_kept() -> None:
+    """A body of another shape stays as it came, and is marked."""
+    raw = strict_json.loads(b'{"id": "e", "resource": "user", "action": "updated", "body": {"id": 5}}')
+    event = WIRES.read_event(raw)
+
+    assert event.body == {"id": 5}
+    assert [mark.path for mark in event.marks] == ["body.id"]
+
+
+def test_cattrs_takes_our_records() -> None:
+    """The converter is one of cattrs, so a structure of one's own may hold our records."""
+    converter = WIRES.cattrs
+    made = converter.structure([{"id": CARD}], list[people.User])
+
+    assert isinstance(converter, Converter)
+    assert made[0].id == CARD
+    assert converter.unstructure(made[0]) == {"id": CARD}
+    with pytest.raises(Exception, match="must be a whole number"):
+        converter.structure("10", int)
+
+
+def test_answers_are_frozen_and_alike() -> None:
+    """A record that was read is frozen, equal to one that was made, and a copy of it is too."""
+    read = WIRES.read(simulations.SimulatedTransaction, {"transactionId": CARD, "status": "authorized"})
+    made = simulations.SimulatedTransaction(transaction_id=CARD, status="authorized")
+
+    assert made == read == copy.deepcopy(read)
+    assert hash(made) == hash(read)
+    with pytest.raises(AttributeError):
+        read.status = "settled"
+    with pytest.raises(TypeError):
+        made.extra["a"] = 1
+
+
+def test_every_record_is_reachable() -> None:
+    """The list of records the tests go through has every record of requests, answers and events."""
+    assert len(RECORDS) >= 36
+    assert set(records(people.CompanyApplication)) <= set(RECORDS)
+    assert all(members(record) is members(record) for record in RECORDS)
+    assert json.loads(json.dumps([record.__name__ for record in RECORDS]))

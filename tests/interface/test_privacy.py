@@ -1,0 +1,196 @@
+"""Who may see what: the tier of every field, how it looks, and that nothing private is ever printed."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.interface.test_table import RECORDS
+from workbench.interface import (
+    contracts,
+    disputes,
+    events,
+    payment_accounts,
+    people,
+    rewards,
+    simulations,
+    strict_json,
+    table,
+    withdrawals,
+)
+from workbench.interface.convert import wires
+from workbench.interface.fields import OPEN, PERSONAL, SECRET, Privacy
+from workbench.interface.walk import Many, Text, build, mask_wire, masked, member, members
+
+# Secret and personal fields; every field that stands in neither list is open.
+SECRETS = {
+    withdrawals.Signature: "data salt",
+    withdrawals.WithdrawalSignature: "parameters",
+    people.CreateUserApplication: "birth_date national_id sumsub_share_token persona_share_token",
+    people.UpdateUbo: "birth_date national_id",
+    people.Link: "url",
+    people.LinkParams: "signature",
+    payment_accounts.ExternalFiatAccount: "account_number",
+    contracts.AccountDetails: "account_number",
+    events.MicroDepositReceived: "amount description",
+}
+PERSONALS = {
+    people.User: "first_name last_name email phone_number",
+    people.UpdateUser: "first_name last_name email phone_number",
+    people.UpdateUbo: "first_name last_name email",
+    people.CreateUserApplication: "first_name last_name email phone_number ip_address occupation annual_salary",
+    people.Address: "line1 line2 postal_code",
+    payment_accounts.BankingAddress: "address_line1 address_line2 postal_code",
+    payment_accounts.ExternalFiatAccount: "beneficiary_first_name beneficiary_last_name beneficiary_business_name",
+    contracts.AccountDetails: "beneficiary_name beneficiary_address",
+    disputes.UpdateDispute: "text_evidence",
+    disputes.Dispute: "text_evidence",
+    events.UserUpdated: "first_name last_name email",
+    events.MicroDepositReceived: "originator_name",
+    events.Spend: "user_first_name user_last_name user_email",
+    events.Event: "body",
+}
+ALL = [*RECORDS, events.Event]
+
+
+@pytest.mark.parametrize("record", ALL, ids=lambda record: record.__name__)
+def test_tiers(record: type[Any]) -> None:
+    """Every field has the tier that the policy gives it."""
+    expected = dict.fromkeys((one.name for one in members(record)), OPEN)
+    expected |= dict.fromkeys(PERSONALS.get(record, "").split(), PERSONAL)
+    expected |= dict.fromkeys(SECRETS.get(record, "").split(), SECRET)
+
+    assert expected == {one.name: one.about.privacy for one in members(record)}
+
+
+@pytest.mark.parametrize(
+    "record,name,value,expected",
+    [
+        (people.User, "first_name", "Ada", "A."),
+        (people.User, "last_name", "Example de Sample", "E. d. S."),
+        (people.User, "email", "ada@data.example.com", "a•••@d•••.com"),
+        (people.User, "email", "no address", "•••"),
+        (people.User, "phone_number", "5550142", "•••42"),
+        (people.User, "phone_number", "555", "•••"),
+        (people.CreateUserApplication, "ip_address", "203.0.113.77", "203.0.113.•"),
+        (people.CreateUserApplication, "ip_address", "2001:db8::7", "•••"),
+        (people.CreateUserApplication, "national_id", "900000001", "•••"),
+        (people.CreateUserApplication, "birth_date", "1990-02-01", "•••"),
+        (people.CreateUserApplication, "annual_salary", "50000", "•••"),
+        (payment_accounts.ExternalFiatAccount, "account_number", "000123456789", "•••89"),
+        (payment_accounts.ExternalFiatAccount, "account_number", "1234", "•••"),
+        (payment_accounts.ExternalFiatAccount, "routing_number", "011000015", "011000015"),
+        (disputes.UpdateDispute, "text_evidence", "x" * 1234, "••• (1,234 characters)"),
+        (people.Address, "line1", "12 Example Street", "•••"),
+        (people.Address, "city", "Springfield", "Springfield"),
+        (people.Address, "region", "IL", "IL"),
+        (simulations.SimulateAuthorization, "merchant_category_code", "0742", "0742"),
+        (people.User, "wallet_address", "0x" + "1a" * 20, "0x" + "1a" * 20),
+        (rewards.RewardsItem, "merchant_name", "Example Books", "Example Books"),
+    ],
+)
+def test_looks(record: type[Any], name: str, value: str, expected: str) -> None:
+    """A private value is shown by the look of its format, an open one as it is."""
+    made = build(record, {name: value})
+
+    assert expected == masked(made)[member(record, name).wire]
+
+
+def test_reveal_names_members() -> None:
+    """What is to be revealed is named by its path; the rest stays masked."""
+    user = build(
+        people.User, {"email": "ada@example.com", "address": {"line1": "12 Example Street"}, "first_name": "Ada"}
+    )
+
+    assert masked(user, reveal={"email", "address.line1"}) == {
+        "firstName": "A.",
+        "email": "ada@example.com",
+        "address": {"line1": "12 Example Street"},
+    }
+
+
+CANARY = "CANARY7331"
+
+
+@st.composite
+def planted(draw: st.DrawFn, cls: type[Any]) -> Any:
+    """Give a wire object with the canary in every private text, and in a member nobody knows."""
+    made: dict[str, Any] = {"brandNew": CANARY}
+    for one in members(cls):
+        kind = one.kind.of if isinstance(one.kind, Many) else one.kind
+        if hasattr(kind, "of") and kind.of in ALL:
+            value: Any = draw(planted(kind.of))
+        elif one.about.privacy is not Privacy.OPEN and isinstance(kind, Text):
+            value = draw(st.sampled_from((CANARY, f"x {CANARY} y", f"0{CANARY}@{CANARY}.{CANARY}", f"{CANARY}99")))
+        else:
+            continue
+        made[one.wire] = [value] if isinstance(one.kind, Many) else value
+    return made
+
+
+@pytest.mark.parametrize("record", [r for r in ALL if issubclass(r, events.Answer)], ids=lambda record: record.__name__)
+def test_nothing_private_is_printed(record: type[Any]) -> None:
+    """No repr, string, format, masked view or masked wire body holds a private value; a copy or a pickle neither."""
+
+    @given(planted(record))
+    def check(raw: dict[str, Any]) -> None:
+        wire = strict_json.loads(strict_json.dumps(raw))
+        answer = wires().read(record, wire)
+        for shown in (answer, copy.deepcopy(answer), pickle.loads(pickle.dumps(answer))):
+            for text in (repr(shown), str(shown), f"{shown}", f"{shown!r:}", str([shown]), repr({"a": shown})):
+                assert CANARY not in text
+        assert CANARY not in repr(wire)
+        assert CANARY not in str(masked(answer)).replace(f"{CANARY[-2:]}'", "")
+        assert CANARY not in str(mask_wire(record, wire))
+
+    check()
+
+
+def test_a_mapping_in_place_of_a_record_is_not_printed() -> None:
+    """An address given as a mapping shows how many members it has, since it is not a record yet."""
+    asked = people.UpdateUser(user_id="u", address={"line1": CANARY})
+    sent = payment_accounts.CreatePaymentAccount(
+        type="externalFiatAccount", external_fiat_account={"account_number": CANARY}, user_id="u"
+    )
+
+    assert repr(asked) == "UpdateUser(user_id='u', address=<1 members>)"
+    assert CANARY not in repr(sent)
+
+
+def test_a_wire_body_of_another_shape_is_masked() -> None:
+    """An object or a list where an open text belongs is not shown: nobody knows what it holds."""
+    raw = {"status": {"nationalId": CANARY}, "id": [{"a": CANARY}, "open"], "brandNew": CANARY}
+
+    assert mask_wire(disputes.Dispute, raw) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}
+
+
+def test_a_request_of_an_operation_is_masked() -> None:
+    """A body on its way out is masked by the declarations of its record."""
+    body = {"nationalId": CANARY, "address": {"line1": CANARY, "city": "Springfield"}, "chainId": 1}
+    cls = table.CREATE_USER_APPLICATION.request
+
+    assert mask_wire(cls, body) == {
+        "nationalId": "•••",
+        "address": {"line1": "•••", "city": "Springfield"},
+        "chainId": 1,
+    }
+
+
+def test_repr_shows_what_is_open() -> None:
+    """The repr of a record is useful: its open members as they are, in the order of the document."""
+    asked = simulations.SimulateAuthorization(
+        card_id="3f2a0b1c-1111-4222-8333-444455556666",
+        amount=1250,
+        currency="USD",
+        merchant_name="Example\u202eBooks",
+        merchant_category_code="5411",
+        decline_reason=simulations.DeclineReason.CARD_LOCKED,
+    )
+
+    assert repr(asked) == (
+        "SimulateAuthorization(card_id='3f2a0b1c-1111-4222-8333-444455556666', amount=1250, currency='USD', "
+        "merchant_name='Example\\u202eBooks', merchant_category_code='5411', decline_reason='card_locked')"
+    )

@@ -1,0 +1,138 @@
+"""JSON has one meaning here: exact numbers, members once, and one error for whatever has none."""
+
+import contextlib
+import copy
+import pickle
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies import JSON
+from workbench.interface.strict_json import NotJson, Wire, dumps, loads
+
+
+@given(JSON)
+def test_round_trip(value: Any) -> None:
+    """What is written is read back as it was."""
+    assert value == loads(dumps(value))
+
+
+@given(st.decimals(-(10**6), 10**6, places=6))
+def test_fractions_are_exact(number: Decimal) -> None:
+    """V6: a number is the decimal of its text, not a float near it."""
+    assert number == Decimal(loads(str(number).encode()))
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_end_in_a_value_or_one_error(data: bytes) -> None:
+    """C19: bytes are JSON, or NotJson is raised and nothing else."""
+    with contextlib.suppress(NotJson):
+        assert dumps(loads(data))
+
+
+def test_the_chain_of_an_error_is_cut() -> None:
+    """K3: the parser's own error holds the text, so it is not chained."""
+    with pytest.raises(NotJson) as error:
+        loads(b'{"nationalId": "900000001"')
+
+    assert error.value.__cause__ is None
+    assert error.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "data,reason",
+    [
+        (b"", "not JSON: Expecting value (at byte 0)"),
+        (b"  ", "not JSON: Expecting value (at byte 2)"),
+        (b'{"a": }', "not JSON: Expecting value (at byte 6)"),
+        (b"{} {}", "not JSON: Extra data (at byte 3)"),
+        ('{"é": }'.encode(), "not JSON: Expecting value (at byte 7)"),
+        (b'{"a": 1, "a": 2}', "a member stands twice in one object"),
+        (b'{"x": {"a": 1, "a": 1}}', "a member stands twice in one object"),
+        (b"NaN", "NaN is not a JSON number"),
+        (b"[Infinity]", "Infinity is not a JSON number"),
+        (b"[-Infinity]", "-Infinity is not a JSON number"),
+        (b"\xef\xbb\xbf{}", "a byte order mark (at byte 0)"),
+        ('{"a": 1}'.encode("utf-16"), "not UTF-8 (at byte 0)"),
+        (b'{"a": "\xff"}', "not UTF-8 (at byte 7)"),
+        (b'"\\ud800"', "half of a surrogate pair in a text"),
+        (b'{"\\udfff": 1}', "half of a surrogate pair in a text"),
+        (b'"\x01"', "not JSON: Invalid control character at (at byte 1)"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"9" * 5_000, "a number has too many digits"),
+        (b"0." + b"9" * 5_000, "a number has 5,002 digits"),
+        (b"1e999999999", "a number is out of range"),
+        (b"1E-999999999", "a number is out of range"),
+        (b"1e99999999999999999999", "a number is out of range"),
+        (b"<html>", "not JSON: Expecting value (at byte 0)"),
+    ],
+    ids=range(25),
+)
+def test_what_has_no_single_meaning(data: bytes, reason: str) -> None:
+    """C19: each oddity is refused with its reason, and its place where it has one."""
+    with pytest.raises(NotJson) as error:
+        loads(data)
+
+    assert reason == str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data,expected",
+    [
+        (b' {"a": 1}\n', {"a": 1}),
+        (b'"\\ud83d\\ude00"', "😀"),
+        (b'"\\\\ud800"', "\\ud800"),
+        (b"1e2", Decimal(100)),
+        (b"1.50", Decimal("1.50")),
+        (b"9" * 400, int("9" * 400)),
+        (b"null", None),
+        (b"[]", []),
+    ],
+    ids=range(8),
+)
+def test_what_has_one(data: bytes, expected: Any) -> None:
+    """White space around, escaped pairs and large numbers are JSON."""
+    assert expected == loads(data)
+
+
+def test_an_object_prints_its_size_alone() -> None:
+    """K3: a wire object does not print its values, also inside others, and stays one when copied."""
+    made = loads(b'{"nationalId": "900000001", "inner": {"a": 1}}')
+
+    assert "<2 members>" == repr(made) == str(made) == f"{made}"
+    assert str([made]) == "[<2 members>]"
+    for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert Wire is type(again)
+        assert made == again
+    assert Wire is type(made["inner"])
+
+
+@pytest.mark.parametrize(
+    "value,expected",
+    [
+        (Decimal("0.1"), b"0.1"),
+        (Decimal("1250.0"), b"1250"),
+        (Decimal("1E+2"), b"100"),
+        ({"a": Decimal("0.157285")}, b'{"a":0.157285}'),
+        ("é", '"é"'.encode()),
+        (0, b"0"),
+        (2**256, str(2**256).encode()),
+    ],
+)
+def test_numbers_are_written_exactly(value: Any, expected: bytes) -> None:
+    """A decimal is written as the number it is."""
+    assert expected == dumps(value)
+
+
+@pytest.mark.parametrize(
+    "value", [Decimal("0.12345678901234567890"), Decimal("NaN"), Decimal("1e999999999"), float("nan"), float("inf")]
+)
+def test_numbers_that_cannot_be_written(value: Any) -> None:
+    """What no JSON number keeps is refused, and nobody waits for a gigabyte of zeros."""
+    with pytest.raises(ValueError):  # noqa: PT011 - the words differ between Python versions
+        dumps(value)
