@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.sequences.audit import problems
     from workbench.sequences.chance import Mix, traffic
     from workbench.sequences.journaled import from_journal
+    from workbench.sequences.kept import run_kept
     from workbench.sequences.ledger import Entry, Ledger, Unbalanced
     from workbench.sequences.lessons import CATALOGUE as catalogue  # noqa: N811 - read as a mapping of names
     from workbench.sequences.many import Runs, run_many
@@ -37,14 +38,14 @@ _HOMES: Mapping[str, str] = {
     "Ledger": "ledger", "Mix": "chance", "Parameter": "steps", "Run": "running", "Runs": "many", "Sequence": "steps",
     "Stage": "running", "Step": "steps", "Unbalanced": "ledger", "catalogue": "lessons", "dumps": "toml_form",
     "from_journal": "journaled", "guide": "steps", "load": "toml_form", "loads": "toml_form", "param": "steps",
-    "problems": "audit", "ref": "steps", "run": "running", "run_async": "running", "run_many": "many", "step": "steps",
+    "problems": "audit", "ref": "steps", "run": "running", "run_async": "running", "run_kept": "kept", "run_many": "many", "step": "steps",
     "traffic": "chance",
 }  # fmt: skip
 
 __all__ = [
     "Done", "Entry", "EventWanted", "Expect", "InvalidSequence", "Ledger", "Mix", "Parameter", "Run", "Runs", "Sequence",
     "Stage", "Step", "Unbalanced", "catalogue", "dumps", "from_journal", "guide", "load", "loads", "param", "problems",
-    "ref", "run", "run_async", "run_many", "step", "traffic",
+    "ref", "run", "run_async", "run_kept", "run_many", "step", "traffic",
 ]  # fmt: skip
 
 

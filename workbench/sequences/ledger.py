@@ -5,7 +5,7 @@ settlement moves what was held to posted; a refund gives posted money back to av
 So `available + held + posted - refunded` never changes, and what a transaction moved can always be named.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -108,36 +108,68 @@ class Ledger:
         balance = self._balances.get(card)
         if balance is None:
             balance = self._balances[card] = dict.fromkeys(ACCOUNTS, 0)
-        # `refunded` counts what was given back, so money that leaves it makes it larger
-        balance[source] -= amount if source != "refunded" else -amount
-        balance[target] += amount
+        _post(balance, source, target, amount)
         if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
             raise Unbalanced(f"{step}: the accounts of card {card} do not add up to nothing: {balance}")
 
-    def differences(self, card_id: str, before: dict[str, int], after: dict[str, int]) -> Iterator[str]:
-        """Say where the sandbox's own balance of a card moved otherwise than these books."""
+    def differences(
+        self, card_id: str, before: Mapping[str, int], after: Mapping[str, int], since: Mapping[str, int] | None = None
+    ) -> Iterator[str]:
+        """Say where the sandbox's own balance of a card moved otherwise than these books.
+
+        Args:
+            since: What these books said at `before`; nothing where left out.
+        """
         ours = self.balance(card_id)
         for name in ACCOUNTS:
-            moved = after[name] - before[name]
-            if moved != ours[name]:
-                yield f"{name} of card {card_id} moved by {moved} cents, the books say {ours[name]}"
+            moved, booked = after[name] - before[name], ours[name] - (since[name] if since else 0)
+            if moved != booked:
+                yield f"{name} of card {card_id} moved by {moved} cents, the books say {booked}"
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Give the entries as rows, with the running balances of the card; amounts in cents."""
-        made: list[dict[str, Any]] = []
+    def rows(self) -> list["LedgerRow"]:
+        """Give the entries as rows, with the balances of their card after each; amounts in cents."""
+        made: list[LedgerRow] = []
         running: dict[str, dict[str, int]] = {}
         for one in self.entries:
             balance = running.setdefault(one.card_id, dict.fromkeys(ACCOUNTS, 0))
-            balance[one.source] -= one.amount if one.source != "refunded" else -one.amount
-            balance[one.target] += one.amount
-            made.append({**attrs.asdict(one), **balance})
+            _post(balance, one.source, one.target, one.amount)
+            entry: dict[str, Any] = attrs.asdict(one)
+            made.append(LedgerRow(**entry, **balance))
         return made
+
+    @property
+    def row_type(self) -> type["LedgerRow"]:
+        """What a row is, for `frame`."""
+        return LedgerRow
 
     def __repr__(self) -> str:
         total = self.total()
         return (
             f"<ledger: {len(self.entries)} entries, {', '.join(f'{name} {total[name]:+}' for name in ACCOUNTS)} cents>"
         )
+
+
+@attrs.frozen(kw_only=True)
+class LedgerRow:
+    """One movement as a row of a table, with the card's balances after it; all amounts are in cents."""
+
+    step: str
+    transaction_id: str
+    card_id: str
+    source: str
+    target: str
+    amount: int
+    says: str
+    available: int
+    held: int
+    posted: int
+    refunded: int
+
+
+def _post(balance: dict[str, int], source: str, target: str, amount: int) -> None:
+    """Move an amount. `refunded` counts what was given back, so money that leaves it makes it larger."""
+    balance[source] -= amount if source != "refunded" else -amount
+    balance[target] += amount
 
 
 def merged(ledgers: Iterable[Ledger]) -> Ledger:

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import attrs
+
 from workbench.errors import Problem, WorkbenchError
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger, merged
 from workbench.sequences.play import Player, Venue
-from workbench.sequences.running import Run, drive
+from workbench.sequences.running import Run, StepRow, drive
 from workbench.sequences.steps import InvalidSequence, Sequence
 from workbench.sequences.venues import venue_of
 
@@ -34,9 +36,14 @@ class Runs(tuple[Run, ...]):
         """Give the books of all runs in one."""
         return merged(one.ledger() for one in self)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[StepRow]:
         """Give the steps of all runs as rows, with the number of their run."""
-        return [{"run": number, **row} for number, one in enumerate(self, 1) for row in one.rows()]
+        return [attrs.evolve(row, run=number) for number, one in enumerate(self, 1) for row in one.rows()]
+
+    @property
+    def row_type(self) -> type[StepRow]:
+        """What a row is, for `frame`."""
+        return StepRow
 
     def __repr__(self) -> str:
         return f"<{len(self)} runs: {sum(one.ok for one in self)} as expected>"

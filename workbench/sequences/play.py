@@ -1,6 +1,6 @@
 """How a sequence is played: a generator that asks for one call after another and performs no I/O of its own."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -106,7 +106,9 @@ class Player:
         self.ledger = Ledger()
         self.values = self._filled(values)
         self.lean = lean  # keep balances and events out of the way where nothing asks for them
-        self._balances: dict[str, Mapping[str, int]] = {}
+        self.before: Callable[[Step, Mapping[str, Any]], None] | None = None  # called before a step leaves
+        self.watch: Callable[[Done], None] | None = None  # called when it came to its end
+        self._balances: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}  # the venue's and ours, at first sight
         self._changed: dict[str, Mapping[str, Any]] = {}
 
     def _filled(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,8 +129,13 @@ class Player:
         After each step it yields None, so that a driver can stop there.
         """
         for one in self.sequence.steps:
-            if one.name in self.done:
-                continue  # resumed
+            resumed = self.done.get(one.name)
+            if resumed is not None:
+                if resumed.end == "done":
+                    self._book(one, resumed.arguments, resumed.answer)
+                elif resumed.end == "unknown":
+                    return
+                continue
             yield from self._play(one)
             if self.done[one.name].end == "unknown":
                 return  # nothing that follows can be trusted; the step stays unknown
@@ -145,6 +152,8 @@ class Player:
             return
         answer: Any = None
         error: WorkbenchError | None = None
+        if self.before is not None:
+            self.before(one, arguments)
         if one.do in SCRIPTED:
             self._open(one, arguments)
             came = yield Ask(one, one.do, arguments)
@@ -159,6 +168,8 @@ class Player:
                 error = refused
         done = Done(one, ends(error) if error else "done", at, arguments, answer, error, before)
         self.done[one.name] = done
+        if self.watch is not None:
+            self.watch(done)
         if error is None:
             self._book(one, arguments, answer)
         if one.expect is not NOTHING:
@@ -244,13 +255,14 @@ class Player:
         if isinstance(card, str) and card not in self._balances:
             balance = self.venue.balance(card)
             if balance is not None:
-                self._balances[card] = dict(balance)
+                self._balances[card] = (dict(balance), self.ledger.balance(card))
 
     def _book(self, one: Step, arguments: Mapping[str, Any], answer: Any) -> None:
         match one.do:
             case "simulate_authorization":
-                if answer.status == "authorized":
-                    self.ledger.hold(one.name, answer.transaction_id, arguments["card_id"], arguments["amount"])
+                if _member(answer, "status") == "authorized":
+                    transaction = _member(answer, "transaction_id")
+                    self.ledger.hold(one.name, transaction, arguments["card_id"], arguments["amount"])
             case "simulate_reversal":
                 remaining = arguments["new_amount"]
                 self.ledger.reduce(one.name, arguments["transaction_id"], 0 if remaining is FULL else remaining)
@@ -263,10 +275,10 @@ class Player:
     def differences(self) -> list[str]:
         """Say where the venue's balances moved otherwise than the ledger; empty where they agree or are not shown."""
         found: list[str] = []
-        for card, before in self._balances.items():
+        for card, (theirs, ours) in self._balances.items():
             after = self.venue.balance(card)
             if after is not None:
-                found += self.ledger.differences(card, dict(before), dict(after))
+                found += self.ledger.differences(card, theirs, after, ours)
         return found
 
 

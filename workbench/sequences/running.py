@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from workbench import faces
 from workbench.errors import Problem, WorkbenchError
 from workbench.interface import walk
 from workbench.interface.rules import UUID, Full
@@ -90,32 +91,77 @@ class Run:
         """A digest of the file, the parameters and all that came, ids and times aside: equal for equal seed and file."""
         return digest(self)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Give the run as rows, one per step; amounts in cents, private values left out."""
-        made = []
-        for number, one in enumerate(self.steps, 1):
-            answer = one.answer
-            made.append(
-                {
-                    "number": number,
-                    "step": one.step.name,
-                    "do": one.step.do,
-                    "end": one.end,
-                    "ok": one.ok,
-                    "at": one.at,
-                    "amount": _amount(one.arguments),
-                    "status": _text(walk_member(answer, "status") or walk_member(answer, "application_status")),
-                    "transaction_id": _text(
-                        walk_member(answer, "transaction_id") or one.arguments.get("transaction_id")
-                    ),
-                    "events": one.after - one.before,
-                    "said": "; ".join(str(miss) for miss in one.misses) or (str(one.error) if one.error else None),
-                }
-            )
-        return made
+    def rows(self) -> list["StepRow"]:
+        """Give the run as rows, one per step; private values are left out."""
+        return [_row(0, number, one) for number, one in enumerate(self.steps, 1)]
+
+    @property
+    def row_type(self) -> type["StepRow"]:
+        """What a row is, for `frame`."""
+        return StepRow
+
+    def _repr_html_(self) -> str:
+        return faces.html_table([_shown(row) for row in self.rows()]) + faces.html(self._summary())
+
+    def _summary(self) -> dict[str, Any]:
+        moved = ", ".join(f"{name} {faces.money(cents)}" for name, cents in self._ledger.total().items() if cents)
+        return {"sequence": self.sequence.name, "verdict": self.verdict, "money": moved or "nothing moved"}
+
+    def __str__(self) -> str:
+        return "\n".join((faces.table([_shown(row) for row in self.rows()]), faces.plain(self._summary())))
 
     def __repr__(self) -> str:
         return f"<run of {self.sequence.name}: {'ok' if self.ok else 'not ok'}, {len(self.steps)} steps>"
+
+
+@attrs.frozen(kw_only=True)
+class StepRow:
+    """One step of a run, as a row of a table. `amount` is in cents."""
+
+    run: int
+    number: int
+    step: str
+    do: str
+    end: str
+    ok: bool
+    at: datetime
+    amount: int | None
+    status: str | None
+    transaction_id: str | None
+    events: int
+    said: str | None
+
+
+def _row(run: int, number: int, one: Done) -> StepRow:
+    status = walk_member(one.answer, "status") or walk_member(one.answer, "application_status")
+    transaction = walk_member(one.answer, "transaction_id") or one.arguments.get("transaction_id")
+    return StepRow(
+        run=run,
+        number=number,
+        step=one.step.name,
+        do=one.step.do,
+        end=one.end,
+        ok=one.ok,
+        at=one.at,
+        amount=_amount(one.arguments),
+        status=_text(status),
+        transaction_id=_text(transaction),
+        events=one.after - one.before,
+        said="; ".join(str(miss) for miss in one.misses) or (str(one.error) if one.error else None),
+    )
+
+
+def _shown(row: StepRow) -> dict[str, Any]:
+    """A row as people read it: money in words, what is empty left out."""
+    return {
+        "step": row.step,
+        "do": row.do,
+        "end": row.end,
+        "amount": "" if row.amount is None else faces.money(row.amount),
+        "status": row.status or "",
+        "events": row.events,
+        "": row.said or "",
+    }
 
 
 def walk_member(value: Any, name: str) -> Any:

@@ -8,8 +8,10 @@ from urllib.parse import urlencode
 from workbench.errors import ApiError, UnexpectedAnswer, WrongEnvironment
 from workbench.interface import strict_json, walk
 from workbench.interface.convert import Unreadable
+from workbench.interface.rules import FULL
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.extensions import ROWS
 from workbench.sequences.play import Venue
 
 _JSON = {"content-type": "application/json"}
@@ -172,8 +174,17 @@ class Real:
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         if name == "settle":
-            return self._api.settle_assumed(**arguments)
+            return self._settle(arguments)
         raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
+
+    def _settle(self, arguments: Mapping[str, Any]) -> Any:
+        """Settle by the route that public clients call. assumed: settle_route"""
+        if not getattr(self._api, "sandbox_settings", {}).get("settle_route"):
+            raise WrongEnvironment(
+                "settle is a control of our sandbox, and the document has no call for it. A real sandbox may serve "
+                "POST /simulate/transactions/{transactionId}/settle; sandbox.settle_route = true in its profile uses it"
+            )
+        return self._api.call(ROWS["settle"], {"amount": FULL, **arguments})
 
     def advance(self, span: timedelta) -> None:
         inbox = getattr(self._api, "inbox", None)

@@ -1,0 +1,165 @@
+"""A run that is killed goes on where it was: nothing twice, nothing lost, what was in the air unknown."""
+
+import multiprocessing
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import InvalidRequest, UnusableFile, WorkbenchError
+from workbench.sandbox import Sandbox
+from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run_kept
+from workbench.sequences.kept import _Held
+from workbench.sequences.lessons import PERSON
+from workbench.session import connect
+
+SECRET = "Planted-canary"
+STORY = catalogue["refund-down-to-zero"]
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+class Dying:
+    """A session that dies around its n-th call: before it, or after the effect and before the answer is seen."""
+
+    environment = "sandbox"
+
+    def __init__(self, api: Any, at: int, after: bool) -> None:
+        self._api, self._left, self._after = api, at, after
+        self.sandbox = api.sandbox
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._api, name)
+
+        def dying(**arguments: Any) -> Any:
+            self._left -= 1
+            if self._left == 0 and not self._after:
+                raise Killed
+            try:
+                return call(**arguments)
+            finally:
+                if self._left == 0:
+                    raise Killed
+
+        return dying
+
+
+@pytest.mark.parametrize("at", range(1, 5))
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_run_killed_at_any_call_goes_on_without_doing_anything_twice(tmp_path: Path, at: int, after: bool) -> None:
+    """The step in the air is unknown until somebody says how it ended; then the rest follows."""
+    api, path = connect(seed=3), tmp_path / "run"
+    card = api.sandbox.guide()["cards"]["active"][0]
+    begun = api.sandbox.balance(card)
+    with pytest.raises(Killed):
+        run_kept(STORY, Dying(api, at, after), path)
+    done_before = api.sandbox.last_event()
+    stopped = run_kept(STORY, api, path)
+
+    assert not stopped.ok
+    assert [one.end for one in stopped.steps][-1] == "unknown"
+    assert api.sandbox.last_event() == done_before
+    name = stopped.steps[-1].step.name
+    if after and name == "authorize":
+        whole = run_kept(STORY, api, path, resolved={name: "done"})
+        assert whole["settle"].end == "blocked"  # the id was never seen, and is not guessed
+        return
+    done = after and name != "too much"  # that one is refused, so it may be sent again
+    whole = run_kept(STORY, api, path, resolved={name: "done" if done else "not sent"})
+    assert whole.ledger().total() == {"available": 0, "held": 0, "posted": 2500, "refunded": 2500}
+    balance = api.sandbox.balance(card)
+    assert balance["posted"] - begun["posted"] == 2500
+    assert balance["refunded"] - begun["refunded"] == 2500
+
+
+def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None:
+    """The same verdict, the same books."""
+    api, path = connect(seed=3), tmp_path / "run"
+    first = run_kept(STORY, api, path)
+    events = api.sandbox.last_event()
+    second = run_kept(STORY, api, path)
+
+    assert first.ok, first.verdict
+    assert second.ok, second.verdict
+    assert api.sandbox.last_event() == events
+    assert second.ledger().rows() == first.ledger().rows()
+
+
+def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> None:
+    """Nothing is sent."""
+    sandbox, path = Sandbox(seed=3), tmp_path / "run"
+    run_kept(STORY, sandbox, path)
+
+    with pytest.raises(InvalidSequence, match="parameters are not those"):
+        run_kept(STORY, sandbox, path, amount=7)
+    with pytest.raises(InvalidSequence, match="sequence is not the one"):
+        run_kept(catalogue["refund-full"], sandbox, path)
+
+
+def test_what_is_not_unknown_is_not_resolved(tmp_path: Path) -> None:
+    """A slip of the name is refused."""
+    sandbox, path = Sandbox(seed=3), tmp_path / "run"
+    run_kept(STORY, sandbox, path)
+
+    with pytest.raises(InvalidRequest, match="is not unknown"):
+        run_kept(STORY, sandbox, path, resolved={"settle": "done"})
+
+
+def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    """A run is never begun in it."""
+    path = tmp_path / "run"
+    path.write_bytes(b"not ours at all" * 20)
+
+    with pytest.raises(UnusableFile):
+        run_kept(STORY, Sandbox(seed=3), path)
+    assert path.read_bytes() == b"not ours at all" * 20
+
+
+def _hold(path: str, ready: Any, done: Any) -> None:
+    with _Held(Path(path)):
+        ready.set()
+        done.wait(30)
+
+
+def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
+    """The second is told who holds it; when the holder is gone, it may."""
+    spawn = multiprocessing.get_context("spawn")
+    ready, done = spawn.Event(), spawn.Event()
+    path = tmp_path / "run"
+    holder = spawn.Process(target=_hold, args=(str(path), ready, done))
+    holder.start()
+    assert ready.wait(30)
+    with pytest.raises(WorkbenchError, match=rf"held by process {holder.pid} since"):
+        run_kept(STORY, Sandbox(seed=3), path)
+    holder.kill()
+    holder.join()
+
+    assert run_kept(STORY, Sandbox(seed=3), path).ok
+
+
+def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
+    """Parameters stand there as a digest, and of the answers only what is open."""
+    sequence = from_journal(_applied().journal)
+    person = {one.name: SECRET for one in sequence.parameters if one.type == "text"}
+    person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}
+    person |= {"ip_address": "203.0.113.77", "phone_number": "5550100"}
+    made = run_kept(
+        sequence, Sandbox(seed=3), tmp_path / "run", **{k: v for k, v in person.items() if k in _names(sequence)}
+    )
+    text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+    assert made.ok, made.verdict
+    assert [one for one in (SECRET, "planted@example.com", "000123456", "203.0.113.77") if one.encode() in text] == []
+
+
+def _names(sequence: Sequence) -> set[str]:
+    return {one.name for one in sequence.parameters}
+
+
+def _applied() -> Any:
+    api = connect(seed=3)
+    api.create_user_application(first_name="Test", last_name="testingApproved", **PERSON)
+    return api
