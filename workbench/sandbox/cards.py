@@ -30,6 +30,8 @@ def authorize(turn: Turn, asked: SimulateAuthorization) -> SimulatedTransaction:
         turn.assumed.append("currency")
         raise turn.wrong(f"currency must be one of {', '.join(turn.settings['currency'])}")
     reason = asked.decline_reason
+    if reason is not None:
+        turn.assumed.append("simulate_authorization.decline_reason")
     if reason is None and asked.amount > card["available"]:  # assumed: over_limit
         turn.assumed.append("over_limit")
         if turn.settings["over_limit"] != "authorized":
@@ -56,8 +58,9 @@ def authorize(turn: Turn, asked: SimulateAuthorization) -> SimulatedTransaction:
     turn.store.put("transaction", spend["id"], spend)
     if reason is None:
         _move(turn, card, available=-asked.amount, held=asked.amount)
-        if turn.settings.get("settle_by_clock") is not None:  # assumed: settle_by_clock
-            turn.later(turn.settings["settle_by_clock"], "settle", spend["id"])
+        by_clock = turn.store.get("meta", "settle_by_clock") or turn.settings.get("settle_by_clock")
+        if by_clock is not None:  # assumed: settle_by_clock
+            turn.later(by_clock, "settle", spend["id"])
     _tell(turn, "transaction.requested", spend)
     _tell(turn, step.emits, spend)
     return SimulatedTransaction(transaction_id=spend["id"], status=status or "", declined_reason=reason)

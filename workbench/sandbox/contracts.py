@@ -4,7 +4,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from workbench.chains import same_address
+from workbench.chains import check, eip55, family_of_address, same_address
+from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.walk import build
@@ -43,7 +44,7 @@ def shown(contract: Record) -> IssuingContract:
 
 def sign_withdrawal(turn: Turn, asked: SignWithdrawal) -> WithdrawalSignature:
     """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
-    contract, token = _contract(turn, asked)
+    contract, token, admin = _contract(turn, asked)
     amount = native_units(token, int(asked.amount), asked.is_amount_native)
     turn.assumed += ("token_decimals", "withdrawal_encodings", "withdrawal_lifetime")
     if amount < 1:
@@ -57,9 +58,8 @@ def sign_withdrawal(turn: Turn, asked: SignWithdrawal) -> WithdrawalSignature:
             balance=held,
             requested=amount,
         )
-    question = "|".join(
-        (turn.tenant["id"], contract["id"], token["address"], str(amount), asked.admin_address.lower(), asked.recipient_address)
-    )  # fmt: skip
+    recipient = _recipient(turn, contract, asked.recipient_address)
+    question = "|".join((contract["id"], token["address"], str(amount), admin, recipient))
     kept = turn.store.get("signature", question)
     if kept is not None and kept["expires_at"] > turn.clock.at:
         turn.assumed.append("withdrawal_same_again")
@@ -73,7 +73,7 @@ def sign_withdrawal(turn: Turn, asked: SignWithdrawal) -> WithdrawalSignature:
         turn.assumed.append("withdrawal_pending")
         turn.store.put("pending", turn.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    return _ready(_signed(turn, question, contract, token, amount, asked))
+    return _ready(_signed(turn, question, contract, token, amount, admin, recipient))
 
 
 def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
@@ -84,8 +84,8 @@ def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
     return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
 
 
-def _contract(turn: Turn, asked: SignWithdrawal) -> tuple[Record, Record]:
-    """Find the contract to withdraw from: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
+def _contract(turn: Turn, asked: SignWithdrawal) -> tuple[Record, Record, str]:
+    """Find the contract to withdraw from, and its admin: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
     fitting = [
         (contract, token)
         for contract in of_tenant(turn)
@@ -97,10 +97,11 @@ def _contract(turn: Turn, asked: SignWithdrawal) -> tuple[Record, Record]:
     if not fitting:
         raise turn.refusal(table.ASSET_NOT_FOUND, token=asked.token)
     for contract, token in fitting:
-        if any(same_address(admin, asked.admin_address) for admin in contract["admin_addresses"]):
-            if len(fitting) > 1:
-                turn.assumed.append("withdrawal_contract_choice")
-            return contract, token
+        for admin in contract["admin_addresses"]:
+            if same_address(admin, asked.admin_address):
+                if len(fitting) > 1:
+                    turn.assumed.append("withdrawal_contract_choice")
+                return contract, token, admin
     raise turn.refusal(table.NOT_AN_ADMIN, address=asked.admin_address)
 
 
@@ -109,7 +110,19 @@ def _other_lives(turn: Turn) -> bool:
     return active is not None and bool(active > turn.clock.at)
 
 
-def _signed(turn: Turn, question: str, contract: Record, token: Record, amount: int, asked: SignWithdrawal) -> Record:
+def _recipient(turn: Turn, contract: Record, address: str) -> str:
+    """Give the recipient in one spelling. assumed: an address of another family of chains, or a damaged one, is 400"""
+    if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
+        address = eip55(address)  # the case of an EVM address does not count
+    slips = check(address, contract["chain_id"])
+    if slips:
+        raise turn.wrong(f"recipientAddress {slips[0]}")
+    return address
+
+
+def _signed(
+    turn: Turn, question: str, contract: Record, token: Record, amount: int, admin: str, recipient: str
+) -> Record:
     now = turn.clock.at
     # whole seconds, since the chain counts in them
     expires_at = (now // 1000 + turn.settings["withdrawal_lifetime"]) * 1000
@@ -120,8 +133,8 @@ def _signed(turn: Turn, question: str, contract: Record, token: Record, amount: 
         proxy=contract["proxy_address"],
         token=token["address"],
         amount=amount,
-        admin=asked.admin_address,
-        recipient=asked.recipient_address,
+        admin=admin,
+        recipient=recipient,
         nonce=contract["nonce"],
         expires_at=expires_at // 1000,
         salt=turn.seeds.octets(f"salt:{turn.store.next('salt')}"),

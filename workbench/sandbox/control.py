@@ -6,14 +6,14 @@
 import inspect
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import attrs
 
 from workbench.errors import ApiError, BadRequest, NotFound
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
-from workbench.sandbox import accounts, cards, people
+from workbench.sandbox import accounts, cards, chain, people
 from workbench.sandbox.clock import Clock
 from workbench.sandbox.events import listed, signed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 Record = dict[str, Any]
+_STATUSES = frozenset(EventApplicationStatus)
 _STATEFUL = (
     "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
 )  # fmt: skip
@@ -58,6 +59,7 @@ class Controls:
     clock: Clock
     service: "Service"
     base_url: str
+    _snapshots: dict[str, Any]
 
     def turn(self, name: str) -> Turn:
         """Give a turn for a control."""
@@ -71,7 +73,8 @@ class Controls:
     @_control(changes=False)
     def guide(self) -> Record:
         """Give base URL, keys by what they may do, and example ids of every kind and state."""
-        return guide(self.ground, self.base_url)
+        with self.store:
+            return guide(self.ground, self.base_url)
 
     @property
     def full_key(self) -> str:
@@ -96,6 +99,11 @@ class Controls:
             ]
 
     @_control(changes=False)
+    def last_event(self) -> int:
+        """Give the sequence number of the last event, 0 where there is none."""
+        return self.store.get("counter", "event") or 0
+
+    @_control(changes=False)
     def requests(self) -> list[Record]:
         """Give the last requests and how they were answered, their private values masked, the oldest first."""
         return self.service.requests()
@@ -103,7 +111,8 @@ class Controls:
     @_control(changes=False)
     def balance(self, card_id: str) -> dict[str, int]:
         """Give the money of a card in cents: limit, available, held, posted, refunded."""
-        card = self._record("balance", "card", card_id)
+        with self.store:
+            card = self._record("balance", "card", card_id)
         return {name: card[name] for name in ("limit", "available", "held", "posted", "refunded")}
 
     @_control(changes=False)
@@ -145,7 +154,7 @@ class Controls:
             reason: Rejection labels, separated by commas; those usual with the status where left out.
             status_change_reason: "provider_initiated", or nothing.
         """
-        if status not in frozenset(EventApplicationStatus):
+        if status not in _STATUSES:
             raise _bad("review", f"status must be one of {', '.join(EventApplicationStatus)}")
         if status_change_reason is not None and status_change_reason not in frozenset(StatusChangeReason):
             raise _bad("review", f"status_change_reason must be one of {', '.join(StatusChangeReason)}")
@@ -183,10 +192,10 @@ class Controls:
         """Settle an authorization, wholly or in part; what is not settled is released."""
         if amount is not None and (type(amount) is not int or amount < 1):
             raise _bad("settle", "amount must be a whole number of cents, at least 1")
-        spend = self._record("settle", "transaction", transaction_id)
-        turn = self._for(spend, "settle")
-        turn.operation = ROWS["settle"]
         with self.store:
+            spend = self._record("settle", "transaction", transaction_id)
+            turn = self._for(spend, "settle")
+            turn.operation = ROWS["settle"]
             asked = SettleTransaction(transaction_id=spend["id"], amount=amount or spend["held"] or FULL)
             answer = turn.wires.write(cards.settle(turn, asked))
         self.tell()
@@ -209,12 +218,13 @@ class Controls:
         """
         if rail not in frozenset(MicroDepositRail):
             raise _bad("deposit", f"rail must be one of {', '.join(MicroDepositRail)}")
-        route = self._record("deposit", "payment_route", payment_route_id or self._first_route())
+        dollars = _dollars(amount)
         memo = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
         with self.store:
+            route = self._record("deposit", "payment_route", payment_route_id or self._first_route())
             turn = self._for(route, "deposit")
             given = {name: text for name, text in memo.items() if text is not None}
-            answer = accounts.arrive(turn, route, _dollars(amount), rail, given)
+            answer = accounts.arrive(turn, route, dollars, rail, given)
         self.tell()
         return answer
 
@@ -225,6 +235,8 @@ class Controls:
         Args:
             contract_id: A contract of the tenant that is meant; the tenant of the full key where left out.
         """
+        if not 0 <= times <= 1_000 or not 0 <= retry_after <= 86_400:
+            raise _bad("pending_first", "times goes from 0 to 1,000, and retry_after from 0 to a day of seconds")
         with self.store:
             if contract_id is None:
                 tenant = self.store.get("key", self.full_key)["tenant"]
@@ -233,6 +245,28 @@ class Controls:
             state = {"times": times, "retry_after": retry_after}
             self.store.put("pending", tenant, state)
         return state
+
+    @_control(changes=False)
+    def wallet_address(self, admin: str) -> Record:
+        """Give the address of an admin's teaching wallet, where the sandbox has one."""
+        with self.store:
+            return {"address": chain.admin_secret(self.ground, admin)[0]}
+
+    @_control(changes=False)
+    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Record:
+        """Sign EIP-712 typed data with the teaching wallet of an admin of the sandbox's contracts."""
+        with self.store:
+            return chain.sign_as(self.ground, admin, typed_data)
+
+    @_control(changes=True)
+    def execute(self, transaction: Mapping[str, Any]) -> Record:
+        """Send a withdrawal's transaction to the sandbox's chain: both halves are checked, and the balance moves.
+
+        Args:
+            transaction: `to`, `data`, `chainId`, and `from` where the contract has version 1.
+        """
+        with self.store:
+            return chain.execute(self.ground, transaction)
 
     # time
 
@@ -264,6 +298,15 @@ class Controls:
             self.store.put("meta", "clock", end)
         self.tell()
 
+    @_control(changes=True)
+    def settle_after(self, seconds: float | None) -> Record:
+        """Have authorizations settle by themselves after some time of the clock from now on; None: only when told."""
+        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < 10**9):
+            raise _bad("settle_after", "seconds must be a number above 0, or null")
+        with self.store:
+            self.store.put("meta", "settle_by_clock", seconds)
+        return {"seconds": seconds}
+
     # copies
 
     @_control(changes=True)
@@ -273,14 +316,38 @@ class Controls:
         with fresh:
             populate(fresh, self.ground.seeds)
         with self.store:
-            self.store.replace(fresh.copy())
+            self._replace(fresh.copy())
+        return {"now": self.clock.text()}
+
+    @_control(changes=True)
+    def snapshot(self, name: str) -> Record:
+        """Remember the whole state under a name, while the sandbox runs."""
+        self._snapshots[name] = self.store.copy()
+        return {"snapshots": list(self._snapshots)}
+
+    @_control(changes=True)
+    def restore(self, name: str) -> Record:
+        """Put the state back to a snapshot."""
+        if name not in self._snapshots:
+            raise _unknown("restore", "Snapshot")
+        with self.store:
+            self._replace(self._snapshots[name])
         return {"now": self.clock.text()}
 
     # inside
 
+    def _replace(self, contents: dict[str, dict[str, Any]]) -> None:
+        """Put other contents in place, but never give the number of an event or a request twice."""
+        counters = {name: self.store.get("counter", name) for name in ("event", "request")}
+        self.store.replace(contents)
+        for name, number in counters.items():
+            if number is not None:
+                self.store.put("counter", name, number)
+
     def _after(self, sequence: int) -> list[tuple[int, Record]]:
         last = self.store.get("counter", "event") or 0
-        return [(number, self.store.get("event", str(number))) for number in range(max(sequence, 0) + 1, last + 1)]
+        numbers = range(max(sequence, 0) + 1, last + 1)
+        return [(number, kept) for number in numbers if (kept := self.store.get("event", str(number))) is not None]
 
     def _record(self, name: str, kind: str, key: object) -> Record:
         found: Record | None = self.store.get(kind, key.lower()) if isinstance(key, str) else None
@@ -342,7 +409,24 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
         control.signature.bind(sandbox, **arguments)
     except TypeError as error:
         raise _bad(name, str(error)) from None
-    return getattr(sandbox, name)(**arguments)
+    exact = {argument: _exact(name, argument, control, value) for argument, value in arguments.items()}
+    return getattr(sandbox, name)(**exact)
+
+
+def _exact(name: str, argument: str, control: Control, value: Any) -> Any:
+    """Give a JSON value as the control takes it: its type is the one it is declared with."""
+    for hint in get_args(control.signature.parameters[argument].annotation) or (
+        control.signature.parameters[argument].annotation,
+    ):
+        if hint is float and type(value) in (int, float, Decimal):
+            return float(value)
+        if hint is (type(value) if type(value) in (str, int, bool, type(None)) else None):
+            return value
+        if hint is type(None) and value is None:
+            return value
+        if isinstance(value, Mapping) and get_origin(hint) is Mapping:
+            return value
+    raise _bad(name, f"{argument} has the wrong type")
 
 
 def _bad(name: str, message: str) -> ApiError:

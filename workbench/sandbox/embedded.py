@@ -1,6 +1,7 @@
 """The embedded sandbox: store, clock, service and controls put together."""
 
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.interface.assumptions import BEHAVIOURS
@@ -13,6 +14,7 @@ from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.service import Request, Response, Service
 from workbench.sandbox.store import Store
 from workbench.sandbox.turn import Ground, Turn
+from workbench.sandbox.wallet import TeachingWallet
 from workbench.sandbox.world import populate
 
 if TYPE_CHECKING:
@@ -62,7 +64,10 @@ class Sandbox(Controls):
                 populate(self.store, self.ground.seeds)
         self.service = Service(environment, self.ground)
         self._subscribers: list[tuple[Subscriber, str]] = []
-        self._told = self.store.count("event")
+        self._telling = RLock()
+        self._busy = False
+        self._told = 0
+        self._snapshots = {}
 
     def handle(self, request: Request) -> Response:
         """Answer a request; a refused one changes nothing."""
@@ -70,6 +75,14 @@ class Sandbox(Controls):
         if self._subscribers:
             self.tell()
         return answer
+
+    def wallet(self, admin: str) -> TeachingWallet:
+        """Give the teaching wallet of an admin of the sandbox's contracts: it holds a throw-away key made from the seed.
+
+        Raises:
+            ApiError: The address is not one the sandbox made.
+        """
+        return TeachingWallet(self.wallet_sign, self.wallet_address(admin)["address"])
 
     def transport(self) -> "SandboxTransport":
         """Give the sandbox as a transport for sync and async clients of httpx."""
@@ -84,15 +97,24 @@ class Sandbox(Controls):
             api_key: A key of the tenant whose events are wanted; it signs them. The full key where left out.
         """
         self.tell()
+        self._told = self.store.get("counter", "event") or 0
         self._subscribers.append((callback, api_key or self.full_key))
 
     def tell(self) -> None:
         """Give subscribers what they have not had yet."""
-        told, self._told = self._told, self.store.get("counter", "event") or 0
-        if self._told > told:
-            for callback, key in tuple(self._subscribers):
-                for _, headers, body in self.drain(told, key)[0]:
-                    callback(headers, body)
+        with self._telling:
+            if self._busy or not self._subscribers:
+                return  # a subscriber's own calls are told when it has had what came before
+            self._busy = True
+            try:
+                while (last := self.store.get("counter", "event") or 0) > self._told:
+                    told, self._told = self._told, last
+                    for callback, key in tuple(self._subscribers):
+                        for sequence, headers, body in self.drain(told, key)[0]:
+                            if sequence <= last:
+                                callback(headers, body)
+            finally:
+                self._busy = False
 
     def fork(self) -> "Sandbox":
         """Give an independent copy, in memory; cheap, since records are never changed in place."""

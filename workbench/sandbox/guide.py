@@ -80,6 +80,7 @@ def _contract(ground: Ground, one: Record) -> Record:
         "controller_address": one["controller_address"],
         "admin_addresses": one["admin_addresses"],
         "deposit_address": f"{one['deposit_address']} ({WARNING})",
+        "nonce": one["nonce"],
         "signer": signer_of(ground.seeds, one["chain_id"], one["id"]),
         "tokens": [
             {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in one["tokens"]

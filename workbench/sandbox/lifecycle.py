@@ -37,11 +37,12 @@ TRANSACTION: Table = {
 _EVERY = tuple(EventApplicationStatus)
 
 APPLICATION: Table = {
-    ("", "file"): Transition("pending", "user.updated"),
-    ("notStarted", "file"): Transition("pending", "user.updated"),
+    # to `pending`, or at once to what its last name asks for
+    ("", "file"): Transition(None, "user.updated"),
+    ("notStarted", "file"): Transition(None, "user.updated"),
     ("tosNotAccepted", "accept_terms"): Transition("approved", "user.updated"),
     **{(status, "review"): Transition(None, "user.updated") for status in ("", *_EVERY)},
-    **{(status, "reapply"): Transition("pending", "user.updated") for status in _EVERY},
+    **{(status, "reapply"): Transition(None, "user.updated") for status in _EVERY},
 }
 
 CARD: Table = {
@@ -55,8 +56,3 @@ DISPUTE: Table = {
     **{(status, "cancel"): Transition("canceled") for status in (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)},
     **{(status, "add_evidence"): Transition(status) for status in (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)},
 }
-
-
-def transition(of: Table, status: str, action: str) -> Transition | None:
-    """Give where an action leads from a status, or None where it is not possible."""
-    return of.get((status, action))

@@ -134,6 +134,7 @@ def decide(
             table.WRONG_STATE, reason=f"an application that is {applicant['status']} cannot {action.replace('_', ' ')}"
         )
     if action == "accept_terms":
+        status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):
         status = "tosNotAccepted"

@@ -6,6 +6,7 @@ The order: route, key, environment, role, syntax of ids, body, team, record and 
 import re
 from collections import deque
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,7 +26,7 @@ from workbench.sandbox.turn import Ground, Turn
 MAX_BODY = 512 * 1024
 MAX_WHOLE = 2**53 - 1
 LOGGED = 1_000
-_JSON = {"content-type": "application/json"}
+_LOGGED_BODY = 16 * 1024
 
 NO_ROUTE = Failure(status=404, error="NotFoundError", message="Not Found", when="nothing is served there")
 NO_METHOD = Failure(
@@ -111,6 +112,8 @@ class Service:
         headers["date"] = turn.clock.http_date()
         if turn.assumed:
             headers["workbench-assumed"] = ", ".join(dict.fromkeys(turn.assumed))
+        if len(request.body) > _LOGGED_BODY:
+            request = Request(request.method, request.path, request.query, request.headers)
         self._log.append((request, operation, turn, status))
         return Response(status, headers, body)
 
@@ -219,8 +222,16 @@ def _logged(request: Request, operation: Operation[..., Any] | None, turn: Turn,
         "assumed": list(dict.fromkeys(turn.assumed)),
     }
     if operation is not None:
-        entry["body"] = _masked(request, operation)
+        entry["body"] = _plain(_masked(request, operation))
     return entry
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _masked(request: Request, operation: Operation[..., Any]) -> Any:

@@ -128,10 +128,14 @@ class Store:
             else:
                 self._kinds.setdefault(kind, {})[key] = value
 
+    def clear(self) -> None:
+        """Forget everything: another state is about to be loaded."""
+        self._kinds.clear()
+
     def copy(self) -> dict[str, dict[str, Any]]:
         """Give the contents; cheap, since values are never changed in place."""
         with self._lock:
-            return {kind: dict(values) for kind, values in self._kinds.items()}
+            return {kind: dict(values) for kind, values in self._kinds.items() if values}
 
     def replace(self, contents: dict[str, dict[str, Any]]) -> None:
         """Put other contents in place of these, within a transaction."""

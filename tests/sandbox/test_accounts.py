@@ -1,0 +1,169 @@
+"""Payment accounts, routes and deposits. Source: Endpoints 6 and 7, Events, Versioning."""
+
+import pytest
+
+from tests.sandbox.driver import BANK, Api
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+def test_an_account_is_created_and_answered_with_what_was_sent(api):
+    """The response carries the request members and adds rail and bankAccountType; thirdParty stays as given."""
+    answer = api.pay_to(userId=api.user, nickname="Rent", bank={"thirdParty": True})
+
+    assert answer.status == 200
+    assert answer.body["externalFiatAccount"] == {
+        **BANK,
+        "thirdParty": True,
+        "rail": "ach",
+        "bankAccountType": "checking",
+    }
+    assert ("Rent", "externalFiatAccount", api.user) == (
+        answer.body["nickname"],
+        answer.body["type"],
+        answer.body["userId"],
+    )
+    assert "companyId" not in answer.body
+    assert answer.body["createdAt"]
+
+
+def test_a_company_team_owns_by_company(sandbox):
+    """companyId for company teams, omitted for individual teams, and the other way round."""
+    api = Api(sandbox, "company team")
+    company = api.examples["companies"][0]["id"]
+
+    answer = api.pay_to(companyId=company)
+
+    assert (200, company) == (answer.status, answer.body["companyId"])
+    assert "userId" not in answer.body
+
+
+@pytest.mark.parametrize("key, member", [("full", "companyId"), ("company team", "userId")])
+def test_the_other_kind_of_owner_is_400(sandbox, key, member):
+    api = Api(sandbox, key)
+
+    answer = api.pay_to(**{member: api.user if member == "userId" else api.examples["companies"][0]["id"]})
+
+    assert (answer.status, answer.body["message"]) == (400, "Invalid request")
+    assert "account_owner_kind" in answer.assumed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"userId": None},
+        {"companyId": NOBODY},
+        {"nickname": "x" * 65},
+        {"type": "card"},
+        {"bank": {"accountNumber": ""}},
+        {"bank": {"beneficiaryType": "robot"}},
+        {"bank": {"beneficiaryType": "business"}},
+        {"bank": {"thirdParty": "no"}},
+        {"bank": {"beneficiaryAddress": {}}},
+        {"externalFiatAccount": None},
+    ],
+    ids=repr,
+)
+def test_an_invalid_account_is_400_with_the_documented_words(api, change):
+    """400 BadRequestError, Invalid request."""
+    answer = api.pay_to(**{"userId": api.user, **change})
+
+    assert (
+        answer.status,
+        answer.body["error"],
+        answer.body["message"],
+    ) == (400, "BadRequestError", "Invalid request")
+
+
+def test_the_nickname_may_have_64_characters(api):
+    assert api.pay_to(userId=api.user, nickname="x" * 64).status == 200
+
+
+def test_a_business_has_a_name_of_its_own(api):
+    person = {"beneficiaryFirstName": None, "beneficiaryLastName": None}
+    bank = {name: value for name, value in {**BANK, **person}.items() if value is not None}
+    bank |= {"beneficiaryType": "business", "beneficiaryBusinessName": "Example Trading", "rail": "wire"}
+
+    answer = api.call(
+        "POST", "/payment-accounts", {"type": "externalFiatAccount", "externalFiatAccount": bank, "userId": api.user}
+    )
+
+    assert (answer.status, answer.body["externalFiatAccount"]["rail"]) == (200, "wire")
+
+
+def test_an_owner_that_is_unknown_is_404(api):
+    assert api.pay_to(userId=NOBODY).body["message"] == "User not found"
+
+
+def test_an_account_is_deleted_once(api):
+    """204 without a body, then 404 Payment account not found."""
+    account = api.pay_to(userId=api.user).body["id"]
+
+    first, second = (api.call("DELETE", f"/payment-accounts/{account}") for _ in range(2))
+
+    assert (first.status, first.body) == (204, None)
+    assert (
+        second.status,
+        second.body["error"],
+        second.body["message"],
+    ) == (404, "NotFoundError", "Payment account not found")
+
+
+@pytest.mark.parametrize("path, headers", [("/payment-routes", set()), ("/automations", {"deprecation"})])
+def test_routes_are_an_empty_list_also_by_the_old_name(api, path, headers):
+    """The alias says that it is deprecated."""
+    answer = api.call("GET", path)
+
+    assert (answer.status, answer.body) == (200, [])
+    assert headers == {"deprecation"} & set(answer.headers)
+    assert {"payment_routes"} == answer.assumed
+
+
+def deposit_events(api):
+    return [one["event"]["body"] for one in api.sandbox.events("microDeposit.received")]
+
+
+@pytest.mark.parametrize("amount, told", [("0.01", 1), ("1.99", 1), ("2.00", 0), ("150.00", 0)])
+def test_a_deposit_below_two_dollars_raises_an_event(api, amount, told):
+    """Smaller than the minimum of 2.00 USD, and not at it; no transaction is created."""
+    before = api.sandbox.store.count("transaction")
+
+    answer = api.sandbox.deposit(amount=amount)
+
+    assert told != answer["processed"]
+    assert told == len(deposit_events(api))
+    assert before == api.sandbox.store.count("transaction")
+
+
+def test_the_event_of_a_deposit_says_what_the_document_says(api):
+    route = next(one for one in api.guide["payment_routes"] if one["fiat_deposit"])
+
+    api.sandbox.deposit(route["id"], amount="0.37", rail="wire", reference_id="IMAD-1")
+
+    body = deposit_events(api)[0]
+    assert {
+        "paymentRouteId": route["id"],
+        "userId": route["user_id"],
+        "amount": "0.37",
+        "currency": "usd",
+        "rail": "wire",
+        "description": "ACCTVERIFY",
+        "originatorName": "Example Verification",
+        "referenceId": "IMAD-1",
+        "receivedAt": "2026-01-15T15:00:00.000Z",
+    } == {name: value for name, value in body.items() if name != "id"}
+
+
+def test_only_routes_with_a_fiat_deposit_address_get_events(api):
+    route = next(one["id"] for one in api.guide["payment_routes"] if not one["fiat_deposit"])
+
+    assert api.sandbox.deposit(route)["event"] is None
+    assert deposit_events(api) == []
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "NaN", "1e400", "0.001", 0.37, None, "x", "Infinity"])
+def test_a_deposit_is_dollars_and_cents(api, amount):
+    from workbench.errors import BadRequest
+
+    with pytest.raises(BadRequest):
+        api.sandbox.deposit(amount=amount)

@@ -1,0 +1,145 @@
+"""Whatever is sent, the answer has the documented shape, nothing changes, and nothing escapes. Row S5."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.sandbox.driver import PERSON, Api
+from tests.strategies import JSON
+from workbench.interface.table import OPERATIONS
+from workbench.sandbox import Sandbox
+
+AUTHORIZE = "/simulate/transactions/authorize"
+ALL = Api(Sandbox())
+ROUTES = [(row.method, row.path) for row in OPERATIONS.values()]
+
+
+def authorization(**members):
+    return {
+        "cardId": ALL.card,
+        "amount": 1,
+        "currency": "USD",
+        "merchantName": "x",
+        "merchantCategoryCode": "5411",
+        **members,
+    }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{", b"nonsense", b"\xff\xfe", b"\xef\xbb\xbf{}", b"[]", b'"text"', b"1", b"null", b"true", b"NaN",
+        b'{"amount":1,"amount":2}', b'{"amount":NaN}', b"[" * 100_000, b'{"amount":' + b"9" * 5_000 + b"}",
+        b'{"merchantName":"\\ud800"}', b'{"merchantName":"\\u0000"}', b'{"amount":1e999999999999999999999}',
+        b'{"amount":1e400}', b" ", b"{}" + b" " * 600_000,
+    ],
+    ids=lambda body: repr(body[:24]),
+)  # fmt: skip
+def test_a_body_that_cannot_be_read_is_400(api, body):
+    """Bad JSON, NaN, huge numbers, NUL, surrogates and large texts are refused in the documented shape."""
+    assert api.send("POST", AUTHORIZE, body).status == 400
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "", "application/x-www-form-urlencoded", "application/jsonp"])
+def test_a_body_is_json_and_says_so(api, kind):
+    """Another content type is 400."""
+    assert api.send("POST", AUTHORIZE, json.dumps(authorization()).encode(), content_type=kind).status == 400
+
+
+def test_a_charset_beside_the_content_type_does_not_matter(api):
+    body = json.dumps(authorization()).encode()
+
+    assert api.send("POST", AUTHORIZE, body, content_type="Application/JSON; charset=utf-8").status == 200
+
+
+@pytest.mark.parametrize(
+    "member, value",
+    [
+        ("amount", 0), ("amount", -1), ("amount", 10.99), ("amount", "10"), ("amount", True), ("amount", None),
+        ("amount", 2**53), ("amount", 2**63), ("amount", 10**300), ("amount", []), ("amount", {}),
+        ("cardId", "x"), ("cardId", 1), ("cardId", None), ("currency", "EUR"), ("currency", 840),
+        ("merchantName", "\0"), ("merchantName", 1), ("merchantCategoryCode", 5411), ("declineReason", "bored"),
+        ("declineReason", None), ("declineReason", ""),
+    ],
+)  # fmt: skip
+def test_a_member_that_breaks_its_rule_is_400_and_named(api, member, value):
+    """A broken rule is 400; the message names the member and never the value."""
+    before = api.sandbox.balance(api.card)
+
+    answer = api.call("POST", AUTHORIZE, authorization(**{member: value}))
+
+    assert answer.status == 400
+    assert member in answer.body["message"]
+    assert before == api.sandbox.balance(api.card)
+
+
+@pytest.mark.parametrize("member", ["cardId", "amount", "currency", "merchantName", "merchantCategoryCode"])
+def test_all_five_members_of_an_authorization_are_required(api, member):
+    body = authorization()
+    del body[member]
+
+    assert api.call("POST", AUTHORIZE, body).status == 400
+
+
+def test_unknown_members_are_dropped_without_a_word(api):
+    """They change nothing, also where their values are odd."""
+    answer = api.call("POST", AUTHORIZE, authorization(surprise={"a": [1] * 9}, amountt=10**300))
+
+    assert answer.status == 200
+    assert {"transactionId", "status"} == set(answer.body)
+    assert "unknown_members" in answer.assumed
+
+
+def test_all_problems_are_told_together(api):
+    """One answer names every member that is wrong, once."""
+    message = api.call("POST", AUTHORIZE, {"amount": 0}).body["message"]
+
+    for member in ("cardId", "amount", "currency", "merchantName", "merchantCategoryCode"):
+        assert message.count(member) == 1
+
+
+def test_no_message_holds_a_private_value(api):
+    """A refused application repeats nothing of it."""
+    answer = api.apply(nationalId="12345678x", firstName="Q" * 51, email="not an address")
+
+    assert answer.status == 400
+    for secret in ("12345678x", "QQQ", "not an address", PERSON["birthDate"]):
+        assert secret not in answer.body["message"]
+
+
+@pytest.mark.parametrize("query", ["a=1&a=2", "%ff", "&".join(f"a{i}=1" for i in range(200)), "userId=%00", "=", "&&&"])
+def test_a_query_that_cannot_be_read_is_400(api, query):
+    assert api.send("GET", "/issuing/rewards/activity", query=query).status == 400
+
+
+@given(route=st.sampled_from(ROUTES), body=st.binary(max_size=200) | JSON.map(lambda v: json.dumps(v).encode()), query=st.text(max_size=40))  # fmt: skip
+@example(route=("PATCH", "/issuing/users/{userId}"), body=b'{"address":{"line1":null}}', query="")
+def test_nothing_escapes(route, body, query):
+    """Any bytes give a documented answer."""
+    method, path = route
+    path = path.replace("{", "").replace("}", "")
+
+    assert 400 <= ALL.send(method, path, body, query).status < 500 or method == "GET"
+
+
+@given(
+    row=st.sampled_from([row for row in OPERATIONS.values() if row.method in {"POST", "PATCH"}]),
+    body=st.data(),
+)
+def test_nothing_escapes_from_members_either(row, body):
+    """Known members with any values give a documented answer."""
+    from workbench.interface.walk import members
+
+    ids = {"userId": ALL.user, "companyId": ALL.guide["companies"][0]["id"]}
+    path = "/".join(
+        ids.get(part.strip("{}"), "00000000-0000-4000-8000-000000000000") if part.startswith("{") else part
+        for part in row.path.split("/")
+    )
+    names = [one.wire for one in members(row.request)]
+    sent = body.draw(st.dictionaries(st.sampled_from(names), JSON))
+
+    answer = ALL.call(row.method, path, sent)
+
+    assert answer.status in {200, 400, 404, 409}

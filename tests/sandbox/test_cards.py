@@ -1,0 +1,300 @@
+"""Simulated card transactions: states, holds, and the money at each step. Source: Endpoints 3-5."""
+
+import pytest
+
+from tests.sandbox.driver import Api
+from workbench.interface.rules import DeclineReason
+from workbench.sandbox import Sandbox
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+def money(api, card=None):
+    return api.sandbox.balance(card or api.card)
+
+
+def moved(api, before):
+    return {name: value - before[name] for name, value in money(api).items() if value != before[name]}
+
+
+def test_an_authorization_places_a_hold(api):
+    """With no decline requested the status is authorized, and the amount is held."""
+    before = money(api)
+
+    answer = api.authorize(amount=1250)
+
+    assert (answer.status, answer.body["status"]) == (200, "authorized")
+    assert {"transactionId", "status"} == set(answer.body)
+    assert moved(api, before) == {"available": -1250, "held": 1250}
+    assert api.kinds() == ["transaction.requested", "transaction.created"]
+
+
+@pytest.mark.parametrize("reason", list(DeclineReason))
+def test_a_decline_can_be_asked_for(api, reason):
+    """All eleven reasons: status declined, declinedReason present, no money moved."""
+    before = money(api)
+
+    answer = api.authorize(declineReason=reason)
+
+    assert ("declined", reason) == (answer.body["status"], answer.body["declinedReason"])
+    assert moved(api, before) == {}
+    assert api.kinds() == ["transaction.requested", "transaction.created"]
+
+
+@pytest.mark.parametrize("state", ["notActivated", "locked", "canceled"])
+def test_a_card_that_is_not_active_is_400_not_a_decline(api, state):
+    """The message has the card's id and "is not active"."""
+    card = api.guide["cards"][state][0]
+
+    answer = api.authorize(card)
+
+    assert (400, f"Card {card} is not active") == (answer.status, answer.body["message"])
+    assert api.kinds() == []
+
+
+def test_an_unknown_card_is_404(api):
+    answer = api.authorize(NOBODY)
+
+    assert (answer.status, answer.body["error"], answer.body["message"]) == (404, "NotFoundError", "Card not found")
+
+
+def test_above_the_credit_the_documented_profile_authorizes(api):
+    """The document says authorized where no decline is requested; available credit goes below zero."""
+    card = api.guide["cards"]["active"][-1]
+
+    answer = api.authorize(card, amount=10_000)
+
+    assert answer.body["status"] == "authorized"
+    assert money(api, card)["available"] == -5_000
+    assert "over_limit" in answer.assumed
+
+
+def test_above_the_credit_the_observed_profile_declines(observed):
+    card = observed.guide["cards"]["active"][-1]
+
+    answer = observed.authorize(card, amount=10_000)
+
+    assert (answer.body["status"], answer.body["declinedReason"]) == ("declined", "account_credit_limit_exceeded")
+    assert observed.authorize(card, amount=5_000).body["status"] == "authorized"
+
+
+def test_a_reversal_reduces_the_hold(api):
+    """newAmount is the remaining authorized amount; no posted transaction is created."""
+    transaction = api.authorized(1250)
+    before = money(api)
+
+    answer = api.reverse(transaction, newAmount=1000)
+
+    assert {"transactionId": transaction, "status": "authorized"} == answer.body
+    assert moved(api, before) == {"available": 250, "held": -250}
+    assert api.kinds()[-1] == "transaction.updated"
+
+
+@pytest.mark.parametrize("body", [{}, {"newAmount": 0}], ids=["omitted", "zero"])
+def test_a_full_reversal_releases_the_hold(api, body):
+    """Omit newAmount for a full reversal; zero is the same."""
+    before = money(api)
+    transaction = api.authorized(1250)
+
+    answer = api.reverse(transaction, **body)
+
+    assert {"transactionId": transaction, "status": "authorized"} == answer.body
+    assert moved(api, before) == {}
+    assert api.kinds()[-1] == "transaction.completed"
+    assert api.reverse(transaction).status == 400
+    assert api.settle(transaction, amount=1).status == 400
+
+
+def test_a_full_reversal_in_the_observed_profile(observed):
+    transaction = observed.authorized()
+
+    answer = observed.reverse(transaction)
+
+    assert {
+        "transactionId": transaction,
+        "status": "settled",
+        "completionReason": "authorization_reversal",
+    } == answer.body
+
+
+def test_a_reversal_to_the_same_amount_changes_nothing(api):
+    transaction = api.authorized(1250)
+    before, told = money(api), api.kinds()
+
+    assert api.reverse(transaction, newAmount=1250).status == 200
+    assert moved(api, before) == {}
+    assert told == api.kinds()
+
+
+def test_a_reversal_above_the_hold_is_400(api):
+    transaction = api.authorized(1250)
+    api.reverse(transaction, newAmount=1000)
+
+    assert api.reverse(transaction, newAmount=1001).status == 400
+    assert api.sandbox.state(transaction)["held"] == 1000
+
+
+def test_a_settlement_posts_the_amount_and_releases_the_rest(api):
+    transaction = api.authorized(1250)
+    before = money(api)
+
+    answer = api.settle(transaction, amount=900)
+
+    assert {"transactionId": transaction, "status": "settled", "completionReason": "SETTLEMENT"} == answer.body
+    assert moved(api, before) == {"available": 350, "held": -1250, "posted": 900}
+    assert "settle_route" in answer.assumed
+
+
+def test_the_control_settles_as_the_call_does(api):
+    transaction = api.authorized(1250)
+
+    answer = api.sandbox.settle(transaction)
+
+    assert {"transactionId": transaction, "status": "settled", "completionReason": "SETTLEMENT"} == answer
+    assert api.sandbox.state(transaction)["settled"] == 1250
+
+
+def test_nothing_settles_twice_or_for_more_than_is_held(api):
+    transaction = api.authorized(1250)
+
+    assert api.settle(transaction, amount=1251).status == 400
+    assert api.settle(transaction, amount=0).status == 400
+    assert api.settle(transaction, amount=1250).status == 200
+    assert api.settle(transaction, amount=1250).status == 400
+
+
+def test_a_refund_credits_the_cardholder(api):
+    """completionReason is REFUND; when the amount is omitted the full settlement amount is refunded."""
+    transaction = api.settled(1250)
+    before = money(api)
+
+    answer = api.refund(transaction)
+
+    assert {"transactionId": transaction, "status": "settled", "completionReason": "REFUND"} == answer.body
+    assert moved(api, before) == {"available": 1250, "refunded": 1250}
+    assert api.sandbox.events()[-1]["event"]["body"]["spend"]["amount"] == -1250
+
+
+def test_refunds_may_repeat_until_the_settled_amount_is_used_up(api):
+    transaction = api.settled(1000)
+
+    assert [api.refund(transaction, amount=n).status for n in (400, 500, 101, 100, 1)] == [200, 200, 400, 200, 400]
+    assert api.sandbox.state(transaction)["refunded"] == 1000
+
+
+def test_a_refund_of_zero_has_no_effect(api):
+    transaction = api.settled(1000)
+    before, told = money(api), api.kinds()
+
+    assert api.refund(transaction, amount=0).status == 200
+    assert moved(api, before) == {}
+    assert told == api.kinds()
+
+
+def test_the_observed_profile_wants_the_amounts(observed):
+    transaction = observed.authorized(1250)
+    expected = (400, "body must have required property 'amount'")
+
+    answer = observed.settle(transaction)
+    assert expected == (answer.status, answer.body["message"])
+    assert observed.settle(transaction, amount=1250).body["completionReason"] == "settlement"
+
+    answer = observed.refund(transaction)
+    assert expected == (answer.status, answer.body["message"])
+    assert observed.refund(transaction, amount=1250).body["completionReason"] == "refund"
+
+
+def test_what_fits_no_state_is_400_and_changes_nothing(api):
+    """Reverse of a settled, refund of an unsettled, anything of a declined one."""
+    open_, settled = api.authorized(), api.settled()
+    declined = api.authorize(declineReason="card_locked").body["transactionId"]
+    before = [api.sandbox.state(one) for one in (open_, settled, declined)]
+
+    for answer in (
+        api.refund(open_),
+        api.reverse(settled),
+        api.reverse(declined),
+        api.refund(declined),
+        api.settle(declined, amount=1),
+    ):
+        assert (answer.status, answer.body["error"]) == (400, "BadRequestError")
+    assert before == [api.sandbox.state(one) for one in (open_, settled, declined)]
+
+
+@pytest.mark.parametrize("action", ["reverse", "refund", "settle"])
+def test_an_unknown_transaction_is_404(api, action):
+    answer = getattr(api, action)(NOBODY)
+
+    assert (answer.status, answer.body["message"]) == (404, "Transaction not found")
+
+
+def test_an_event_of_a_purchase_says_all_of_it(api):
+    """Transaction events carry the amounts in cents, the merchant, the cardholder and the times."""
+    api.authorize(amount=1250)
+
+    event = api.sandbox.events("transaction.created")[0]["event"]
+
+    spend = event["body"]["spend"]
+    assert (event["version"], event["body"]["type"], spend["status"]) == ("1.0.0", "spend", "pending")
+    assert (
+        spend["amount"],
+        spend["authorizedAmount"],
+        spend["currency"],
+        spend["localCurrency"],
+    ) == (1250, 1250, "usd", "usd")
+    assert ("Corner Grocery", "5411", api.card) == (
+        spend["merchantName"],
+        spend["merchantCategoryCode"],
+        spend["cardId"],
+    )
+
+
+def test_an_event_of_a_reduction_carries_the_change_and_the_new_total(api):
+    transaction = api.authorized(1250)
+    api.reverse(transaction, newAmount=1000)
+
+    spend = api.sandbox.events("transaction.updated")[0]["event"]["body"]["spend"]
+
+    assert (spend["authorizationUpdateAmount"], spend["amount"], spend["authorizedAmount"]) == (-250, 1000, 1000)
+
+
+def test_settlement_by_the_clock_when_told_so():
+    """Authorizations settle by themselves after the given time, unless they were reversed."""
+    api = Api(Sandbox(settings={"settle_by_clock": 3600}))
+    kept, reversed_ = api.authorized(1250), api.authorized(1250)
+    api.reverse(reversed_)
+
+    api.sandbox.clock.advance(minutes=59)
+    assert api.sandbox.state(kept)["status"] == "authorized"
+    api.sandbox.clock.advance(minutes=1)
+
+    assert (api.sandbox.state(kept)["status"], api.sandbox.state(reversed_)["status"]) == ("settled", "reversed")
+    assert api.sandbox.events()[-1]["cause"] == "clock"
+
+
+def test_settlement_by_the_clock_can_be_switched_on_by_control(api):
+    api.sandbox.settle_after(60)
+    transaction = api.authorized()
+
+    api.sandbox.advance(minutes=5)
+
+    assert api.sandbox.state(transaction)["status"] == "settled"
+    assert api.sandbox.events("transaction.completed")[0]["at"] == "2026-01-15T15:01:00.000Z"
+
+
+def test_cards_are_moved_by_controls(api):
+    """A locked card authorizes nothing until it is unlocked; a canceled one never again; each change is told."""
+    card, sandbox = api.card, api.sandbox
+
+    assert {"id": card, "status": "locked"} == sandbox.lock_card(card)
+    assert api.authorize(card).status == 400
+    sandbox.unlock_card(card)
+    assert api.authorize(card).status == 200
+    sandbox.cancel_card(card)
+    assert api.authorize(card).status == 400
+    new = api.guide["cards"]["notActivated"][0]
+    sandbox.activate_card(new)
+    assert api.authorize(new).status == 200
+
+    events = sandbox.events("card.updated")
+    assert [one["event"]["body"]["status"] for one in events] == ["locked", "active", "canceled", "active"]

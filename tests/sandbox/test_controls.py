@@ -1,0 +1,147 @@
+"""The controls: by method and by name, alike, and never part of the interface."""
+
+import json
+
+import pytest
+
+from workbench.errors import ApiError, BadRequest, NotFound
+from workbench.interface.table import OPERATIONS
+from workbench.sandbox.control import CONTROLS, perform
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+def test_no_control_is_an_operation_and_each_says_what_it_does():
+    assert not set(CONTROLS) & set(OPERATIONS)
+    assert all(control.doc for control in CONTROLS.values())
+
+
+def test_a_control_by_name_is_the_method(api):
+    """Arguments and results are JSON values."""
+    card = api.card
+
+    for name, arguments in (
+        ("balance", {"card_id": card}),
+        ("lock_card", {"card_id": card}),
+        ("state", {"record_id": card}),
+        ("events", {}),
+        ("requests", {}),
+        ("guide", {}),
+        ("advance", {"seconds": 1.5}),
+        ("review", {"user_or_owner_id": api.user, "status": "denied"}),
+        ("deposit", {"amount": "0.10"}),
+        ("pending_first", {"times": 1}),
+        ("snapshot", {"name": "a"}),
+        ("restore", {"name": "a"}),
+        ("reset", {}),
+    ):
+        assert json.dumps(perform(api.sandbox, name, arguments))
+
+
+@pytest.mark.parametrize(
+    "name, arguments, wrong",
+    [
+        ("nothing", {}, NotFound),
+        ("_record", {}, NotFound),
+        ("fork", {}, NotFound),
+        ("balance", {}, BadRequest),
+        ("balance", {"card": 1}, BadRequest),
+        ("balance", {"card_id": NOBODY}, NotFound),
+        ("balance", {"card_id": 1}, BadRequest),
+        ("state", {"record_id": NOBODY}, NotFound),
+        ("state", {"record_id": None}, BadRequest),
+        ("review", {"user_or_owner_id": NOBODY, "status": "denied"}, NotFound),
+        ("review", {"user_or_owner_id": 7, "status": "denied"}, BadRequest),
+        ("review", {"user_or_owner_id": NOBODY, "status": "happy"}, BadRequest),
+        ("review", {"user_or_owner_id": NOBODY, "status": ["x"]}, BadRequest),
+        ("settle", {"transaction_id": NOBODY}, NotFound),
+        ("settle", {"transaction_id": NOBODY, "amount": 1.5}, BadRequest),
+        ("advance", {"seconds": -1}, BadRequest),
+        ("advance", {"seconds": "1"}, BadRequest),
+        ("advance", {"days": 10**9}, BadRequest),
+        ("advance", {"days": float("nan")}, BadRequest),
+        ("events", {"kind": "card.eaten"}, BadRequest),
+        ("events", {"since": "1"}, BadRequest),
+        ("settle_after", {"seconds": 0}, BadRequest),
+        ("pending_first", {"times": "many"}, BadRequest),
+        ("pending_first", {"times": -1}, BadRequest),
+        ("restore", {"name": "never"}, NotFound),
+        ("restore", {"name": []}, BadRequest),
+        ("snapshot", {"name": 1}, BadRequest),
+        ("unlock_card", {"card_id": NOBODY}, NotFound),
+        ("wallet_sign", {"admin": 1, "typed_data": {}}, BadRequest),
+        ("execute", {"transaction": []}, BadRequest),
+        ("deposit", {"payment_route_id": 1}, BadRequest),
+        ("deposit", {"description": 5}, BadRequest),
+        ("deposit", {"rail": []}, BadRequest),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_control_that_cannot_be_carried_out_says_so(api, name, arguments, wrong):
+    """Wrong names and arguments are the errors a service would give, and change nothing."""
+    before = api.sandbox.store.copy()
+
+    with pytest.raises(wrong) as caught:
+        perform(api.sandbox, name, arguments)
+
+    assert isinstance(caught.value, ApiError)
+    assert caught.value.message
+    assert before == api.sandbox.store.copy()
+
+
+def test_what_the_state_forbids_is_refused(api):
+    with pytest.raises(BadRequest, match="a card that is active cannot be activated"):
+        api.sandbox.activate_card(api.card)
+
+
+def test_the_log_of_requests_shows_no_private_value(api):
+    """What was asked and how it was answered, masked; also for unreadable bodies and unknown routes."""
+    api.apply(nationalId="900777123", occupation="clairvoyant")
+    api.send("POST", "/payment-accounts", b'{"secret": "plain')
+    api.send("GET", "/hidden-path/900777123")
+    api.call("GET", "/issuing/rewards/activity", userId=api.user, secret="plain")
+
+    log = api.sandbox.requests()
+
+    text = json.dumps(log)
+    for private in ("900777123", "clairvoyant", "plain", api.key, "ada@example.com"):
+        assert private not in text
+    assert [one["operation"] for one in log] == [
+        "create_user_application",
+        "create_payment_account",
+        None,
+        "list_rewards_activity",
+    ]
+    assert [one["status"] for one in log] == [200, 400, 404, 200]
+
+
+def test_the_log_is_bounded(api):
+    for _ in range(1_100):
+        api.call("GET", "/nope")
+
+    assert len(api.sandbox.requests()) == 1_000
+
+
+def test_reset_puts_the_world_back(api):
+    """All but the numbers of events and requests, which are never given twice."""
+    before = api.sandbox.store.copy()
+    api.authorize()
+    api.sandbox.advance(days=3)
+
+    api.sandbox.reset()
+
+    after = api.sandbox.store.copy()
+    assert after.pop("counter") == {"event": 2, "request": 1}
+    assert before == {kind: values for kind, values in after.items() if values}
+    api.authorize()
+    assert [one["sequence"] for one in api.sandbox.events()] == [3, 4]
+
+
+def test_a_snapshot_can_be_restored_again_and_again(api):
+    transaction = api.authorized()
+    api.sandbox.snapshot("held")
+
+    for _ in range(2):
+        assert api.settle(transaction, amount=1).status == 200
+        api.sandbox.restore("held")
+        assert api.sandbox.state(transaction)["status"] == "authorized"

@@ -1,0 +1,139 @@
+"""The list of events: envelopes, order, causes, and how they are delivered in process. Source: Events."""
+
+import hashlib
+import hmac
+import json
+
+from tests.sandbox.driver import Api
+from workbench.interface import checks
+from workbench.interface.convert import wires
+from workbench.sandbox import Sandbox
+
+
+def cause_all(api):
+    transaction = api.authorized()
+    api.reverse(transaction, newAmount=1000)
+    api.settle(transaction, amount=1000)
+    api.refund(transaction)
+    api.authorize(declineReason="card_locked")
+    api.apply(lastName="needsVerification")
+    api.sandbox.review(api.user, "denied", status_change_reason="provider_initiated")
+    api.sandbox.deposit()
+    api.sandbox.lock_card(api.guide["cards"]["active"][1])
+
+
+def test_every_event_reads_as_its_record_without_a_flag(api):
+    """What is sent is what the interface says is sent."""
+    cause_all(api)
+
+    for one in api.sandbox.events():
+        event = wires().read_event(json.loads(json.dumps(one["event"])))
+        assert type(event.body).__name__ in {"UserUpdated", "TransactionChanged", "MicroDepositReceived", "CardUpdated"}
+        assert checks.flags(event) == ()
+        assert checks.flags(event.body) == ()
+
+
+def test_events_are_numbered_and_linked_to_what_caused_them(api):
+    """Two events of one authorization have one request; a control and the clock are causes too."""
+    cause_all(api)
+
+    events = api.sandbox.events()
+
+    assert list(range(1, len(events) + 1)) == [one["sequence"] for one in events]
+    assert events[0]["request_id"] == events[1]["request_id"] != events[2]["request_id"]
+    assert [one["cause"] for one in events[:5]] == [
+        "simulate_authorization",
+        "simulate_authorization",
+        "simulate_reversal",
+        "settle",
+        "simulate_refund",
+    ]
+    assert {"review", "deposit", "lock_card"} <= {one["cause"] for one in events}
+    assert len(events) == len({one["event"]["id"] for one in events})
+    logged = {one["request_id"] for one in api.sandbox.requests() if one["request_id"]}
+    assert logged <= {one["request_id"] for one in events}
+
+
+def test_events_can_be_asked_for_by_kind_and_from_a_number_on(api):
+    cause_all(api)
+    events = api.sandbox.events()
+
+    assert events[4:] == api.sandbox.events(since=4)
+    assert [one for one in events if one["event"]["resource"] == "user"] == api.sandbox.events("user.updated")
+
+
+def test_a_refused_request_sends_no_event(api):
+    api.authorize(amount=0)
+    api.authorize(api.guide["cards"]["locked"][0])
+
+    assert api.sandbox.events() == []
+
+
+def test_a_subscriber_gets_each_event_signed_once_and_in_order(api):
+    """The signature is the hex HMAC-SHA256 of the raw body with the API key."""
+    had = []
+    api.authorize()
+    api.sandbox.subscribe(lambda headers, body: had.append((headers, body)))
+
+    cause_all(api)
+
+    assert [one["event"] for one in api.sandbox.events(since=2)] == [json.loads(body) for _, body in had]
+    for headers, body in had:
+        assert hmac.new(api.key.encode(), body, hashlib.sha256).hexdigest() == headers["signature"]
+
+
+def test_a_subscriber_may_call_the_sandbox_itself(api):
+    """What its own calls cause comes after what came before."""
+    had = []
+
+    def on_event(headers, body):
+        had.append(json.loads(body)["action"])
+        if len(had) == 1:
+            api.authorize(declineReason="card_locked")
+
+    api.sandbox.subscribe(on_event)
+    api.settled()
+
+    assert had == ["requested", "created", "requested", "created", "completed"]
+
+
+def test_a_drain_gives_what_came_after_a_number(api):
+    cause_all(api)
+
+    everything, last = api.sandbox.drain(0)
+    rest, same = api.sandbox.drain(last - 2)
+
+    assert (last, last) == (same, len(api.sandbox.events()))
+    assert everything[-2:] == rest
+    assert ([], last) == api.sandbox.drain(last)
+
+
+def test_a_tenant_gets_its_own_events_alone(sandbox):
+    """Deliveries of one key never show another tenant's."""
+    mine, other = Api(sandbox), Api(sandbox, "company team")
+    mine.authorize()
+    other.authorize()
+
+    for api in (mine, other):
+        drained, _ = sandbox.drain(0, api.key)
+        cards = {json.loads(body)["body"]["spend"]["cardId"] for _, _, body in drained}
+        assert {api.card} == cards
+    assert sandbox.drain(0, "nobody's key") == ([], 4)
+
+
+def test_an_event_shows_the_record_as_it_was(api):
+    """Later changes do not reach into earlier events."""
+    transaction = api.authorized(1250)
+    before = json.dumps(api.sandbox.events())
+
+    api.settle(transaction, amount=100)
+    api.update_user(api.sandbox.state(transaction)["user"], firstName="Other")
+
+    assert before == json.dumps(api.sandbox.events()[:2])
+
+
+def test_events_follow_the_wire_names_of_a_profile():
+    api = Api(Sandbox(wire_names={"spend.merchant_name": "merchant"}))
+    api.authorize()
+
+    assert "merchant" in api.sandbox.events()[0]["event"]["body"]["spend"]

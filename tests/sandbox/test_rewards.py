@@ -1,0 +1,129 @@
+"""Rewards activity: pages, filters, hidden rows, and a user beyond the reach of paging. Source: Endpoints 12."""
+
+import itertools
+
+import pytest
+
+from workbench.sandbox import Sandbox
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+def page(api, user=None, **query):
+    return api.call("GET", "/issuing/rewards/activity", userId=user or api.guide["rewards_users"][0]["id"], **query)
+
+
+def everything(api, user, limit=100, **query):
+    items = []
+    found = None
+    for offset in itertools.count(0, limit):
+        if found is not None and len(found) < limit:
+            break
+        found = page(api, user, limit=limit, offset=offset, **query).body["items"]
+        items += found
+    return items
+
+
+@pytest.fixture
+def items(api):
+    return everything(api, api.guide["rewards_users"][5]["id"])
+
+
+def test_a_page_has_20_items_where_nothing_is_said(api):
+    """The default limit is 20, the default offset 0, and there is no total, hasMore or cursor."""
+    body = page(api).body
+
+    assert {"items"} == set(body)
+    assert len(body["items"]) == 20
+    assert body["items"] == page(api, limit=20, offset=0).body["items"]
+
+
+@pytest.mark.parametrize(
+    "query, status",
+    [
+        ({"limit": 1}, 200), ({"limit": 100}, 200), ({"limit": 0}, 400), ({"limit": 101}, 400), ({"limit": "x"}, 400),
+        ({"offset": 0}, 200), ({"offset": 10_000}, 200), ({"offset": 10_001}, 400), ({"offset": -1}, 400),
+        ({"type": "earned"}, 200), ({"type": "redeemed"}, 200), ({"type": "lost"}, 400), ({"customer": 1}, 200),
+        ({"limit": ""}, 400), ({"limit": "1.0"}, 400), ({"limit": "9" * 400}, 400),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_limits_of_the_query(api, query, status):
+    assert status == page(api, **query).status
+
+
+def test_pages_join_without_gap_or_overlap(api, items):
+    user = api.guide["rewards_users"][5]["id"]
+
+    assert items == everything(api, user, limit=7)
+    assert len(items) == len({one["id"] for one in items})
+
+
+def test_the_newest_come_first(items):
+    created = [one["createdAt"] for one in items]
+
+    assert sorted(created, reverse=True) == created
+    assert "2025-01-2" > created[-1] > "2025-01-0"
+
+
+def test_a_filter_leaves_out_the_other_type_before_paging(api, items):
+    user = api.guide["rewards_users"][5]["id"]
+
+    for type_ in ("earned", "redeemed"):
+        assert [one for one in items if one["type"] == type_] == everything(api, user, type=type_)
+
+
+def test_open_and_failed_travel_rows_are_hidden(items):
+    """Redemption rows with status PENDING or FAILED are hidden from the list."""
+    assert {"COMPLETED"} == {one["status"] for one in items if one["type"] == "redeemed"}
+
+
+def test_earned_rows_all_read_card_spend(items):
+    """CARD_SPEND also for adjustments, which have no merchant."""
+    earned = [one for one in items if one["type"] == "earned"]
+    adjustments = [one for one in earned if "merchantName" not in one]
+
+    assert {"CARD_SPEND"} == {one["reason"] for one in earned}
+    assert adjustments
+    assert all(one["points"].startswith("-") for one in adjustments)
+
+
+def test_some_merchant_names_are_padded_with_blanks(items):
+    names = {one["merchantName"] for one in items if "merchantName" in one}
+
+    assert any(name != name.strip() for name in names)
+
+
+def test_one_user_is_beyond_the_reach_of_paging(api):
+    """More than 10,100 visible rows: the last page that can be asked for is full, and there is more."""
+    user = next(one["id"] for one in api.guide["rewards_users"] if one["beyond_paging"])
+
+    assert len(page(api, user, limit=100, offset=10_000).body["items"]) == 100
+    rows = api.sandbox.ground.rewards[user]
+    assert len(rows) > 10_100
+
+
+def test_an_unknown_user_is_404_and_one_without_activity_has_no_items(api):
+    assert page(api, NOBODY).body["message"] == "User not found"
+    assert page(api, api.guide["users"]["denied"][0]).body["items"] == []
+
+
+def test_the_same_seed_gives_the_same_rows(api, items):
+    other = Sandbox()
+
+    from tests.sandbox.driver import Api
+
+    assert items == everything(Api(other), api.guide["rewards_users"][5]["id"])
+
+
+def test_wire_names_of_a_profile_are_honoured():
+    """A profile may name the parameters and members otherwise."""
+    from tests.sandbox.driver import Api
+
+    names = {"list_rewards_activity.user_id": "user", "rewards_item.points": "pts", "rewards_activity.items": "rows"}
+    api = Api(Sandbox(wire_names=names))
+
+    answer = api.call("GET", "/issuing/rewards/activity", user=api.guide["rewards_users"][0]["id"])
+
+    assert "pts" in answer.body["rows"][0]
+    assert api.call("GET", "/issuing/rewards/activity", userId=NOBODY).status == 400

@@ -1,0 +1,143 @@
+"""The same seed and the same calls give the same bytes; copies go their own ways; tenants do not see each other."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.sandbox.driver import Api
+from workbench.interface import strict_json
+from workbench.sandbox import Request, Sandbox
+
+
+def story(sandbox):
+    """Go through all there is, and give every byte that was answered or sent."""
+    told = []
+    sandbox.subscribe(lambda headers, body: told.append((headers, body)))
+    api = Api(sandbox)
+    seen = [api.guide]
+    send = api.send
+
+    def kept(*args, **kwargs):
+        answer = send(*args, **kwargs)
+        seen.append([answer.status, answer.body, answer.headers])
+        return answer
+
+    api.send = kept
+    transaction = api.settled()
+    api.refund(transaction, amount=5)
+    api.apply()
+    api.apply(lastName="Denied")
+    api.pay_to(userId=api.user)
+    for number in range(4):
+        api.sign(number)
+    api.call("GET", "/issuing/rewards/activity", userId=api.user)
+    api.call("GET", "/issuing/tenants/contracts")
+    sandbox.clock.advance(days=1)
+    sandbox.deposit()
+    return strict_json.dumps([seen, sandbox.events(), sandbox.requests()]) + repr(told).encode()
+
+
+def test_the_same_seed_and_calls_give_the_same_bytes():
+    assert story(Sandbox(7)) == story(Sandbox(7))
+
+
+def test_another_seed_gives_another_world():
+    assert story(Sandbox(7)) != story(Sandbox(8))
+
+
+def test_the_bytes_are_those_of_any_machine():
+    """Held against a digest, so that a difference between machines or versions of Python shows."""
+    api = Api(Sandbox(7))
+    answers = [api.authorize(), *(api.sign(number) for number in range(4))]
+    answers.append(api.call("GET", "/issuing/rewards/activity", userId=api.user, limit=100))
+
+    digest = hashlib.sha256(strict_json.dumps([one.body for one in answers])).hexdigest()
+
+    assert digest[:16] == "f41eb315d3765286"
+
+
+def test_a_fork_is_an_independent_copy(api):
+    """What happens in one is not seen in the other, and both go on alike from where they parted."""
+    api.authorize()
+    fork = api.sandbox.fork()
+    copy = Api(fork)
+
+    mine, theirs = api.authorized(500), copy.authorized(700)
+
+    assert mine == theirs  # the same next id, each in its own world
+    assert (api.sandbox.state(mine)["held"], fork.state(theirs)["held"]) == (500, 700)
+    assert [one.balance(api.card)["held"] - 1250 for one in (api.sandbox, fork)] == [500, 700]
+    fork.clock.advance(hours=1)
+    assert api.sandbox.clock.now() + timedelta(hours=1) == fork.clock.now()
+
+
+def test_the_clock_moves_only_when_told(sandbox):
+    """It starts at a fixed instant, aware, in UTC."""
+    assert datetime(2026, 1, 15, 15, 0, tzinfo=UTC) == sandbox.clock.now() == sandbox.clock.now()
+
+    sandbox.clock.advance(timedelta(days=1), hours=2, minutes=3, seconds=4.5)
+
+    assert sandbox.clock.text() == "2026-01-16T17:03:04.500Z"
+    with pytest.raises(ValueError, match="does not go back"):
+        sandbox.clock.advance(seconds=-1)
+
+
+def test_what_falls_due_happens_in_its_order(api):
+    """Times of events never go back, whatever the clock jumps over."""
+    for seconds in (0, 10, 20):
+        api.sandbox.clock.advance(seconds=seconds)
+        api.apply()
+
+    api.sandbox.clock.advance(days=40)
+
+    times = [one["at"] for one in api.sandbox.events()]
+    assert sorted(times) == times
+    assert times[3] == "2026-01-15T15:01:00.000Z"
+
+
+def test_another_tenants_records_are_not_found(sandbox):
+    """Every record of one tenant reads to another as one that does not exist."""
+    mine, other = Api(sandbox), Api(sandbox, "company team")
+    transaction = mine.settled()
+    account = mine.pay_to(userId=mine.user).body["id"]
+    company = mine.guide["companies"][0]
+    before = sandbox.store.copy()
+
+    answers = [
+        other.authorize(mine.card),
+        other.reverse(transaction),
+        other.refund(transaction),
+        other.settle(transaction, amount=1),
+        other.update_user(mine.user, firstName="Mine"),
+        other.call("DELETE", f"/payment-accounts/{account}"),
+        other.call("PATCH", f"/issuing/disputes/{mine.guide['disputes']['pending'][0]}", {"status": "canceled"}),
+        other.call("PATCH", f"/issuing/applications/company/{company['id']}/ubo/{company['owners'][0]['id']}", {}),
+        other.call("GET", "/issuing/rewards/activity", userId=mine.user),
+        other.apply(id=mine.guide["users"]["notStarted"][0]),
+        other.sign(token=mine.guide["contracts"][0]["tokens"][0]["address"], rainCollateralContractId=mine.guide["contracts"][0]["id"]),
+        other.pay_to(companyId=company["id"]),
+    ]  # fmt: skip
+
+    assert {404} == {answer.status for answer in answers}
+    assert before == sandbox.store.copy()
+    contracts = {one["id"] for one in other.call("GET", "/issuing/tenants/contracts").body}
+    assert not contracts & {one["id"] for one in mine.guide["contracts"]}
+
+
+def test_calls_from_many_threads_lose_nothing(api):
+    """Money is counted right whoever calls at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: api.authorized(100), range(400)))
+
+    assert len(set(answers)) == 400
+    assert api.sandbox.balance(api.card)["held"] == 40_000
+    assert len(api.sandbox.events()) == 800
+
+
+def test_a_request_prints_no_key():
+    request = Request("GET", "/v1/x", "", {"api-key": "secret-key"}, b"secret-body")
+
+    assert "secret" not in repr(request)
