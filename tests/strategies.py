@@ -140,7 +140,7 @@ def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[An
 # answers
 
 
-def _answered(one: Member, kind: Kind) -> st.SearchStrategy[Any]:
+def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
     match kind:
         case Text():
             return ANY_TEXT | texts(one.about.rule)
@@ -158,9 +158,9 @@ def _answered(one: Member, kind: Kind) -> st.SearchStrategy[Any]:
         case Choice(of=words):
             return st.sampled_from(list(words)) | ANY_TEXT.map("brandNew{}".format)
         case Part(of=cls):
-            return answers(cls)
+            return answers(cls, missing=missing)
         case Many(of=inner):
-            return st.lists(_answered(one, inner), max_size=3).map(tuple)
+            return st.lists(_answered(one, inner, missing), max_size=3).map(tuple)
         case Loose():
             return JSON.filter(lambda value: value is not None)
     raise TypeError(f"no answers are known for {one.name}: {kind}")
@@ -173,7 +173,7 @@ def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
     for one in members(cls):
         empty = () if isinstance(one.kind, Many) else None
         absent = (missing or not one.about.needed) and draw(st.booleans())
-        given[one.name] = empty if absent else draw(_answered(one, one.kind))
+        given[one.name] = empty if absent else draw(_answered(one, one.kind, missing))
     return cls(**{**given, **({"status": given.get("status") or ""} if _status_is_text(cls) else {})})
 
 

@@ -1,0 +1,252 @@
+"""The OpenAPI document: valid, complete, as strict as the checks for what is sent, and loose for what is received."""
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from tests.strategies import Break, answers, breaks, broken, requests
+from workbench.interface import strict_json, table
+from workbench.interface.checks import problems
+from workbench.interface.convert import placeholders, wires
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.openapi import PATTERNS, document
+from workbench.interface.operation import Operation
+from workbench.interface.walk import build
+
+DOCUMENT = document()
+ROWS = list(table.OPERATIONS.values())
+WITH_BODY = [row for row in ROWS if row.method in {"POST", "PATCH"}]
+
+
+def of(operation: Operation[..., Any]) -> dict[str, Any]:
+    found: dict[str, Any] = DOCUMENT["paths"][operation.path][operation.method.lower()]
+    return found
+
+
+def validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+
+
+BODIES = {row.name: validator(of(row)["requestBody"]["content"]["application/json"]["schema"]) for row in WITH_BODY}
+
+
+def test_the_document_is_valid() -> None:
+    """A validator that we did not write finds nothing wrong; neither with other wire names."""
+    renamed = document({"simulate_authorization.decline_reason": "declinedBecause"}, "https://example.org/v1")
+
+    assert list(OpenAPIV31SpecValidator(DOCUMENT).iter_errors()) == []
+    assert list(OpenAPIV31SpecValidator(renamed).iter_errors()) == []
+    assert "declinedBecause" in renamed["components"]["schemas"]["SimulateAuthorization"]["properties"]
+    assert renamed["servers"] == [{"url": "https://example.org/v1"}]
+
+
+def test_the_document_is_plain_data() -> None:
+    """It survives JSON, and is made the same each time."""
+    assert json.loads(json.dumps(document())) == DOCUMENT
+    assert (DOCUMENT["openapi"], DOCUMENT["info"]["version"]) == ("3.1.0", "1.3.0")
+
+
+@pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
+def test_every_operation_is_there(operation: Operation[..., Any]) -> None:
+    """Each operation has its id, its path members, its success and all its failures."""
+    made = of(operation)
+    statuses = {str(operation.success), *(str(failure.status) for failure in operation.failures)}
+
+    assert operation.name == made["operationId"]
+    assert set(placeholders(operation.path)) == {p["name"] for p in made.get("parameters", ()) if p["in"] == "path"}
+    assert statuses == set(made["responses"])
+    assert bool(operation.assumed) is ("x-assumed" in made)
+    assert sorted(operation.roles) == made.get("security", [{"ApiKey": []}])[0]["ApiKey"]
+
+
+def test_every_event_is_there() -> None:
+    """Each kind of event is a webhook, and carries the body of its kind."""
+    assert set(EVENT_KINDS) == set(DOCUMENT["webhooks"])
+
+
+def schemas(value: Any, inside: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    if isinstance(value, dict):
+        yield inside, value
+        for name, inner in value.items():
+            yield from schemas(inner, (*inside, str(name)))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from schemas(inner, inside)
+
+
+SENT = {row.request.__name__ for row in ROWS}
+RECEIVED = [n for n in DOCUMENT["components"]["schemas"] if n not in SENT and not n.endswith(("Input", "Change"))]
+
+
+@pytest.mark.parametrize("name", RECEIVED)
+def test_answers_are_described_loosely(name: str) -> None:
+    """No pattern, length or word binds what is received."""
+    binding = {"pattern", "enum", "maxLength", "minLength", "minimum", "maximum", "additionalProperties"}
+
+    for where, schema in schemas(DOCUMENT["components"]["schemas"][name]):
+        if where[-1:] != ("properties",):
+            assert set() == binding & set(schema), where
+
+
+def test_patterns_of_answers_are_told() -> None:
+    """What an answer is expected to look like is there for readers."""
+    user = DOCUMENT["components"]["schemas"]["User"]["properties"]
+
+    assert user["walletAddress"]["x-pattern"] == "^0x[0-9a-fA-F]{40}$"
+    assert user["firstName"]["x-maxLength"] == 50
+    assert len(user["applicationStatus"]["x-enum"]) == 8
+    assert user["email"]["x-privacy"] == "personal"
+
+
+def test_guesses_are_marked() -> None:
+    """A guessed member carries its reason and how well it is known; a documented one does not."""
+    body = DOCUMENT["components"]["schemas"]["SimulateAuthorization"]["properties"]
+    item = DOCUMENT["components"]["schemas"]["RewardsItem"]["properties"]
+
+    assert body["declineReason"]["x-assumed"] == "the name of the field that requests a decline is not shown"
+    assert body["declineReason"]["x-known"] == "widely seen"
+    assert "x-assumed" not in item["points"]
+
+
+def test_defaults_and_optional_members() -> None:
+    """What the service takes where a member is left out is said; only what it needs is required."""
+    rewards = {p["name"]: p for p in of(table.LIST_REWARDS_ACTIVITY)["parameters"]}
+    withdrawal = {p["name"]: p["required"] for p in of(table.SIGN_WITHDRAWAL)["parameters"]}
+
+    assert (rewards["limit"]["schema"]["default"], rewards["offset"]["schema"]["default"]) == (20, 0)
+    assert [n for n, needed in withdrawal.items() if needed] == ["token", "amount", "adminAddress", "recipientAddress"]
+    assert "required" not in DOCUMENT["components"]["schemas"]["AddressChange"]
+    assert "required" not in DOCUMENT["components"]["schemas"]["SimulateRefund"]
+
+
+def test_links_lead_to_members() -> None:
+    """A link names an operation, one of its parameters, and a member of the answer it comes from."""
+    links = [
+        (row, to, link) for row in ROWS for to, link in of(row)["responses"][str(row.success)].get("links", {}).items()
+    ]
+
+    assert {
+        "simulate_reversal",
+        "simulate_refund",
+        "delete_payment_account",
+        "update_user",
+        "list_rewards_activity",
+    } == {to for _, to, _ in links}
+    for row, to, link in links:
+        ((name, source),) = link["parameters"].items()
+        assert name in {p["name"] for p in of(table.OPERATIONS[to])["parameters"]}
+        assert source.rpartition("/")[2] in DOCUMENT["components"]["schemas"][row.answer.__name__]["properties"]
+
+
+@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda row: row.name)
+@given(data=st.data())
+def test_bodies_that_keep_every_rule_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
+    """What the checks take, the schema takes: also with members that nobody knows."""
+    _, body = wires().write_request(operation, data.draw(requests(operation, plain=False)))
+
+    assert BODIES[operation.name].is_valid(json.loads(strict_json.dumps({**body, "brandNew": None})))
+
+
+IN_BODY = [
+    (row, how)
+    for row in WITH_BODY
+    for how in breaks(row.request)
+    if how.wire not in placeholders(row.path) and how.at[0] != "new_amount"
+]
+
+
+@pytest.mark.parametrize("operation,how", IN_BODY, ids=[f"{row.name}-{how}" for row, how in IN_BODY])
+@settings(max_examples=1)
+@given(data=st.data())
+def test_bodies_that_break_a_rule_are_invalid(operation: Operation[..., Any], how: Break, data: st.DataObject) -> None:
+    """What the service refuses, the schema refuses; what it takes, the schema takes."""
+    request = build(operation.request, data.draw(broken(operation, how)))
+    _, body = wires().write_request(operation, request)
+    wire = json.loads(json.dumps(body))
+    again, mistyped, _ = wires().read_request(operation, wire, dict.fromkeys(placeholders(operation.path), "0" * 8))
+    said = [*mistyped, *(p for p in problems(again, partial=True) if p.path not in placeholders(operation.path))]
+
+    assert (not said) is BODIES[operation.name].is_valid(wire)
+
+
+@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda row: row.name)
+@given(data=st.data())
+def test_null_is_no_value(operation: Operation[..., Any], data: st.DataObject) -> None:
+    """A member of a request is left out, never null."""
+    _, body = wires().write_request(operation, data.draw(requests(operation)))
+    if not body:
+        return
+    name = data.draw(st.sampled_from(sorted(body)))
+
+    assert not BODIES[operation.name].is_valid(json.loads(strict_json.dumps({**body, name: None})))
+
+
+@pytest.mark.parametrize("operation", [row for row in ROWS if row.success == 200], ids=lambda row: row.name)
+@given(data=st.data())
+def test_answers_that_are_whole_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
+    """An answer with its required members is valid, whatever words and members it has besides."""
+    schema = of(operation)["responses"]["200"]["content"]["application/json"]["schema"]
+    answer = {**wires().write(data.draw(answers(operation.answer, missing=False))), "brandNew": {"a": 1}}
+    raw = [answer] if operation.many else answer
+
+    assert validator(schema).is_valid(json.loads(json.dumps(raw, default=float)))
+
+
+@given(st.ip_addresses().map(str) | st.text("0123456789abcdef:.", max_size=24))
+def test_the_pattern_of_ip_addresses(text: str) -> None:
+    """The pattern takes what the standard library takes, but for zones."""
+    try:
+        ipaddress.ip_address(text)
+        expected = True
+    except ValueError:
+        expected = False
+
+    assert expected is bool(re.fullmatch(PATTERNS["ip"], text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["::", "::1", "1::", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "::ffff:203.0.113.9", "1::8", "203.0.113.9", "0.0.0.0"],
+)
+def test_addresses_of_every_shape(text: str) -> None:
+    """Every way to write an address is one for the pattern, as it is for the standard library."""
+    assert ipaddress.ip_address(text)
+    assert re.fullmatch(PATTERNS["ip"], text)
+
+
+@given(st.dates().map(date.isoformat) | st.from_regex(r"[0-9]{4}-[01][0-9]-[0-3][0-9]", fullmatch=True))
+def test_the_pattern_of_dates(text: str) -> None:
+    """The pattern takes the days of the calendar, leap days too, and no others."""
+    try:
+        date.fromisoformat(text)
+        expected = True
+    except ValueError:
+        expected = False
+
+    assert expected is bool(re.fullmatch(PATTERNS["date"], text))
+
+
+@pytest.mark.parametrize(
+    "text,fits",
+    [
+        ("2000-02-29", True),
+        ("1900-02-29", False),
+        ("2024-02-29", True),
+        ("2023-02-29", False),
+        ("0000-01-01", False),
+        ("0000-02-29", False),
+        ("0004-02-29", True),
+    ],
+)
+def test_leap_days(text: str, fits: bool) -> None:
+    """Every fourth year but for the hundreds that are not four hundreds."""
+    assert fits is bool(re.fullmatch(PATTERNS["date"], text))
