@@ -2,9 +2,9 @@
 
 import os
 import platform
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,7 +14,7 @@ from workbench.client.base_url import base_url as read_base_url
 from workbench.client.guards import Arming, Guards, Limits, check_environment
 from workbench.client.journal import Journal
 from workbench.client.keys import Key, warn_if_in_cell
-from workbench.client.pace import Clock, Pace
+from workbench.client.pace import Clock, Pace, http_date
 from workbench.client.wire import Exchange, Line, exchange
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem
 from workbench.interface.convert import Wires, wires
@@ -61,6 +61,7 @@ class Calls(Operations, ABC):
         __tracebackhide__ = True
         self._opened: Any = None  # connections, and the process and loop they belong to
         self._owner: Any = None
+        self._opening = threading.Lock()
         self._parent = self  # views open and close connections where they were made
         check_environment(environment)
         url = read_base_url(base_url)
@@ -193,10 +194,8 @@ class Calls(Operations, ABC):
         if self._line.heard is None:
             return None
         text, here = self._line.heard
-        try:
-            return here - parsedate_to_datetime(text).timestamp()
-        except (ValueError, TypeError):
-            return None
+        there = http_date(text)
+        return None if there is None else here - there
 
     def info(self) -> dict[str, Any]:
         """Give what a report about this client needs: versions, host, fingerprints. Nothing in it is private."""

@@ -56,12 +56,12 @@ def _told(failure: httpx.TransportError) -> str:
     return f"{words}: {text}" if text else words
 
 
-def _broken(failure: httpx.TransportError, outgoing: Request, traced: bool) -> Broken:
+def _broken(failure: httpx.TransportError, outgoing: Request) -> Broken:
     kind = type(failure)
     if isinstance(failure, _NOT_SENT):
         left = outgoing.phase >= WRITTEN
     else:
-        left = not traced or outgoing.phase > 0
+        left = not outgoing.surely_not_sent
     cause: Exception | None = None
     if isinstance(failure, _HARMLESS):
         cause = kind(str(failure))  # a fresh one: the caught one holds the request with its key
@@ -88,6 +88,8 @@ class _Httpx(Calls):
         )
 
     def _context(self) -> ssl.SSLContext:
+        if self._url.scheme == "http":  # to this machine only
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if os.environ.get("SSLKEYLOGFILE"):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
         if self._ca_file is not None:
@@ -121,10 +123,10 @@ class Client(_Httpx, Sync):
     def _transmit(self, outgoing: Request) -> Response | Broken:
         __tracebackhide__ = True
         transport = self._transport()
-        traced = self._given is None
+        outgoing.traced = self._given is None
         request = self._wired(outgoing)
         clock = self._line.clock
-        if traced:
+        if outgoing.traced:
             request.extensions["trace"] = Trace(outgoing)
             DEADLINE.at = time.monotonic() + max(outgoing.deadline - clock.monotonic(), 0.0)
         body, headers = Body(None), {}
@@ -143,7 +145,7 @@ class Client(_Httpx, Sync):
                 answer.close()
             return Response(answer.status_code, headers, body.whole())
         except httpx.TransportError as failure:
-            broken = _broken(failure, outgoing, traced)
+            broken = _broken(failure, outgoing)
         except TooLarge:
             broken = Broken("it is too large", left=True, too_large=True)
         except zlib.error:
@@ -157,14 +159,14 @@ class Client(_Httpx, Sync):
             given: httpx.BaseTransport = self._given
             return given
         holder = self._parent
+        # A process that was forked must not share its parent's connections: answers would mix.
         if holder._opened is None or holder._owner != os.getpid():
-            # A process that was forked must not share its parent's connections: answers would mix.
-            verify = self._context() if self._url.scheme == "https" else True
-            transport = httpx.HTTPTransport(verify=verify, trust_env=False)
-            transport._pool._network_backend = Timely(  # type: ignore[assignment]
-                transport._pool._network_backend, lambda: httpx.ReadTimeout("")
-            )
-            holder._opened, holder._owner = transport, os.getpid()
+            with holder._opening:
+                if holder._opened is None or holder._owner != os.getpid():
+                    made = httpx.HTTPTransport(verify=self._context(), trust_env=False)
+                    backend = Timely(made._pool._network_backend, lambda: httpx.ReadTimeout(""))
+                    made._pool._network_backend = backend  # type: ignore[assignment]
+                    holder._opened, holder._owner = made, os.getpid()
         opened: httpx.BaseTransport = holder._opened
         return opened
 
@@ -209,10 +211,10 @@ class AsyncClient(_Httpx, Async):
     async def _transmit(self, outgoing: Request) -> Response | Broken:
         __tracebackhide__ = True
         transport = self._transport()
-        traced = self._given is None
+        outgoing.traced = self._given is None
         request = self._wired(outgoing)
         left = outgoing.deadline - self._line.clock.monotonic()
-        if traced:
+        if outgoing.traced:
             request.extensions["trace"] = Trace(outgoing).awaited
         body, headers = Body(None), {}
         broken: Broken
@@ -229,9 +231,9 @@ class AsyncClient(_Httpx, Async):
                     await answer.aclose()
             return Response(answer.status_code, headers, body.whole())
         except httpx.TransportError as failure:
-            broken = _broken(failure, outgoing, traced)
+            broken = _broken(failure, outgoing)
         except TimeoutError:
-            broken = Broken("no answer in time", left=not traced or outgoing.phase > 0, timeout=True)
+            broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
         except TooLarge:
             broken = Broken("it is too large", left=True, too_large=True)
         except zlib.error:
@@ -248,8 +250,8 @@ class AsyncClient(_Httpx, Async):
         # Connections belong to one event loop of one process.
         owner = (os.getpid(), id(asyncio.get_running_loop()))
         if holder._opened is None or holder._owner != owner:
-            verify = self._context() if self._url.scheme == "https" else True
-            holder._opened, holder._owner = httpx.AsyncHTTPTransport(verify=verify, trust_env=False), owner
+            made = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
+            holder._opened, holder._owner = made, owner
         opened: httpx.AsyncBaseTransport = holder._opened
         return opened
 

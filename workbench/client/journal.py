@@ -392,6 +392,17 @@ class Journal:
             raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
         return self.send_again(request, attempt)
 
+    def hold_against(self, attempt: str, operation: str, request: Any, digest: str) -> None:
+        """Refuse a request that is not the one of an entry.
+
+        Raises:
+            InvalidRequest: It is another one.
+        """
+        entry = self[attempt]
+        same = digest == entry.digest if digest and entry.digest else masked_request(request) == entry.request
+        if entry.operation != operation or not same:
+            raise InvalidRequest(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+
     def resent(self, attempt: str, new: str, note: str = "it was sent again and is done") -> None:
         """Record that a resend settled an unknown entry."""
         self._settle(attempt, End.DONE, f"{note} ({new})", "resend")

@@ -48,16 +48,26 @@ def delay(tries: int, chance: float) -> float:
     return longest * chance
 
 
-def retry_after(value: str | None, now: datetime) -> float | None:
-    """Read a Retry-After header, in seconds or as a date; None where it says nothing usable."""
+def retry_after(value: str | None, date: str | None, now: datetime) -> float | None:
+    """Read a Retry-After header, in seconds or as a date; None where it says nothing usable.
+
+    Args:
+        date: The Date header beside it: a time is meant by the service's clock.
+    """
     if value is None or len(value) > 64:
         return None
     text = value.strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
         return float(text)
+    when = http_date(text)
+    return None if when is None else when - (http_date(date) or now.timestamp())
+
+
+def http_date(text: str | None) -> float | None:
+    """Read a date as HTTP writes it, as seconds since 1970."""
     try:
-        when = parsedate_to_datetime(text)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - now.timestamp()
+        when = parsedate_to_datetime(text or "")
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
 

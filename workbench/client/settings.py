@@ -79,7 +79,9 @@ def open_profile(name: str | None = None) -> Profile:
     tables = _tables(path, problems)
     table = tables.get(name)
     given_url = os.environ.get("WORKBENCH_BASE_URL")
-    if table is None and not problems and not given_url:
+    if table is None and problems:
+        raise InvalidProfile(problems)
+    if table is None and not given_url:
         there = f"; there are {', '.join(tables)}" if tables else ""
         raise InvalidProfile(f"no profile {name!r} in {path}{there}")
     profile = _read(name, dict(table or {}), path, problems)

@@ -52,7 +52,7 @@ _NO_BODY = frozenset({204, 205})
 class Request:
     """What to send. The driver notes in it how far it got."""
 
-    __slots__ = ("body", "deadline", "headers", "method", "phase", "status", "target", "where")
+    __slots__ = ("body", "deadline", "headers", "method", "phase", "status", "target", "traced", "where")
 
     def __init__(
         self, method: str, where: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes | None
@@ -64,7 +64,13 @@ class Request:
         self.body = body
         self.deadline = 0.0
         self.phase = 0  # 1: the head is being written, 2: it was
+        self.traced = False  # whether the driver sees the phase
         self.status: int | None = None
+
+    @property
+    def surely_not_sent(self) -> bool:
+        """Whether not a byte of it was written."""
+        return self.traced and self.phase == 0
 
     def __repr__(self) -> str:
         return f"<request {self.method} {self.where}>"
@@ -255,7 +261,7 @@ def exchange(
     clock, pace, effect = line.clock, line.pace, operation.effect
     begun = clock.monotonic()
     deadline = begun + line.timeout if line.timeout is not None else float("inf")
-    outgoing.deadline = deadline
+    outgoing.deadline = call.deadline = deadline
     while True:
         now = clock.monotonic()
         longest = min(deadline - now, LONGEST_WAIT)
@@ -278,6 +284,8 @@ def exchange(
         pause = call.failed(outcome) if outcome.__class__ is Broken else call.answered(outcome)
         if pause is None:
             return call.answer
+        if pause == 0:  # the pace has the pause
+            continue
         if clock.monotonic() + pause > deadline:
             call.give_up(outcome)
         try:
@@ -299,6 +307,7 @@ class _Call:
         self.allowing = allowing
         self.resend_of = resend_of
         self.tries = 0
+        self.deadline = float("inf")
         self.answer: Any = None
         self.attempt: Attempt | Entry | None = None
 
@@ -324,7 +333,10 @@ class _Call:
         digest = ""
         if line.guards.real:
             digest = journal.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
-            earlier = journal.earlier(digest) if self.resend_of is None else None
+        if self.resend_of is not None:
+            journal.hold_against(self.resend_of, operation.name, self.request, digest)
+        elif digest:
+            earlier = journal.earlier(digest)
             if earlier is not None:
                 line.guards.duplicate(said, earlier, "again" in self.allowing)
         self.attempt = journal.begin(
@@ -365,9 +377,15 @@ class _Call:
         """Note what is known of a call that was stopped while in the air."""
         if not self.operation.effect:
             return
-        if outgoing.phase < 0:  # the driver is sure that nothing was written
+        if outgoing.surely_not_sent:
             self.end(End.NOT_SENT, error=type(error).__name__)
             error.add_note(f"{self.said}: never left this machine.")
+            return
+        status = outgoing.status
+        if status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
+            end = End.DONE if status < 300 else End.REFUSED
+            self.end(end, status=status, error=type(error).__name__)
+            error.add_note(f"{self.said}: {end} ({status}); its answer was not read.")
             return
         self.end(End.UNKNOWN, error=type(error).__name__)
         error.add_note(unknown_text(self.named, f"interrupted by {type(error).__name__}"))
@@ -442,25 +460,31 @@ class _Call:
             self.unknown(f"answered with {status} only" if status >= 200 else f"answered with {status}", status)
         if not self.may_retry():
             self.give_up(response)
-        asked = retry_after(response.headers.get("retry-after"), self.line.clock.now())
-        if asked is not None and 0 < asked <= LONGEST_WAIT:
-            return asked
-        return delay(self.tries, self.line.clock.random())
+        return self.asked_pause(response) or delay(self.tries, self.line.clock.random())
 
     def limited(self, response: Response) -> float:
         """429: it was not carried out. Reads wait as asked; a call with an effect only where the caller said so."""
         __tracebackhide__ = True
         clock = self.line.clock
-        asked = retry_after(response.headers.get("retry-after"), clock.now())
-        usable = asked is not None and 0 < asked <= LONGEST_WAIT
-        if usable:
-            assert asked is not None
-            self.line.pace.hold(clock.monotonic() + asked)  # for all threads
-        may = (not self.operation.effect or "resend" in self.allowing) and (usable or asked is None)
-        if not may or not self.may_retry():
+        asked = self.asked_pause(response)
+        if asked is None:  # said, but not to be waited for
+            self.refused(response)
+        until = clock.monotonic() + asked
+        if asked > 0:
+            self.line.pace.hold(until)  # for all threads
+        may = not self.operation.effect or "resend" in self.allowing
+        if not may or until > self.deadline or not self.may_retry():
             self.refused(response)
         # Where a time was said, the pace makes every call wait for it, this one too.
-        return 0.0 if usable else delay(self.tries, clock.random())
+        return 0.0 if asked > 0 else delay(self.tries, clock.random())
+
+    def asked_pause(self, response: Response) -> float | None:
+        """Give the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
+        value = response.headers.get("retry-after")
+        if value is None:
+            return 0.0
+        asked = retry_after(value, response.headers.get("date"), self.line.clock.now())
+        return asked if asked is not None and 0 < asked <= LONGEST_WAIT else None
 
     def redirected(self, response: Response) -> NoReturn:
         """3xx: never followed, since the key would go along."""
@@ -482,7 +506,8 @@ class _Call:
         status = response.status
         body, error, message = _words(response)
         kind = ApiError.of(status)
-        asked = retry_after(response.headers.get("retry-after"), self.line.clock.now())
+        headers = response.headers
+        asked = retry_after(headers.get("retry-after"), headers.get("date"), self.line.clock.now())
         hint = self.hint(status)
         if kind is RateLimited:
             hint = f"Try again after {asked:.0f} s" if asked is not None and asked > 0 else "Try again later"

@@ -1,0 +1,160 @@
+"""Guards: what production asks for before an effect, and that sandboxes meet none of it."""
+
+from typing import Any
+
+import pytest
+
+from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
+from workbench.client.guards import Limits, confirmation
+from workbench.client.journal import Journal
+from workbench.errors import InvalidProfile, InvalidRequest, NotArmed, WrongEnvironment
+from workbench.interface.table import OPERATIONS
+
+EVM = "0x" + "aB" * 20
+SOLANA = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
+USER = {"id": CARD}
+
+
+def _production(service: Service, **more: Any) -> Any:
+    return client_on(service, **{"environment": "production", "journal": Journal(), **more})
+
+
+def _withdrawal(**more: Any) -> dict[str, Any]:
+    return {
+        "token": EVM, "amount": "2500", "is_amount_native": False, "admin_address": EVM, "recipient_address": EVM,
+        **more,
+    }  # fmt: skip
+
+
+def test_production_reads_without_a_word() -> None:
+    """Reads need no arming."""
+    service = Service([])
+    _production(service).list_contracts()
+
+    assert service.count == 1
+
+
+def test_effects_in_production_are_armed_first() -> None:
+    """An effect in production needs arming for that very operation; the arming ends by itself and is recorded."""
+    clock = FakeClock()
+    service = Service(USER)
+    client = _production(service, clock=clock)
+    with pytest.raises(NotArmed, match=r"arm\(operations=\{\"update_user\"\}"):
+        client.update_user(user_id=CARD, first_name="Grace")
+    client.arm(operations={"update_user"}, minutes=10, reason="ticket 7")
+    client.update_user(user_id=CARD, first_name="Grace")
+    with pytest.raises(NotArmed, match="Armed are only update_user"):
+        client.delete_payment_account(payment_account_id=CARD)
+    assert "ARMED until" in repr(client)
+    clock.at += 601
+    with pytest.raises(NotArmed):
+        client.update_user(user_id=CARD, first_name="Ada")
+
+    assert service.count == 1
+    assert "not armed" in repr(client)
+    assert [note.kind for note in client.journal.notes] == ["armed"]
+    assert "ticket 7" in client.journal.notes[0].text
+
+
+def test_arming_holds_for_views_and_can_be_taken_back() -> None:
+    """A view of a client is armed with it; disarming ends it at once."""
+    client = _production(Service(USER))
+    client.arm(operations=[client.update_user, OPERATIONS["update_ubo"]], minutes=1, reason="x")
+    assert {"update_user", "update_ubo"} == client.allowing(again=True).armed.operations
+    client.disarm()
+
+    assert client.armed is None
+
+
+def test_a_machine_that_slept_is_not_armed() -> None:
+    """Arming ends by either clock: the one of the day runs on while a machine sleeps."""
+    clock = FakeClock()
+    client = _production(Service(USER), clock=clock)
+    client.arm(operations={"update_user"}, minutes=10, reason="x")
+    clock.start = clock.start.replace(hour=20)
+
+    assert client.armed is None
+
+
+@pytest.mark.parametrize(
+    "operations, minutes, reason, wrong",
+    [({"list_contracts"}, 1, "x", "operations"), ("nothing", 1, "x", "operations"), (set(), 1, "x", "operations"),
+     ({"update_user"}, 0, "x", "minutes"), ({"update_user"}, 1000, "x", "minutes"), ({"update_user"}, True, "x", "minutes"),
+     ({"update_user"}, 1, " ", "reason")],
+    ids=map(str, range(7)),
+)  # fmt: skip
+def test_arming_is_said_properly(operations: Any, minutes: Any, reason: str, wrong: str) -> None:
+    """Arming names operations with an effect, a time that ends, and a reason."""
+    with pytest.raises(InvalidRequest, match=wrong):
+        _production(Service(USER)).arm(operations=operations, minutes=minutes, reason=reason)
+
+
+def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With WORKBENCH_READONLY=1 nothing with an effect leaves for a real service, armed or not."""
+    service = Service(USER)
+    client = _production(service)
+    client.arm(operations={"update_user"}, minutes=10, reason="x")
+    monkeypatch.setenv("WORKBENCH_READONLY", "1")
+    with pytest.raises(NotArmed, match="WORKBENCH_READONLY"):
+        client.update_user(user_id=CARD, first_name="Grace")
+    with pytest.raises(InvalidRequest, match="WORKBENCH_READONLY"):
+        client.arm(operations={"update_user"}, minutes=10, reason="x")
+    client_on(Service(AUTHORIZED)).simulate_authorization(**PURCHASE)  # a sandbox of one's own is no real service
+
+    assert service.count == 0
+
+
+def test_simulations_are_refused_before_arming_is_asked() -> None:
+    """In production a simulation is refused for what it is."""
+    with pytest.raises(WrongEnvironment):
+        _production(Service(USER)).simulate_authorization(**PURCHASE)
+
+
+def test_production_always_has_a_journal() -> None:
+    """A client for production cannot be made without a journal, nor for an environment that is none."""
+    with pytest.raises(InvalidProfile, match="journal"):
+        _production(Service(USER), journal=False)
+    with pytest.raises(InvalidProfile, match="environment"):
+        client_on(Service(USER), environment="prod")
+
+
+@pytest.mark.parametrize(
+    "limits, arguments, right",
+    [(Limits(amount=2499), {}, False), (Limits(amount=2500), {}, True),
+     (Limits(amount=10**9), {"is_amount_native": True}, False),
+     (Limits(amount=1, native_amount=2500), {"is_amount_native": True}, True),
+     (Limits(native_amount=2499), {"is_amount_native": True}, False),
+     (Limits(recipients=(EVM,)), {}, True), (Limits(recipients=(EVM.lower().replace("0X", "0x"),)), {}, True),
+     (Limits(recipients=(SOLANA,)), {"recipient_address": SOLANA.swapcase()}, False), (Limits(recipients=()), {}, False)],
+    ids=map(str, range(9)),
+)  # fmt: skip
+def test_caps_and_recipients(limits: Limits, arguments: dict[str, Any], right: bool) -> None:
+    """A cap of the profile and its list of recipients hold before anything leaves."""
+    service = Service({"status": "pending"})
+    client = client_on(service, limits=limits, check=False)
+    if right:
+        client.sign_withdrawal(**_withdrawal(**arguments))
+    else:
+        with pytest.raises(InvalidRequest, match=r"limits"):
+            client.sign_withdrawal(**_withdrawal(**arguments))
+
+    assert service.count == int(right)
+
+
+@pytest.mark.parametrize(
+    "name, arguments, types",
+    [("sign_withdrawal", _withdrawal(), "2500 " + EVM[-8:]),
+     ("delete_payment_account", {"payment_account_id": CARD}, "00000001"),
+     ("update_dispute", {"dispute_id": CARD, "status": "canceled"}, "00000001"),
+     ("update_dispute", {"dispute_id": CARD, "text_evidence": "x"}, None),
+     ("update_user", {"user_id": CARD, "is_active": False}, "00000001"),
+     ("update_user", {"user_id": CARD, "wallet_address": EVM}, "00000001"),
+     ("update_user", {"user_id": CARD, "first_name": "Grace"}, None)],
+    ids=map(str, range(7)),
+)  # fmt: skip
+def test_what_is_typed_before_it_cannot_be_taken_back(name: str, arguments: dict[str, Any], types: str | None) -> None:
+    """Faces ask a person to type something of what cannot be taken back, and of nothing else."""
+    row = OPERATIONS[name]
+    asked = confirmation(row, row.request(**arguments))
+
+    assert types == (asked.types if asked else None)

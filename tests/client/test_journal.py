@@ -1,0 +1,416 @@
+"""The journal: what it records, what it shows, and what it does when nobody knows how a call ended."""
+
+import json
+import multiprocessing
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
+from workbench.client.advice import AdviceWarning
+from workbench.client.effects import End
+from workbench.client.journal import Journal, is_running, this_process
+from workbench.client.journal_file import JournalFile, installation_secret
+from workbench.errors import (
+    BadRequest,
+    CannotRecord,
+    Conflict,
+    DuplicateSuspected,
+    InvalidRequest,
+    NotFound,
+    OutcomeUnknown,
+)
+from workbench.interface.rules import FULL
+from workbench.interface.table import OPERATIONS
+
+NATIONAL_ID = "900113344"
+ACCOUNT = "000998877665544"
+LOST = httpx.ReadTimeout("lost")
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep state in a folder of the test."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture(params=["memory", "file"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Journal]:
+    """Make journals of either kind."""
+    if request.param == "memory":
+        return lambda: Journal(clock=FakeClock())
+    return lambda: Journal(JournalFile(tmp_path / "journal.db"), clock=FakeClock())
+
+
+def test_a_call_is_recorded_before_it_leaves(make: Callable[[], Journal]) -> None:
+    """While a call is in the air, the journal already has it."""
+    journal = make()
+    seen = []
+
+    def look(_: httpx.Request) -> httpx.Response:
+        seen.extend(entry.end for entry in journal)
+        return httpx.Response(200, json=AUTHORIZED)
+
+    client_on(Service(look), journal=journal).simulate_authorization(**PURCHASE)
+
+    assert seen == [End.SENDING]
+    assert [entry.end for entry in journal] == [End.DONE]
+
+
+def test_reads_are_not_recorded(make: Callable[[], Journal]) -> None:
+    """A read leaves no trace in the journal."""
+    journal = make()
+    client_on(Service([]), journal=journal).list_contracts()
+
+    assert len(journal) == 0
+
+
+def test_an_entry_tells_what_happened(make: Callable[[], Journal]) -> None:
+    """An entry has its request, its answer, its times and its status; private values are masked."""
+    journal = make()
+    client = client_on(Service({"id": CARD, "email": "grace@example.com", "status": "x"}), journal=journal)
+    client.update_user(user_id=CARD, email="grace@example.com")
+    entry = journal[next(iter(journal)).id]
+
+    assert entry.request == {"userId": CARD, "email": "g•••@e•••.com"}
+    assert entry.answer["id"] == CARD
+    assert (200, "sandbox", f"PATCH user {CARD} (email)") == (entry.status, entry.environment, entry.what)
+    assert "grace@" not in f"{entry!r} {entry} {entry.request} {entry.answer} {journal!r}"
+
+
+def test_entries_can_be_found(make: Callable[[], Journal]) -> None:
+    """Entries are filtered by operation, end, time and words."""
+    journal = make()
+    clock = FakeClock()
+    client = client_on(Service(AUTHORIZED, httpx.Response(400), LOST), journal=journal, clock=clock)
+    client.simulate_authorization(**PURCHASE)
+    clock.at += 60
+    with pytest.raises(Exception, match="400"):
+        client.simulate_refund(transaction_id=TRANSACTION, amount=100)
+    clock.at += 60
+    with pytest.raises(OutcomeUnknown):
+        client.simulate_refund(transaction_id=TRANSACTION, amount=2500)
+
+    assert len(journal.find(operation="simulate_refund")) == 2
+    assert [e.what for e in journal.find(end="refused")] == ["POST refund of 1.00 on transaction " + TRANSACTION]
+    assert len(journal.find(since=clock.start + timedelta(seconds=30))) == 2
+    assert len(journal.find(until=clock.start + timedelta(seconds=30))) == 1
+    assert len(journal.find(text=CARD)) == 1
+    with pytest.raises(KeyError):
+        journal["nothing"]
+
+
+def _unknown(client: Any) -> str:
+    with pytest.raises(OutcomeUnknown) as caught:
+        client.simulate_refund(transaction_id=TRANSACTION, amount=2500)
+    return caught.value.attempt.id
+
+
+@pytest.mark.parametrize("end", ["done", "not_sent"])
+def test_a_person_resolves(make: Callable[[], Journal], end: Any) -> None:
+    """What a person says of an unknown end is kept with who and when, and is no longer asked."""
+    journal = make()
+    attempt = _unknown(client_on(Service(LOST), journal=journal))
+    resolved = journal.resolve(attempt, end, note="seen in the dashboard")
+
+    assert resolved.resolution is not None
+    assert (end, "seen in the dashboard") == (resolved.resolution.end, resolved.resolution.note)
+    assert resolved.resolution.by
+    assert journal.unknown() == []
+    assert [attempt] == [entry.id for entry in journal.find(end=end)]
+    assert journal[attempt].end is End.UNKNOWN
+
+
+def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
+    """An end that is known is not overwritten, and no other end can be said."""
+    journal = make()
+    client = client_on(Service(LOST, AUTHORIZED), journal=journal)
+    attempt = _unknown(client)
+    client.simulate_authorization(**PURCHASE)
+    done = journal.find(end="done")[0].id
+    with pytest.raises(InvalidRequest, match="is not unknown"):
+        journal.resolve(done, "not_sent")
+    with pytest.raises(InvalidRequest, match="resolved as"):
+        journal.resolve(attempt, "refused")  # type: ignore[arg-type]
+
+
+def test_resend_is_asked_for_twice(make: Callable[[], Journal]) -> None:
+    """A resend needs the acceptance of a double; then it is sent once more and settles the entry."""
+    journal = make()
+    service = Service(LOST, AUTHORIZED)
+    client = client_on(service, journal=journal)
+    attempt = _unknown(client)
+    request = OPERATIONS["simulate_refund"].request(transaction_id=TRANSACTION, amount=2500)
+    with pytest.raises(InvalidRequest, match="accept_double=True"):
+        journal.resend(attempt, request, accept_double=False)
+    client.journal.resend(attempt, request, accept_double=True)
+
+    assert service.count == 2
+    assert journal.unknown() == []
+    assert journal[attempt].resolution is not None
+    with pytest.raises(InvalidRequest, match="is not unknown"):
+        journal.resend(attempt, request, accept_double=True)
+
+
+def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None:
+    """Another request, or one of another operation, is not the resend of an entry."""
+    journal = make()
+    service = Service(LOST, AUTHORIZED)
+    attempt = _unknown(client_on(service, journal=journal))
+    takes = OPERATIONS["simulate_refund"].request
+    for other in (
+        takes(transaction_id=TRANSACTION, amount=2501),
+        OPERATIONS["simulate_reversal"].request(transaction_id=TRANSACTION, new_amount=FULL),
+    ):
+        with pytest.raises(InvalidRequest, match="another"):
+            journal.resend(attempt, other, accept_double=True)
+
+    assert service.count == 1
+
+
+def test_a_deletion_resent_and_not_found_is_done(make: Callable[[], Journal]) -> None:
+    """A deletion whose resend finds nothing is done; on a first try the same answer is a refusal."""
+    journal = make()
+    service = Service(LOST, 404)
+    client = client_on(service, journal=journal)
+    with pytest.raises(OutcomeUnknown) as caught:
+        client.delete_payment_account(payment_account_id=CARD)
+    request = OPERATIONS["delete_payment_account"].request(payment_account_id=CARD)
+    client.journal.resend(caught.value.attempt.id, request, accept_double=True)
+
+    assert journal.unknown() == []
+    with pytest.raises(NotFound):
+        client.delete_payment_account(payment_account_id=CARD)
+
+
+def test_a_conflict_after_a_resend_means_that_it_exists(make: Callable[[], Journal]) -> None:
+    """With an external id, a conflict on the resend says that the first call was carried out."""
+    journal = make()
+    client = client_on(Service(LOST, 409), journal=journal)
+    arguments = {
+        "persona_share_token": "token", "ip_address": "203.0.113.5", "occupation": "Engineer",
+        "annual_salary": "1", "account_purpose": "Everyday", "expected_monthly_volume": "1",
+        "external_id": "customer-77",
+    }  # fmt: skip
+    with pytest.raises(OutcomeUnknown) as caught:
+        client.create_user_application(**arguments)
+    request = OPERATIONS["create_user_application"].request(**arguments)
+    with pytest.raises(Conflict, match="Probably created by the earlier attempt"):
+        journal.resend(caught.value.attempt.id, request, accept_double=True)
+
+    assert journal.unknown() == []
+
+
+def test_an_end_that_cannot_be_recorded_is_told(make: Callable[[], Journal], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the end cannot be written, the answer is given all the same, and the entry counts as unknown."""
+    journal = make()
+    client = client_on(Service(AUTHORIZED), journal=journal)
+
+    def full(*_: Any) -> None:
+        raise CannotRecord("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal._store, "close_entry", full)
+        with pytest.warns(AdviceWarning, match="could not be recorded"):
+            answer = client.simulate_authorization(**PURCHASE)
+
+    assert answer.transaction_id == TRANSACTION
+    assert len(journal.unknown()) == 1
+
+
+# files
+
+
+def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, state: Path) -> None:
+    """At rest there are masks and keyed hashes, readable by the owner alone."""
+    path = tmp_path / "folder" / "journal.db"
+    journal = Journal(JournalFile(path))
+    client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
+    client._line.guards.real = True  # as on a real service, where hashes are kept
+    with pytest.warns(AdviceWarning, match="never issued"):
+        client.update_ubo(
+            company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"
+        )
+    client.create_payment_account(
+        type="externalFiatAccount", user_id=CARD,
+        external_fiat_account={
+            "beneficiary_type": "business", "beneficiary_business_name": "Canary Trading", "currency": "usd",
+            "beneficiary_address": {
+                "address_line1": "77 Canary Wharf", "city": "Springfield", "region": "IL", "postal_code": "62701",
+                "country_code": "US",
+            },
+            "bank_name": "Example Bank", "account_number": ACCOUNT, "routing_number": "000000000",
+        },
+    )  # fmt: skip
+    journal.close()
+    kept = b"".join(one.read_bytes() for one in path.parent.iterdir())
+
+    for canary in (NATIONAL_ID, ACCOUNT, "grace@", "Canary Trading", "Canary Wharf", "62701", "canary-key"):
+        assert canary.encode() not in kept
+    assert ACCOUNT[-2:].encode() in kept
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path, state / "secret")] == [0o600, 0o600]
+    assert sqlite3.connect(path).execute("PRAGMA application_id").fetchone()[0] != 0
+
+
+def test_the_secret_is_one_per_installation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: Path) -> None:
+    """Hashes are keyed by a secret that is made once and kept; a damaged one is refused."""
+    assert installation_secret() == installation_secret()
+    first = installation_secret()
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "another"))
+    assert installation_secret() != first
+    (tmp_path / "another" / "secret").write_bytes(b"short")
+    with pytest.raises(CannotRecord, match="damaged"):
+        installation_secret()
+
+
+@pytest.mark.parametrize(
+    "content", [b"not sqlite at all" * 20, b"SQLite format 3\0" + b"\0" * 84], ids=["text", "other"]
+)
+def test_a_file_of_others_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    """A file that is not a journal is neither written nor used, and nothing is sent."""
+    path = tmp_path / "journal.db"
+    path.write_bytes(content)
+    service = Service(AUTHORIZED)
+    with pytest.raises(CannotRecord, match="nothing is sent"):
+        client_on(service, journal=path).simulate_authorization(**PURCHASE)
+
+    assert (0, content) == (service.count, path.read_bytes())
+
+
+def test_a_folder_that_cannot_be_written_keeps_calls_here(tmp_path: Path) -> None:
+    """Where no journal can be kept, nothing is sent."""
+    (tmp_path / "file").write_text("in the way")
+    service = Service(AUTHORIZED)
+    with pytest.raises(CannotRecord):
+        client_on(service, journal=tmp_path / "file" / "journal.db").simulate_authorization(**PURCHASE)
+
+    assert service.count == 0
+
+
+def _dies(path: str) -> None:
+    def die(_: httpx.Request) -> httpx.Response:
+        os._exit(0)
+
+    client_on(Service(die), journal=path).simulate_authorization(**PURCHASE)
+
+
+def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
+    """A call that was in the air when its process died is unknown to the next one."""
+    path = str(tmp_path / "journal.db")
+    child = multiprocessing.get_context("fork").Process(target=_dies, args=(path,))
+    child.start()
+    child.join()
+    (entry,) = Journal(JournalFile(path)).unknown()
+
+    assert entry.error == "its end was not recorded"
+    assert not is_running(entry.process)
+    assert is_running(this_process())
+
+
+def test_a_call_in_the_air_elsewhere_is_not_unknown(tmp_path: Path) -> None:
+    """A call that another living process has in the air is sending, not unknown."""
+    path = tmp_path / "journal.db"
+    other = Journal(JournalFile(path))
+
+    def look(_: httpx.Request) -> httpx.Response:
+        mine = Journal(JournalFile(path))
+        mine._process = ("elsewhere:1:1", os.getpid())
+        ends.extend((entry.end, entry.is_unknown) for entry in mine)
+        return httpx.Response(200, json=AUTHORIZED)
+
+    ends: list[Any] = []
+    client_on(Service(look), journal=other).simulate_authorization(**PURCHASE)
+
+    assert ends == [(End.SENDING, False)]
+
+
+def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
+    """What one client records, another one on the same file reads."""
+    path = tmp_path / "journal.db"
+    client_on(Service(AUTHORIZED), journal=path).simulate_authorization(**PURCHASE)
+
+    assert [e.what for e in Journal(JournalFile(path))] == ["POST authorization of 12.50 USD on card " + CARD]
+
+
+# the same again
+
+
+def _real(service: Service, **more: Any) -> Any:
+    client = client_on(service, **more)
+    client._line.guards.real = True
+    return client
+
+
+def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -> None:
+    """In production the same write within a day is refused, unless it was allowed; a refused one does not count."""
+    clock = FakeClock()
+    service = Service({"id": CARD}, {"id": CARD}, httpx.Response(400), {"id": CARD}, {"id": CARD})
+    client = _real(service, journal=make(), clock=clock, environment="production")
+    client._line.journal._clock = clock
+    client.arm(operations={"update_user"}, minutes=100, reason="test")
+    client.update_user(user_id=CARD, first_name="Grace")
+    with pytest.raises(DuplicateSuspected, match=r"Nothing was sent.*again=True") as caught:
+        client.update_user(user_id=CARD, first_name="Grace")
+
+    assert service.count == 1
+    assert caught.value.earlier in [entry.id for entry in client.journal]
+    client.allowing(again=True).update_user(user_id=CARD, first_name="Grace")
+    with pytest.raises(BadRequest):
+        client.update_user(user_id=CARD, first_name="Ada")
+    client.update_user(user_id=CARD, first_name="Ada")  # what was refused is no earlier one
+    client.update_user(user_id=CARD, last_name="Ada")
+
+    assert service.count == 5
+
+
+def test_the_same_again_is_a_warning_on_a_sandbox_of_others(make: Callable[[], Journal]) -> None:
+    """On a real sandbox the same write within a day is only warned of, and not after a day."""
+    clock = FakeClock()
+    journal = make()
+    journal._clock = clock
+    client = _real(Service(AUTHORIZED), journal=journal, clock=clock)
+    client.simulate_authorization(**PURCHASE)
+    with pytest.warns(AdviceWarning, match="it is sent again"):
+        client.simulate_authorization(**PURCHASE)
+    clock.at += 24 * 3600 + 1
+    client.simulate_authorization(**PURCHASE)
+
+    assert len(journal) == 3
+
+
+def test_the_same_again_is_silent_on_the_embedded_sandbox() -> None:
+    """On a sandbox of one's own, calls may be repeated without a word."""
+    client = client_on(Service(AUTHORIZED))
+    for _ in range(3):
+        client.simulate_authorization(**PURCHASE)
+
+    assert len(client.journal) == 3
+
+
+def test_hashes_are_keyed(make: Callable[[], Journal]) -> None:
+    """The same body hashes the same with one secret, and otherwise with another."""
+    journal = make()
+    row = OPERATIONS["update_ubo"]
+
+    assert journal.digest(row, b"900113344") == journal.digest(row, b"900113344")
+    assert journal.digest(row, b"900113344") != Journal().digest(row, b"900113344")
+
+
+def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
+    """Requests and answers of entries can be written as JSON, in memory and from a file alike."""
+    journal = make()
+    client_on(Service({"id": CARD, "createdAt": "2026-03-01T00:00:00Z", "x": 1}), journal=journal).update_user(
+        user_id=CARD, first_name="Grace"
+    )
+    (entry,) = journal
+
+    assert json.dumps([entry.request, entry.answer], default=str)
+    assert "journal in" in repr(journal)

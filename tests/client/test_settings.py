@@ -1,0 +1,263 @@
+"""Profiles, keys and pins: read strictly, with all that is wrong; keys never from a file."""
+
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.client import key_sources
+from workbench.client.base_url import base_url
+from workbench.client.settings import client_settings, key_variable, open_profile, profile_names
+from workbench.errors import InvalidProfile
+
+KEY = "canary-key-77"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, without a keyring and without somebody who types."""
+    for name in [name for name in os.environ if name.startswith("WORKBENCH_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    monkeypatch.setattr(key_sources, "_somebody_types", lambda: False)
+    return tmp_path
+
+
+def write(home: Path, text: str) -> Path:
+    path = home / "profiles.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+GOOD = """
+[profiles.acme-test]
+base_url = "https://api.example.com/v1/"
+timeout = 12.5
+idempotency_header = "Idempotency-Key"
+wire_names."simulate_authorization.decline_reason" = "declinedReason"
+limits = { amount = 100_000, writes_per_second = 2, recipients = ["0xabababababababababababababababababababab"] }
+
+[profiles.acme]
+base_url = "https://api.example.org"
+environment = "production"
+"""
+
+
+def test_a_profile_becomes_a_session(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session on a profile has its host, environment, names, limits and a journal on disk."""
+    write(home, GOOD)
+    monkeypatch.setenv("WORKBENCH_ACME_TEST_API_KEY", KEY)
+    api = wb.connect("acme-test")
+
+    assert (api.host, api.environment) == ("api.example.com", "sandbox")
+    assert (api.limits.amount, api.limits.reads_per_second, api.limits.writes_per_second) == (100_000, 10.0, 2)
+    assert str(home / "state" / "journal-acme-test.db") == api.journal.place
+    assert repr(api).startswith("<Session acme-test: sandbox, api.example.com, key ")
+    assert profile_names() == ("acme-test", "acme")
+    assert KEY not in repr(api) + str(api.info())
+
+
+def test_production_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session for production says so, and that it is not armed."""
+    write(home, GOOD)
+    monkeypatch.setenv("WORKBENCH_ACME_API_KEY", KEY)
+
+    assert "production, api.example.org" in repr(wb.connect("acme"))
+    assert "not armed" in repr(wb.connect("acme"))
+
+
+def test_a_profile_may_be_a_sandbox(home: Path) -> None:
+    """A profile without a base URL is a sandbox of its own, with its settings."""
+    write(home, '[profiles.lesson]\nsandbox = { seed = 7, profile = "observed", review_seconds = 5 }\n')
+    api = wb.connect("lesson")
+
+    assert (api.sandbox.profile, api.sandbox.seed) == ("observed", 7)
+    assert api.list_contracts() == wb.connect(seed=7).list_contracts()
+
+
+def test_variables_alone_are_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a file, variables say all that is needed."""
+    monkeypatch.setenv("WORKBENCH_BASE_URL", "https://api.example.com")
+    monkeypatch.setenv("WORKBENCH_ENVIRONMENT", "production")
+    monkeypatch.setenv("WORKBENCH_API_KEY", KEY)
+    api = wb.connect("ci")
+
+    assert (api.host, api.environment) == ("api.example.com", "production")
+
+
+def test_the_profile_may_be_named_by_a_variable(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """WORKBENCH_PROFILE names the profile where nothing else does."""
+    write(home, GOOD)
+    monkeypatch.setenv("WORKBENCH_PROFILE", "acme")
+
+    assert open_profile().environment == "production"
+
+
+WRONG = """
+colour = "red"
+[profiles.bad]
+base_url = "http://api.example.com/v1"
+environment = "live"
+timeout = "soon"
+api_key = "canary-key-77"
+webhook_secret = "canary-key-77"
+colour = "red"
+ca_file = "/nowhere/ca.pem"
+idempotency_header = "Bad Header"
+forget_key_variable = "yes"
+wire_names."simulate_authorization.declinereason" = "x"
+limits = { amount = 1.5, reads_per_second = 0, recipients = "me", speed = 1 }
+"""
+
+
+def test_everything_wrong_is_listed(home: Path) -> None:
+    """A profile with many faults names each with its path, and shows no value of it."""
+    path = write(home, WRONG)
+    path.chmod(0o644)
+    with pytest.raises(InvalidProfile) as caught:
+        open_profile("bad")
+    paths = {problem.path.removeprefix("profiles.bad.") for problem in caught.value.problems}
+
+    assert {
+        "colour", "base_url", "environment", "timeout", "api_key", "webhook_secret", "ca_file", "idempotency_header",
+        "forget_key_variable", 'wire_names."simulate_authorization.declinereason"', "limits.amount",
+        "limits.reads_per_second", "limits.recipients", "limits.speed",
+    } == paths  # fmt: skip
+    text = str(caught.value)
+    assert "chmod 600" in text
+    assert "did you mean simulate_authorization.decline_reason" in text
+    assert "https://api.example.com/v1" in text
+    assert "canary" not in text
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [("[profiles.x\n", "is not TOML"), ("profiles = 3\n", "table of tables"), ("[profiles]\nx = 3\n", "table of tables"),
+     ("[profiles.other]\n", "there are other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML")],
+    ids=map(str, range(6)),
+)  # fmt: skip
+def test_odd_files(home: Path, text: str, words: str) -> None:
+    """A file that cannot be read as profiles says why."""
+    write(home, text)
+    with pytest.raises(InvalidProfile, match=words):
+        open_profile("x")
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", "", "x" * 65, "a\n"])
+def test_odd_profile_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is none is refused, and never becomes a path."""
+    monkeypatch.setenv("WORKBENCH_PROFILE", "..")
+    with pytest.raises(InvalidProfile, match="profile"):
+        open_profile(name)
+
+
+# keys
+
+
+def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profile's own variable comes first, then the general one, then the keyring, then a prompt."""
+    write(home, GOOD)
+    profile = open_profile("acme-test")
+    asked: list[str] = []
+    monkeypatch.setattr(key_sources, "_somebody_types", lambda: True)
+    monkeypatch.setattr(key_sources.getpass, "getpass", lambda prompt: asked.append(prompt) or "typed-key")
+    typed = key_sources.find_key(profile).fingerprint
+    ring = types.SimpleNamespace(get_password=lambda service, name: f"ring-{service}-{name}")
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    from_ring = key_sources.find_key(profile).fingerprint
+    monkeypatch.setenv("WORKBENCH_API_KEY", "general-key")
+    general = key_sources.find_key(profile).fingerprint
+    monkeypatch.setenv(key_variable("acme-test"), "own-key")
+    own = key_sources.find_key(profile).fingerprint
+
+    assert len({typed, from_ring, general, own}) == 4
+    assert asked == ["API key of acme-test (sandbox): "]
+
+
+def test_a_broken_keyring_is_no_keyring(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose keyring fails has no key there, and that is all."""
+
+    def broken(*_: Any) -> str:
+        raise RuntimeError("no backend")
+
+    write(home, GOOD)
+    monkeypatch.setitem(sys.modules, "keyring", types.SimpleNamespace(get_password=broken))
+    with pytest.raises(InvalidProfile, match="WORKBENCH_ACME_TEST_API_KEY or WORKBENCH_API_KEY"):
+        key_sources.find_key(open_profile("acme-test"))
+
+
+def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile can ask that the key's variable is taken away after reading."""
+    write(home, GOOD.replace("timeout = 12.5", 'forget_key_variable = true\nkey_variable = "OURS"'))
+    monkeypatch.setenv("OURS", KEY)
+    key_sources.find_key(open_profile("acme-test"))
+
+    assert "OURS" not in os.environ
+
+
+# pins
+
+
+def test_a_key_belongs_to_its_host(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of one host and environment is refused for another; the same again is fine."""
+    write(home, GOOD)
+    monkeypatch.setenv("WORKBENCH_API_KEY", KEY)
+    client_settings(open_profile("acme-test"))
+    client_settings(open_profile("acme-test"))
+    with pytest.raises(InvalidProfile, match=r"belongs to api.example.com \(sandbox\)") as caught:
+        client_settings(open_profile("acme"))
+
+    assert KEY not in str(caught.value)
+    assert KEY not in (home / "state" / "pins.json").read_text()
+    assert (home / "state" / "pins.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_damaged_pin_file_stops_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where pins cannot be read, no key is used."""
+    write(home, GOOD)
+    monkeypatch.setenv("WORKBENCH_API_KEY", KEY)
+    (home / "state").mkdir()
+    (home / "state" / "pins.json").write_text("{")
+    with pytest.raises(InvalidProfile, match=r"pins\.json cannot be read"):
+        client_settings(open_profile("acme"))
+
+
+# base URLs
+
+
+@pytest.mark.parametrize(
+    "given, used",
+    [("https://api.example.com/v1", "https://api.example.com/v1"), ("https://api.example.com/v1/", "https://api.example.com/v1"),
+     ("https://api.example.com", "https://api.example.com/v1"), ("https://API.Example.com:443/v1", "https://api.example.com/v1"),
+     ("https://api.example.com:8443/x", "https://api.example.com:8443/x/v1"), ("http://127.0.0.1:8000", "http://127.0.0.1:8000/v1"),
+     ("http://localhost:80/v1//", "http://localhost/v1"), ("http://[::1]:9/v1", "http://[::1]:9/v1"),
+     ("https://api.example.com//v1", "https://api.example.com/v1")],
+    ids=map(str, range(9)),
+)  # fmt: skip
+def test_base_urls_are_put_right(given: str, used: str) -> None:
+    """A base URL has one spelling."""
+    assert used == str(base_url(given))
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [("http://api.example.com/v1", "right is https://api.example.com/v1"), ("https://a.example.com/v1/v1", "right is https://a.example.com/v1"),
+     ("https://u:p@api.example.com", "user or a password"), ("https://api.example.com?x=1", "query"),
+     ("https://api.example.com/v1#x", "fragment"), ("ftp://api.example.com", "https://"), ("api.example.com/v1", "https://"),
+     ("https://", "host"), ("", "missing"), ("https://api.example.com/../v1", "plain path"), ("https://ex\u0430mple.com", "characters"),
+     ("https://api.example.com\n/v1", "characters"), ("https://api.example.com:port", "not a URL"), ("https://[::1", "not a URL"),
+     ("http://127.0.0.1.example.com/v1", "right is https"), ("https:\\\\api.example.com", "characters"), ("//api.example.com", "https://"),
+     ("https://api.example.com/%2e%2e/v1", "plain path"), ("http://localhost.example.com", "right is https")],
+    ids=map(str, range(19)),
+)  # fmt: skip
+def test_base_urls_are_refused(given: str, words: str) -> None:
+    """What is no base URL is refused with what would be right."""
+    with pytest.raises(InvalidProfile, match=words):
+        base_url(given)

@@ -1,0 +1,721 @@
+"""One call: what leaves, what is retried, and how it can end."""
+
+import contextlib
+import json
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, URL, FakeClock, Service, client_on
+from workbench.client.advice import AdviceWarning
+from workbench.client.effects import End
+from workbench.client.guards import Limits
+from workbench.client.journal import Journal
+from workbench.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    InvalidArguments,
+    InvalidRequest,
+    NoAnswer,
+    NotFound,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    ResponseTooLarge,
+    ServiceFailure,
+    Unauthorized,
+    UnexpectedAnswer,
+    UnexpectedRedirect,
+    WrongEnvironment,
+)
+from workbench.interface.rules import FULL
+from workbench.interface.table import OPERATIONS
+
+EVM = "0x" + "ab" * 20
+FIAT = {
+    "beneficiary_type": "business", "beneficiary_business_name": "Example Ltd", "currency": "usd",
+    "beneficiary_address": {
+        "address_line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701",
+        "country_code": "US",
+    },
+    "bank_name": "Example Bank", "account_number": "000123456789", "routing_number": "000000000",
+}  # fmt: skip
+ADDRESS = {
+    "line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US"
+}  # fmt: skip
+EFFECTS: dict[str, dict[str, Any]] = {
+    "sign_withdrawal": {
+        "chain_id": 84532, "token": EVM, "amount": "2500", "is_amount_native": False, "admin_address": EVM,
+        "recipient_address": EVM,
+    },
+    "simulate_authorization": PURCHASE,
+    "simulate_reversal": {"transaction_id": TRANSACTION, "new_amount": FULL},
+    "simulate_refund": {"transaction_id": TRANSACTION, "amount": 2500},
+    "create_payment_account": {"type": "externalFiatAccount", "user_id": CARD, "external_fiat_account": FIAT},
+    "delete_payment_account": {"payment_account_id": CARD},
+    "update_user": {"user_id": CARD, "first_name": "Grace"},
+    "update_ubo": {"company_id": CARD, "ubo_id": CARD, "first_name": "Grace"},
+    "update_dispute": {"dispute_id": CARD, "status": "canceled"},
+    "create_user_application": {
+        "persona_share_token": "token", "ip_address": "203.0.113.5", "occupation": "Engineer",
+        "annual_salary": "100000", "account_purpose": "Everyday", "expected_monthly_volume": "1000",
+        "external_id": "customer-77",
+    },
+}  # fmt: skip
+READS: dict[str, dict[str, Any]] = {"list_contracts": {}, "list_rewards_activity": {"user_id": CARD}}
+FIVE = (500, 501, 502, 503, 504, 507, 520, 599)
+
+each_effect = pytest.mark.parametrize("name", EFFECTS)
+each_read = pytest.mark.parametrize("name", READS)
+
+
+def call(client: Any, name: str) -> Any:
+    return getattr(client, name)(**{**EFFECTS, **READS}[name])
+
+
+def test_cases_are_the_table() -> None:
+    """Each operation with an effect, and each read, is among the cases."""
+    assert {name for name, row in OPERATIONS.items() if row.effect} == set(EFFECTS)
+    assert {name for name, row in OPERATIONS.items() if not row.effect} == set(READS)
+
+
+# what leaves
+
+
+def test_full_amount_is_left_out_and_zero_is_sent() -> None:
+    """FULL means that no amount is sent; zero is sent as zero."""
+    service = Service(AUTHORIZED)
+    client = client_on(service)
+    client.simulate_refund(transaction_id=TRANSACTION, amount=FULL)
+    client.simulate_refund(transaction_id=TRANSACTION, amount=0)
+
+    assert [request.content for request in service.requests] == [b"{}", b'{"amount":0}']
+
+
+def test_absent_members_are_not_sent() -> None:
+    """None is never sent, neither in a body nor in a query; booleans of a query are words."""
+    service = Service({"status": "pending"})
+    client_on(service).sign_withdrawal(
+        token=EVM, amount="1", is_amount_native=True, admin_address=EVM, recipient_address=EVM, chain_id=None
+    )
+    (request,) = service.requests
+
+    assert "chainId" not in str(request.url)
+    assert "isAmountNative=true" in str(request.url)
+    assert request.headers["cache-control"] == "no-store"
+
+
+@given(text=st.text(min_size=1, max_size=40).filter(lambda t: t.isprintable()))
+def test_text_arrives_as_given(text: str) -> None:
+    """Whatever text is sent arrives unchanged, and no absent member becomes a word."""
+    service = Service({"id": CARD})
+    client_on(service).allowing(unusual_text=True, masked_value=True).update_user(
+        user_id=CARD, first_name=text, last_name=None
+    )
+    body = json.loads(service.requests[0].content)
+
+    assert {"firstName": text} == body
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["../../x", "..", ".", "", "a/b", "a?x=1", "a#f", "%2e%2e", "a\\b", "x" * 10_000, CARD + "\n", f"{{{CARD}}}",
+     f"urn:uuid:{CARD}", CARD.replace("-", ""), f" {CARD}", f"{CARD}/", "//evil.example", "https://evil.example/",
+     CARD[:-1], f"{CARD}0", "٣f2a0b1c-0000-4000-8000-000000000001", None, 7, True, b"x", ["x"], CARD + "\0"],
+    ids=map(str, range(27)),
+)  # fmt: skip
+@pytest.mark.parametrize("check", [True, False])
+def test_odd_ids_never_meet_a_path(odd: Any, check: bool) -> None:
+    """What is no UUID never leaves, checks on or off."""
+    service = Service(AUTHORIZED)
+    with pytest.raises(InvalidRequest, match="paymentAccountId"):
+        client_on(service, check=check).delete_payment_account(payment_account_id=odd)
+
+    assert service.count == 0
+
+
+@pytest.mark.parametrize("amount", [10.99, "10.99", True, 1e22, float("nan"), "١٠", "1_000", None, 0, -1], ids=repr)
+def test_only_whole_cents_leave(amount: Any) -> None:
+    """An amount that is no whole number of cents, or below one, is refused here."""
+    service = Service(AUTHORIZED)
+    with pytest.raises(InvalidRequest, match="amount"):
+        client_on(service).simulate_authorization(**{**PURCHASE, "amount": amount})
+
+    assert service.count == 0
+
+
+@given(amount=st.integers(min_value=1, max_value=2**64))
+def test_whole_numbers_arrive_exactly(amount: int) -> None:
+    """Whole numbers keep every digit, beyond what a float holds too."""
+    service = Service(AUTHORIZED)
+    client_on(service).simulate_authorization(**{**PURCHASE, "amount": amount})
+
+    assert f'"amount":{amount},'.encode() in service.requests[0].content
+
+
+def test_numbers_of_numpy_are_taken() -> None:
+    """A whole number of numpy is a whole number."""
+    numpy = pytest.importorskip("numpy")
+    service = Service(AUTHORIZED)
+    client_on(service).simulate_authorization(**{**PURCHASE, "amount": numpy.int64(1250)})
+
+    assert b'"amount":1250,' in service.requests[0].content
+
+
+def test_all_problems_are_told_together() -> None:
+    """A call with several faults names them all: an unknown name, a missing one, a wrong value."""
+    service = Service(AUTHORIZED)
+    with pytest.raises(InvalidArguments) as caught:
+        client_on(service).simulate_authorization(
+            card_id="x", amount=1.5, curency="USD", merchant_name="A", merchant_category_code="5411"
+        )
+
+    assert {"curency", "cardId", "amount", "currency"} == {problem.path for problem in caught.value.problems}
+    assert "did you mean currency?" in str(caught.value)
+    assert isinstance(caught.value, TypeError)
+    assert service.count == 0
+
+
+def test_unknown_names_of_nested_members_are_told() -> None:
+    """A name that a nested record does not have is refused with its path."""
+    with pytest.raises(InvalidArguments, match=r"address\.zip"):
+        client_on(Service({})).update_user(user_id=CARD, address={**ADDRESS, "zip": "1"})
+
+
+def test_partial_address_is_allowed_on_a_view() -> None:
+    """A part of an address leaves only through the view that allows it, and the client itself stays strict."""
+    service = Service({"id": CARD})
+    client = client_on(service)
+    client.allowing(partial_address=True).update_user(user_id=CARD, address={"city": "Springfield"})
+    with pytest.raises(InvalidRequest, match=r"address\.line1"):
+        client.update_user(user_id=CARD, address={"city": "Springfield"})
+
+    assert service.count == 1
+
+
+@pytest.mark.parametrize(
+    "text, allowance", [("•••••6789", "masked_value"), ("a\u202eb", "unusual_text"), ("a\u200bb", "unusual_text")]
+)
+def test_masked_and_hidden_texts_need_a_word(text: str, allowance: str) -> None:
+    """A masked value and characters that nobody sees leave only where that was allowed."""
+    service = Service({"id": CARD})
+    client = client_on(service)
+    with pytest.raises(InvalidRequest, match=allowance):
+        client.update_user(user_id=CARD, first_name=text)
+    client.allowing(**{allowance: True}).update_user(user_id=CARD, first_name=text)
+
+    assert service.count == 1
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\0b"])
+def test_what_cannot_be_sent_is_refused(text: str) -> None:
+    """Half a surrogate pair and NUL are refused, checks on or off."""
+    for check in (True, False):
+        with pytest.raises(InvalidRequest):
+            client_on(Service({}), check=check).allowing(unusual_text=True).update_user(user_id=CARD, first_name=text)
+
+
+def test_checks_can_be_switched_off() -> None:
+    """Without checks a wrong request leaves as it is, so that one sees what the service says."""
+    service = Service(httpx.Response(400, json={"statusCode": 400, "error": "BadRequestError", "message": "no"}))
+    with pytest.raises(ApiError, match="refused with 400"):
+        client_on(service, check=False).simulate_authorization(**{**PURCHASE, "amount": 0, "merchant_name": None})
+
+    assert json.loads(service.requests[0].content)["amount"] == 0
+
+
+def test_wire_names_of_a_profile() -> None:
+    """A wire name that was guessed wrong is changed without code, in requests and in answers."""
+    service = Service({"id": CARD, "status": "authorized"})
+    client = client_on(
+        service,
+        wire_names={
+            "simulate_authorization.decline_reason": "declinedReason", "simulated_transaction.transaction_id": "id"
+        },
+    )  # fmt: skip
+    answer = client.simulate_authorization(**PURCHASE, decline_reason="card_locked")
+
+    assert b'"declinedReason":"card_locked"' in service.requests[0].content
+    assert answer.transaction_id == CARD
+
+
+def test_a_record_is_sent_as_it_is() -> None:
+    """A request record goes out like the call it stands for."""
+    service = Service(AUTHORIZED)
+    client_on(service).send(OPERATIONS["simulate_authorization"].request(**PURCHASE))
+    with pytest.raises(InvalidArguments, match="not a dict"):
+        client_on(service).send({})
+
+    assert service.count == 1
+
+
+# answers
+
+
+@each_effect
+@pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 299])
+def test_any_success_is_one(name: str, status: int) -> None:
+    """Whatever 2xx carries an object is read."""
+    answer = call(client_on(Service(httpx.Response(status, json={"id": CARD, "status": "x"}))), name)
+
+    assert type(answer) is OPERATIONS[name].answer
+
+
+@each_effect
+@pytest.mark.parametrize("status", [204, 205])
+def test_success_without_body(name: str, status: int) -> None:
+    """204 gives an empty record, not an error."""
+    client = client_on(Service(status))
+
+    assert type(call(client, name)) is OPERATIONS[name].answer
+    assert [entry.end for entry in client.journal] == [End.DONE]
+
+
+UNREADABLE = {
+    "empty": b"", "blank": b"  \n", "html": b"<html>ok</html>", "cut": b'{"id": "3f2a', "list": b"[]", "null": b"null",
+    "text": b'"done"', "number": b"7", "twice": b'{"id":"a","id":"b"}', "nan": b'{"id":NaN}', "bom": b'\xef\xbb\xbf{}',
+    "utf16": '{"id":"a"}'.encode("utf-16"), "deep": b"[" * 100_000, "digits": b'{"id":' + b"9" * 5000 + b"}",
+    "surrogate": b'{"id":"\\ud800"}', "latin": b'{"id":"\xe9"}', "type": b'{"id":7,"status":7}', "two": b"{}{}",
+}  # fmt: skip
+
+
+def _readable(name: str, kind: str) -> bool:
+    # For two operations no success body is shown, so none is an answer; a deletion has no member of another type.
+    return (kind in {"empty", "blank"} and name in {"delete_payment_account", "update_dispute"}) or (
+        kind == "type" and name == "delete_payment_account"
+    )
+
+
+@pytest.mark.parametrize(
+    "name, body",
+    [
+        pytest.param(name, body, id=f"{name}-{kind}")
+        for name in EFFECTS
+        for kind, body in UNREADABLE.items()
+        if not _readable(name, kind)
+    ],
+)
+def test_unreadable_success_is_done(name: str, body: bytes) -> None:
+    """A 2xx that cannot be read means done: it is neither called failed nor sent again."""
+    service = Service(httpx.Response(200, content=body))
+    client = client_on(service)
+    with pytest.raises(UnexpectedAnswer, match="accepted \\(200\\), but the answer could not be read"):
+        call(client, name)
+
+    assert service.count == 1
+    assert [entry.end for entry in client.journal] == [End.DONE]
+
+
+@pytest.mark.parametrize("body", [{}, {"items": None}, {"items": {}}, {"items": "x"}])
+def test_a_page_without_items_is_not_empty(body: dict[str, Any]) -> None:
+    """A page of rewards whose items are missing is not taken for one without rows."""
+    with pytest.raises(UnexpectedAnswer, match="items"):
+        client_on(Service(body)).list_rewards_activity(user_id=CARD)
+
+
+def test_answers_may_have_more_and_less() -> None:
+    """Unknown members are kept, unknown words stay text, missing members read as None; it is noted once."""
+    service = Service({"id": CARD, "applicationStatus": "brandNew", "newMember": {"a": 1}})
+    client = client_on(service)
+    user = client.update_user(user_id=CARD, first_name="Grace")
+    client.update_user(user_id=CARD, first_name="Ada")
+
+    assert user.application_status == "brandNew"
+    assert user.extra["newMember"] == {"a": 1}
+    assert user.email is None
+    assert len(client.notices) == 1
+
+
+BODIES: dict[str, Any] = {
+    "documented": (b'{"statusCode":404,"error":"NotFoundError","message":"Team not found"}', "Team not found"),
+    "code": (
+        b'{"statusCode":400,"code":"FST_ERR_VALIDATION","error":"Bad Request","message":"body/status"}',
+        "body/status",
+    ),
+    "msg": (b'{"msg":"Too many requests"}', "Too many requests"),
+    "correlation": (b'{"message":"Internal","correlationId":"77"}', "Internal"),
+    "empty": (b"", "no words of its own"),
+    "text": (b"nothing here", "nothing here"),
+    "html": (b"<html><body>secret stack</body></html>", "a page of HTML"),
+    "list": (b"[1]", "no words of its own"),
+    "null": (b"null", "no words of its own"),
+    "numbers": (b'{"statusCode":"x","error":7,"message":{"a":1}}', "no words of its own"),
+    "binary": (b"\xff\xfe\x00", "\\x00"),
+    "escape": (b'{"message":"\\u001b[31mred\\u202e"}', "\\x1b[31mred\\u202e"),
+    "deep": (b"[" * 200_000, ""),
+}
+
+
+@pytest.mark.parametrize("body, words", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451])
+def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
+    """Whatever a refusal looks like, its status decides, its words are shown escaped, and the call is refused."""
+    service = Service(httpx.Response(status, content=body))
+    client = client_on(service)
+    with pytest.raises(ApiError) as caught:
+        client.simulate_authorization(**PURCHASE)
+
+    assert words in str(caught.value)
+    assert (status, 1) == (caught.value.status, service.count)
+    assert type(caught.value) is ApiError.of(status)
+    assert [entry.end for entry in client.journal] == [End.REFUSED]
+
+
+def test_long_refusals_are_cut() -> None:
+    """A message of a megabyte is shown in part."""
+    body = json.dumps({"message": "x" * 1_000_000}).encode()
+    with pytest.raises(ApiError) as caught:
+        client_on(Service(httpx.Response(400, content=body))).update_user(user_id=CARD, first_name="A")
+
+    assert len(str(caught.value)) < 1000
+
+
+@given(body=st.binary(max_size=200), status=st.integers(200, 599))
+def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
+    """Whatever comes back, a call gives an answer or an error of this package, and is in one of four ends."""
+    client = client_on(Service(httpx.Response(status, content=body)))
+    ours = (ApiError, OutcomeUnknown, UnexpectedAnswer, UnexpectedRedirect)
+    with contextlib.suppress(*ours):
+        client.update_dispute(dispute_id=CARD, status="canceled")
+    (entry,) = client.journal
+
+    assert entry.end in {End.DONE, End.REFUSED, End.UNKNOWN}
+
+
+def test_roles_are_named_where_they_are_known() -> None:
+    """A 403 names the role that the document names for the operation; a 401 speaks of the key."""
+    forbidden = Service(httpx.Response(403, json={"error": "ForbiddenError", "message": "Forbidden"}))
+    with pytest.raises(Forbidden, match=r"contractsAndSignatures:write \(read is not enough\)"):
+        call(client_on(forbidden), "sign_withdrawal")
+    with pytest.raises(Forbidden, match="rewards:read"):
+        call(client_on(forbidden), "list_rewards_activity")
+    with pytest.raises(Unauthorized, match="Check the key"):
+        call(client_on(Service(401)), "list_contracts")
+
+    assert forbidden.count == 2
+
+
+def test_missing_simulation_has_two_readings() -> None:
+    """A 404 from a simulation may mean production, or an unknown id; both are said."""
+    with pytest.raises(NotFound, match=r"production base URL.*or no such card or transaction"):
+        client_on(Service(404)).simulate_authorization(**PURCHASE)
+
+
+@pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if row.sandbox_only])
+def test_simulations_never_reach_production(name: str) -> None:
+    """In production a simulation is refused before any connection."""
+    service = Service(AUTHORIZED)
+    with pytest.raises(WrongEnvironment, match="exists in sandboxes only"):
+        call(client_on(service, environment="production", journal=Journal()), name)
+
+    assert service.count == 0
+
+
+# redirects, sizes, hints beside the answer
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("target", ["https://user@evil.example/x?k=1", "http://api.example.com/v1", "/elsewhere", ""])
+@pytest.mark.parametrize("name", ["list_contracts", "update_user"])
+def test_redirects_are_never_followed(status: int, target: str, name: str) -> None:
+    """A redirect ends the call after one request, and names the host alone."""
+    service = Service(httpx.Response(status, headers={"location": target}))
+    with pytest.raises(UnexpectedRedirect) as caught:
+        call(client_on(service), name)
+
+    assert service.count == 1
+    assert "user@" not in str(caught.value)
+    assert "?k=1" not in str(caught.value)
+
+
+def test_deprecation_is_told_once() -> None:
+    """Deprecation and Sunset headers are told once each, and faults made on purpose are noted."""
+    headers = {"Deprecation": "true", "Sunset": "Wed, 11 Nov 2026 11:11:11 GMT", "Workbench-Fault": "latency"}
+    client = client_on(Service(httpx.Response(200, json=[], headers=headers)))
+    with pytest.warns(AdviceWarning) as told:
+        client.list_contracts()
+    client.list_contracts()
+
+    assert len(told) == 2
+    assert len(client.notices) == 3
+
+
+def test_clock_skew_is_read_from_the_service() -> None:
+    """The newest Date says how far this machine's clock is off."""
+    client = client_on(Service(httpx.Response(200, json=[], headers={"date": "Sun, 01 Mar 2026 13:53:11 GMT"})))
+    assert client.clock_skew is None
+    client.list_contracts()
+
+    assert client.clock_skew == 9 * 60
+
+
+def test_large_answers_are_not_read_to_their_end() -> None:
+    """An answer beyond ten megabytes ends the call; after a success the effect is done."""
+    service = Service(httpx.Response(200, content=b"[" + b" " * 10_000_001))
+    with pytest.raises(ResponseTooLarge):
+        client_on(service).list_contracts()
+    client = client_on(service)
+    with pytest.raises(ResponseTooLarge):
+        client.update_user(user_id=CARD, first_name="A")
+
+    assert [entry.end for entry in client.journal] == [End.DONE]
+    assert service.count == 2
+
+
+# retries
+
+
+@each_read
+@pytest.mark.parametrize(
+    "failure",
+    [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.PoolTimeout("x"), httpx.ReadTimeout("x"),
+     httpx.ReadError("x"), httpx.WriteError("x"), httpx.RemoteProtocolError("x"), 500, 502, 503, 504, 408],
+    ids=repr,
+)  # fmt: skip
+def test_reads_are_tried_three_times(name: str, failure: Any) -> None:
+    """A read that fails twice and then answers has answered; the pauses double, with jitter."""
+    good = [] if name == "list_contracts" else {"items": []}
+    service = Service(failure, failure, good)
+    clock = FakeClock()
+    call(client_on(service, clock=clock), name)
+
+    assert clock.slept == [0.5, 1.0]
+    assert service.count == 3
+
+
+@each_read
+@pytest.mark.parametrize("failure", [httpx.ReadTimeout("x"), httpx.RemoteProtocolError("x")], ids=repr)
+def test_reads_give_up(name: str, failure: Any) -> None:
+    """After three tries a read says that no answer came."""
+    service = Service(failure)
+    with pytest.raises(NoAnswer, match="asked 3 times"):
+        call(client_on(service), name)
+
+    assert service.count == 3
+
+
+def test_failing_reads_end_as_failures_of_the_service() -> None:
+    """A read that is answered with 5xx three times is a ServiceFailure."""
+    service = Service(503)
+    with pytest.raises(ServiceFailure):
+        client_on(service).list_contracts()
+
+    assert service.count == 3
+
+
+@each_effect
+@pytest.mark.parametrize(
+    "failure", [httpx.ConnectError("x"), httpx.ConnectTimeout("x"), httpx.PoolTimeout("x")], ids=repr
+)
+def test_what_never_left_may_be_sent_again(name: str, failure: Any) -> None:
+    """A call that provably never left is tried three times, and is then known not to be sent."""
+    service = Service(failure)
+    client = client_on(service)
+    with pytest.raises(NotSent, match="never left this machine") as caught:
+        call(client, name)
+
+    assert service.count == 3
+    assert isinstance(caught.value.__cause__, httpx.HTTPError)
+    assert [entry.end for entry in client.journal] == [End.NOT_SENT]
+    assert client.journal.unknown() == []
+
+
+@each_effect
+@pytest.mark.parametrize(
+    "failure",
+    [httpx.ReadTimeout("x"), httpx.WriteTimeout("x"), httpx.ReadError("x"), httpx.WriteError("x"),
+     httpx.CloseError("x"), httpx.RemoteProtocolError("x"), 408, *FIVE],
+    ids=repr,
+)  # fmt: skip
+def test_what_may_have_happened_is_never_sent_again(name: str, failure: Any) -> None:
+    """A call with an effect whose answer is lost leaves once, and its end is unknown, in words to act on."""
+    service = Service(failure)
+    client = client_on(service)
+    with pytest.raises(OutcomeUnknown) as caught:
+        call(client, name)
+    (entry,) = client.journal.unknown()
+
+    assert service.count == 1
+    assert caught.value.attempt.id == entry.id
+    text = str(caught.value)
+    for words in (
+        "14:02:11",
+        "may have been carried out",
+        "was not sent again",
+        "journal.resolve",
+        entry.what,
+        entry.next_step,
+    ):
+        assert words in text
+    assert "ada@" not in text
+
+
+@each_effect
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, MemoryError], ids=lambda kind: kind.__name__)
+def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseException]) -> None:
+    """An interrupt while a call is in the air goes on as itself, and leaves its end unknown."""
+    client = client_on(Service(interrupt()))
+    with pytest.raises(interrupt) as caught:
+        call(client, name)
+
+    assert len(client.journal.unknown()) == 1
+    assert "may have been carried out" in caught.value.__notes__[0]
+
+
+def test_an_outage_is_not_made_worse() -> None:
+    """In an outage the shared budget ends: requests stay below 1.1 times the calls, and that is said."""
+    service = Service(httpx.ConnectError("x"))
+    client = client_on(service)
+    for _ in range(1000):
+        with pytest.raises(NotSent):
+            client.list_contracts()
+
+    assert service.count == 1000 + 100
+
+
+def test_the_budget_is_earned_back() -> None:
+    """Each call that goes well puts something back of what retries took."""
+    client = client_on(Service(*[httpx.ConnectError("x")] * 90, []))
+    for _ in range(30):
+        with pytest.raises(NotSent):
+            client.list_contracts()
+    spent = client._line.budget.left
+    for _ in range(50):
+        client.list_contracts()
+
+    assert (spent, client._line.budget.left) == (200, 250)
+
+
+def test_a_call_ends_at_its_deadline() -> None:
+    """No retry begins that would end after the deadline of the whole call."""
+    clock = FakeClock()
+
+    def slow(_: httpx.Request) -> httpx.Response:
+        clock.at += 20
+        raise httpx.ReadTimeout("x")
+
+    service = Service(slow)
+    with pytest.raises(NoAnswer, match="asked twice"):
+        client_on(service, clock=clock).list_contracts()
+
+
+# 429
+
+
+def _limited(value: str | None) -> httpx.Response:
+    return httpx.Response(429, headers={} if value is None else {"retry-after": value}, json={"msg": "slow down"})
+
+
+@pytest.mark.parametrize(
+    "value, waited", [("3", 3.0), ("0.5", 0.5), ("12", 12.0), ("Sun, 01 Mar 2026 14:02:16 GMT", 5.0)]
+)
+def test_reads_wait_as_asked(value: str, waited: float) -> None:
+    """A read waits for what Retry-After says, in seconds or as a date."""
+    clock = FakeClock()
+    service = Service(_limited(value), [])
+    client_on(service, clock=clock).list_contracts()
+
+    assert [waited] == clock.slept
+    assert service.count == 2
+
+
+@pytest.mark.parametrize(
+    "value", ["0", "-5", "61", "1e9", "soon", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf"]
+)
+def test_odd_pauses_are_told_not_waited_for(value: str) -> None:
+    """A pause that is none, too long or unreadable ends the call with a word."""
+    clock = FakeClock()
+    service = Service(_limited(value))
+    with pytest.raises(RateLimited, match="Try again"):
+        client_on(service, clock=clock).list_contracts()
+
+    assert (service.count, clock.slept) == (1, [])
+
+
+@given(value=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=30))
+def test_any_pause_header(value: str) -> None:
+    """Whatever the header says, the call ends, after at most the agreed pauses."""
+    clock = FakeClock()
+    service = Service(_limited(value))
+    with pytest.raises(RateLimited):
+        client_on(service, clock=clock, timeout=100).list_contracts()
+
+    assert service.count <= 3
+    assert sum(clock.slept) <= 120
+
+
+@each_effect
+def test_limited_effects_wait_for_their_caller(name: str) -> None:
+    """A 429 means that nothing was carried out; a call with an effect is sent again only where that was allowed."""
+    service = Service(_limited("2"))
+    client = client_on(service)
+    with pytest.raises(RateLimited) as caught:
+        call(client, name)
+
+    assert (service.count, caught.value.retry_after) == (1, 2.0)
+    assert [entry.end for entry in client.journal] == [End.REFUSED]
+
+
+def test_limited_effects_are_sent_again_where_allowed() -> None:
+    """A run that opted in waits as asked, and sends again."""
+    clock = FakeClock()
+    service = Service(_limited("2"), AUTHORIZED)
+    client = client_on(service, clock=clock)
+    client.allowing(resend=True).simulate_authorization(**PURCHASE)
+
+    assert clock.slept == [2.0]
+    assert [entry.end for entry in client.journal] == [End.DONE]
+
+
+def test_a_pause_holds_for_every_call() -> None:
+    """What one call was asked to wait for, the next one waits for as well."""
+    clock = FakeClock()
+    service = Service(_limited("7"), AUTHORIZED)
+    client = client_on(service, clock=clock)
+    with pytest.raises(RateLimited):
+        client.simulate_authorization(**PURCHASE)
+    client.simulate_authorization(**PURCHASE)
+
+    assert clock.slept == [7.0]
+
+
+def test_a_pause_beyond_the_deadline_is_told() -> None:
+    """Where the asked pause does not fit into the call, the call says so at once."""
+    clock = FakeClock()
+    with pytest.raises(RateLimited, match="Try again after 50 s"):
+        client_on(Service(_limited("50")), clock=clock).list_contracts()
+
+    assert clock.slept == []
+
+
+def test_rates_are_kept() -> None:
+    """With two reads a second, ten reads take about four seconds, after a second's worth at once."""
+    clock = FakeClock()
+    client = client_on(Service([]), clock=clock, limits=Limits(reads_per_second=2))
+    for _ in range(10):
+        client.list_contracts()
+
+    assert 3.5 <= clock.at - 1000 <= 4.5
+
+
+def test_conflicts_are_never_retried() -> None:
+    """A 409 is a refusal, and is not sent again."""
+    service = Service(httpx.Response(409, content=b""))
+    with pytest.raises(Conflict):
+        call(client_on(service), "create_user_application")
+
+    assert service.count == 1
+
+
+def test_the_base_url_is_where_calls_go() -> None:
+    """Each call goes to the base URL and the template of the table, whatever is in its arguments."""
+    service = Service({"id": CARD, "status": "x"})
+    for name in EFFECTS:
+        call(client_on(service), name)
+
+    assert all(str(request.url).startswith(f"{URL}/") for request in service.requests)
+    assert len(service.requests) == len(EFFECTS)
