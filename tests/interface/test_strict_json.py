@@ -3,6 +3,8 @@
 import contextlib
 import copy
 import pickle
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -136,3 +138,21 @@ def test_numbers_that_cannot_be_written(value: Any) -> None:
     """What no JSON number keeps is refused, and nobody waits for a gigabyte of zeros."""
     with pytest.raises(ValueError):  # noqa: PT011 - the words differ between Python versions
         dumps(value)
+
+
+@pytest.mark.parametrize("text", ['b"[" * 100_000', """b'{"a":' * 100_000"""], ids=["lists", "objects"])
+def test_depth_is_ours_where_the_limit_was_raised(text: str) -> None:
+    """Where a library has raised Python's recursion limit, deep nesting is still refused and does not end the process."""
+    script = f"""
+import sys
+sys.setrecursionlimit(1_000_000)
+from workbench.interface.strict_json import NotJson, loads
+try:
+    loads({text})
+except NotJson as error:
+    print(error)
+print(loads(b'["' + b"[" * 5_000 + b'", ' + b"[]," * 5_000 + b"1]")[-1])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert ["nested too deeply", "1"] == done.stdout.splitlines()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BLANK = " \t\n\r"
 _MAX_DIGITS = 400
+_MAX_DEPTH = 1_000  # where Python's own limit stands, unless someone raised it
+_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]')
 
 
 class NotJson(ValueError):
@@ -50,6 +53,19 @@ def _exact(digits: str) -> Decimal:
     return Decimal(digits)
 
 
+def _too_deep(text: str) -> bool:
+    """Say whether the scanner could run out of stack: libraries raise Python's limit, and the process would die."""
+    if sys.getrecursionlimit() <= _MAX_DEPTH or text.count("[") + text.count("{") <= _MAX_DEPTH:
+        return False
+    depth = 0
+    for found in _NESTING.finditer(text):
+        sign = found.group()
+        depth += (sign in "[{") - (sign in "]}")
+        if depth > _MAX_DEPTH:
+            return True
+    return False
+
+
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
 _scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]
 
@@ -66,6 +82,8 @@ def loads(data: bytes) -> Any:
     try:
         text = data.decode()
         inner = text.strip(_BLANK)
+        if _too_deep(inner):
+            raise NotJson("nested too deeply")
         try:
             made, end = _scan(inner, 0)
         except StopIteration:
