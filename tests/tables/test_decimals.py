@@ -160,10 +160,11 @@ def test_widths_are_chosen_by_the_values() -> None:
     assert [str(packed([Decimal(v)]).type) for v in ("1.5", "0.0000001", "1e-19", "1e33")] == [
         "decimal128(38, 6)", "decimal128(38, 18)", "large_string", "large_string",
     ]  # fmt: skip
-    for texts in (["1.5", "1e3", ".5", None], ["0.0000001"], ["1e-19"]):
+    for texts in (["1.5", ".5", "-7.", None], ["0.0000001"]):
         values = [None if text is None else Decimal(text) for text in texts]
-        made = cast(pa.array(texts, pa.string()))
-        assert values == [None if v is None else Decimal(v) for v in made.to_pylist()]
+        assert values == cast(pa.array(texts, pa.large_string())).to_pylist()
+    for text in ("1e3", "+1", "0.0000000000000000001", "9" * 39, str(2**256), "", "many"):
+        assert cast(pa.array([text], pa.large_string())) is None
 
 
 def test_the_context_of_the_caller_does_not_matter() -> None:

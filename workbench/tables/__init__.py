@@ -11,7 +11,7 @@ _WHERE = {
     "Saved": "exports", "file_name": "exports", "save": "exports",
     "Body": "bodies", "load_bodies": "bodies", "typed": "bodies",
     "cumulated": "decimals", "floats": "decimals", "grouped": "decimals", "mean": "decimals", "multiplied": "decimals",
-    "resampled": "decimals", "total": "decimals",
+    "resampled": "decimals", "total": "decimals", "rewards_from_pages": "rewards_pages",
     "frame": "frames", "register": "frames",
 }  # fmt: skip
 __all__ = sorted(_WHERE)

@@ -31,17 +31,27 @@ def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
             return pa.array(values, type=width)
         except (pa.ArrowInvalid, ValueError, OverflowError):
             continue
-    return pa.array([None if value is None else plain(value) for value in values], type=pa.large_string())
+    texts = [None if value is None else plain(value.normalize(EXACT)) for value in values]
+    return pa.array(texts, type=pa.large_string())
 
 
 def cast(texts: Any) -> Any:
-    """Put an Arrow column of decimal numbers as text into the narrowest type that holds them all; else leave it."""
+    """Put an Arrow column of decimal numbers as text into the narrowest type that holds them all.
+
+    Gives None where Arrow would read a text that we do not, or not as we do: signs and exponents are left to `Decimal`,
+    and so are more digits than 128 bits hold, which Arrow wraps around without a word.
+    """
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    data = texts.buffers()[2]
+    raw = b"" if data is None else data.to_pybytes()
+    if (longest or 0) > 38 or any(sign in raw for sign in (b"+", b"e", b"E")):
+        return None
     for width in WIDTHS:
         try:
             return pc.cast(texts, width)
         except pa.ArrowInvalid:
             continue
-    return pc.cast(texts, pa.large_string())
+    return None
 
 
 def plain(value: Decimal) -> str:

@@ -12,7 +12,7 @@ from workbench.interface.walk import Exact, Numeric
 from workbench.tables import extra
 from workbench.tables.arrays import to_pandas
 from workbench.tables.columns import EXTRA, ODD, Column, Plan, form, joined, masked
-from workbench.tables.decimals import WIDTHS, packed
+from workbench.tables.decimals import packed
 
 
 @attrs.define
@@ -22,6 +22,14 @@ class Aside:
     notes: list[str] = attrs.field(factory=list)
     unknown: Counter[str] = attrs.field(factory=Counter)
     odd: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is odd)
+    pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
+
+    def add(self, other: "Aside") -> None:
+        """Take what another says too."""
+        self.notes += other.notes
+        self.unknown.update(other.unknown)
+        self.odd.update(other.odd)
+        self.pages.update(other.pages)
 
     def words(self) -> list[str]:
         """Give the notes as sentences, the counts in them."""
@@ -30,6 +38,8 @@ class Aside:
             found.append(
                 f"The member {path} is not in the interface document ({times:,} rows); see the column `{EXTRA}`."
             )
+        for path, times in self.pages.items():
+            found.append(f"The page member {path} is not in the interface document ({times:,} pages); it is left out.")
         for (path, message), times in self.odd.items():
             found.append(f"{path}: {times:,} × {message}.")
         return found
@@ -44,18 +54,36 @@ def with_attrs(frame: pd.DataFrame, kind: str, aside: Aside, shown: Collection[s
 def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
     """Make the frame of records (or mappings of the same names) by the plan of their class."""
     shown = plan.shown(reveal)
+    table = arrow_table(plan, records, shown)
+    open_to_all = {column.name: column for column in plan.columns if not column.private or column.name in shown}
+    arrays = {name: to_pandas(values, open_to_all.get(name)) for name, values in table.columns.items()}
+    return with_attrs(pd.DataFrame(arrays, copy=False), plan.kind, table.aside, shown)
+
+
+@attrs.frozen
+class Table:
+    """Columns in Arrow, by name, and what is said beside them."""
+
+    columns: dict[str, Any]
+    aside: Aside
+
+
+def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> Table:
+    """Make the Arrow columns of records; private ones are masked unless their names are `shown`."""
     rows = list(_opened(plan, records))
     aside = Aside()
     set_aside: list[dict[str, Any]] = [{} for _ in rows] if plan.has_extra else []
-    arrays = {}
+    columns = {}
     for column in plan.columns:
         values = list(map(_getter(column.name, plan.rows_of), rows))
-        made = _array(column, values, column.name in shown, set_aside, aside)
-        arrays[column.name] = to_pandas(made, None if column.private and column.name not in shown else column)
+        columns[column.name] = _array(column, values, column.name in shown, set_aside, aside)
     if plan.has_extra:
-        arrays[EXTRA] = to_pandas(_extra(plan, rows, set_aside, EXTRA in shown, aside))
+        columns[EXTRA] = _extra(plan, rows, set_aside, EXTRA in shown, aside)
     _count_marks(rows, aside)
-    return with_attrs(pd.DataFrame(arrays, copy=False), plan.kind, aside, shown)
+    for name, column in ((c.name, c) for c in plan.columns if isinstance(c.kind, Exact | Numeric) and not c.many):
+        if pa.types.is_large_string(columns[name].type) and (not column.private or name in shown):
+            aside.notes.append(f"{name} stays text: a value has more digits than a decimal column holds.")
+    return Table(columns, aside)
 
 
 Row = tuple[Any, Any]  # the record, and the one of its list that makes this row
@@ -116,10 +144,7 @@ def _array(
     if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in taken):
         return pa.array([None if v is None else int(v) for v in taken], type=pa.int64())
     if isinstance(column.kind, Exact | Numeric) and not column.many:
-        made = packed(taken)
-        if made.type not in WIDTHS:
-            aside.notes.append(f"{column.name} stays text: a value has more digits than a decimal column holds.")
-        return made
+        return packed(taken)
     return _texts(taken) if pa.types.is_large_string(how.arrow) else pa.array(taken, type=how.arrow)
 
 

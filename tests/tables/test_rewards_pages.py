@@ -1,0 +1,194 @@
+"""The fast route of page bodies and the exact one: the same values, dtypes and refusals, and which ran is said."""
+
+import itertools
+import os
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.tables import pages
+from workbench import tables
+from workbench.errors import UnexpectedAnswer
+from workbench.interface.convert import Unreadable, wires
+from workbench.interface.strict_json import NotJson, loads
+from workbench.interface.table import OPERATIONS
+from workbench.tables.rewards_pages import BATCH, Pages, assembled, rewards_from_pages
+
+REFUSED = "refused"
+
+
+def quiet(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give a frame without the count of routes, and without the words that only the exact route has."""
+    frame.attrs = {name: frame.attrs[name] for name in ("kind", "unknown", "revealed")}
+    return frame
+
+
+def fast(*bodies: bytes) -> Any:
+    try:
+        return quiet(rewards_from_pages(bodies))
+    except UnexpectedAnswer:
+        return REFUSED
+
+
+def exact(*bodies: bytes) -> Any:
+    """Give what the records give: the strict reader, the converter, the table of records."""
+    reader = Pages()
+    try:
+        return quiet(assembled(reader, [reader._exact([body.strip(b" \t\r\n") for body in bodies], 0)]))
+    except UnexpectedAnswer:
+        return REFUSED
+
+
+def records(*bodies: bytes) -> Any:
+    """Give the frame of the records a client would return."""
+    raw = []
+    for body in bodies:
+        try:
+            raw.append(loads(body))
+        except NotJson:
+            return REFUSED
+    if not all(isinstance(one, dict) and isinstance(one.get("items"), list) for one in raw):
+        return REFUSED
+    try:
+        return quiet(tables.frame([wires().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw]))
+    except Unreadable:
+        return REFUSED
+
+
+def assert_same(one: Any, other: Any) -> None:
+    if isinstance(one, str) or isinstance(other, str):
+        assert one is other, (one, other)
+    else:
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+        assert one.attrs == other.attrs
+
+
+@pytest.mark.parametrize("name", pages.ODD)
+def test_both_routes_agree(name: str) -> None:
+    """An odd page gives the same frame by both routes and by the records, or is refused by all."""
+    body = pages.ODD[name]
+
+    assert_same(exact(body), fast(body))
+    assert_same(records(body), fast(body))
+
+
+@pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is not REFUSED])
+def test_an_odd_page_among_usual_ones(name: str) -> None:
+    """Among a hundred usual pages it changes nothing but its own rows, whatever is beside it."""
+    bodies = [pages.page(2, i) for i in range(100)]
+    bodies[70] = pages.ODD[name]
+
+    assert_same(exact(*bodies), fast(*bodies))
+
+
+@pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is REFUSED])
+def test_a_page_that_is_none_stops_the_read(name: str) -> None:
+    """Among usual pages it is refused by its number; its neighbours do not mend it."""
+    bodies = [pages.page(2, i) for i in range(10)]
+    bodies[7] = pages.ODD[name]
+
+    with pytest.raises(UnexpectedAnswer, match="page 7 is no page of rewards activity"):
+        rewards_from_pages(bodies)
+
+
+def test_the_matrix_is_as_large_as_promised() -> None:
+    """At least sixty odd pages stand in the matrix, some read and some refused."""
+    kinds = [exact(body) is REFUSED for body in pages.ODD.values()]
+
+    assert len(kinds) >= 60
+    assert 20 < sum(kinds) < len(kinds) - 40
+
+
+def agree_on_mutations(count: int, seed: int) -> None:
+    """Read mutated pages both ways, one by one and in a batch of those that can be read."""
+    readable = []
+    for body in itertools.islice(pages.mutated(seed), count):
+        one, other = exact(body), fast(body)
+        try:
+            assert_same(one, other)
+        except AssertionError as error:
+            error.add_note(f"the page was {body!r}")
+            raise
+        if one is not REFUSED:
+            readable.append(body)
+    assert len(readable) > count // 20
+    assert_same(exact(*readable[:500]), fast(*readable[:500]))
+
+
+def test_two_hundred_mutated_pages() -> None:
+    """Mutated pages are read or refused alike."""
+    agree_on_mutations(200, seed=1)
+
+
+@pytest.mark.slow
+def test_two_thousand_mutated_pages() -> None:
+    """The same for two thousand."""
+    agree_on_mutations(2_000, seed=2)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_a_hundred_thousand_mutated_pages() -> None:
+    """The same for a hundred thousand, by another seed each time if WORKBENCH_SEED says so."""
+    agree_on_mutations(100_000, seed=int(os.environ.get("WORKBENCH_SEED", "3")))
+
+
+def test_which_route_ran_is_counted() -> None:
+    """Usual pages go the fast way; an odd one takes three neighbours along at most."""
+    bodies = [pages.page(5, i) for i in range(3 * BATCH)]
+    assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH, "exact": 0}
+
+    bodies[100] = pages.ODD["the time 2026-01-01"]
+    frame = rewards_from_pages(bodies)
+    assert frame.attrs["routes"] == {"fast": 3 * BATCH - 4, "exact": 4}
+    assert "postedAt: 1 × has no zone; UTC is assumed." in frame.attrs["notes"]
+
+
+def test_a_new_member_leaves_the_fast_route_fast() -> None:
+    """A new member on every row is noted and counted, and no page goes the exact way for it."""
+    bodies = [pages.page(5, i).replace(b'"type"', b'"tier":"gold","type"') for i in range(10)]
+    frame = rewards_from_pages(bodies)
+
+    assert frame.attrs["routes"] == {"fast": 10, "exact": 0}
+    assert frame.attrs["unknown"] == {"tier": 50}
+    assert set(frame["extra"]) == {'{"tier":"•••"}'}
+    assert set(rewards_from_pages(bodies, reveal={"extra"})["extra"]) == {'{"tier":"gold"}'}
+
+
+def test_a_new_member_of_the_page_is_noted() -> None:
+    """What a page says beside its items is left out, with a word."""
+    frame = rewards_from_pages([b'{"items":[],"total":5}', b'{"items":[]}'])
+
+    assert "The page member total is not in the interface document (1 pages); it is left out." in frame.attrs["notes"]
+
+
+def test_users_stand_beside_their_rows() -> None:
+    """The user of each page becomes the first column."""
+    frame = rewards_from_pages([pages.page(2), b'{"items":[]}', pages.page(1, 9)], users=["u1", "u2", "u3"])
+
+    assert next(iter(frame.columns)) == "user_id"
+    assert frame["user_id"].tolist() == ["u1", "u1", "u3"]
+    with pytest.raises(ValueError, match="1 users for 2 pages"):
+        rewards_from_pages([pages.page(1), pages.page(1)], users=["u1"])
+
+
+def test_no_pages_have_the_same_dtypes() -> None:
+    """Nothing at all makes an empty table with every column."""
+    pd.testing.assert_series_equal(rewards_from_pages([]).dtypes, rewards_from_pages([pages.GOOD]).dtypes)
+
+
+def test_other_wire_names() -> None:
+    """Names of a profile are read by both routes."""
+    names = {"rewards_item.points": "amount", "rewards_activity.items": "rows"}
+    body = b'{"rows":[{"id":"1","amount":"2.5"}]}'
+
+    assert str(rewards_from_pages([body], names=names)["points"][0]) == "2.500000"
+    assert rewards_from_pages([body], names=names).attrs["routes"] == {"fast": 1, "exact": 0}
+
+
+def test_a_refusal_names_the_place_and_no_value() -> None:
+    """The message says which page and member, not what stood there."""
+    with pytest.raises(UnexpectedAnswer, match=r"items\[0\]\.transactionAmountCents must be a whole number") as caught:
+        rewards_from_pages([pages.GOOD, pages.value("transactionAmountCents", '"CANARY"')])
+    assert "CANARY" not in str(caught.value)

@@ -1,0 +1,320 @@
+"""Page bodies of rewards activity to one typed frame, by a fast route that steps aside wherever it could be wrong.
+
+The fast route hands whole batches of bodies to Arrow with a fixed schema. It is taken only where it is known to give
+what the exact route gives (our own strict JSON, then the records): guards look for everything that the two would read
+differently, and what they stop, or what Arrow refuses, goes the exact way, page by page if need be. Both routes end in
+the same Arrow columns and the same conversion.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from workbench.errors import UnexpectedAnswer
+from workbench.interface import masks, strict_json
+from workbench.interface.convert import Names, Unreadable, wires
+from workbench.interface.rewards import RewardsActivity, RewardsItem
+from workbench.interface.walk import Moment, member
+from workbench.tables.arrays import to_pandas
+from workbench.tables.columns import EXTRA, MOMENT_TYPE, plan
+from workbench.tables.decimals import WIDTHS, cast, packed
+from workbench.tables.extra import json_text
+from workbench.tables.rows import Aside, Table, arrow_table, with_attrs
+
+BATCH = 64
+"""Pages handed to Arrow at once."""
+GROUP = 4
+"""Pages of a stopped batch that share their fate: an odd page costs three others the fast route."""
+OPENS = 1_000
+"""Brackets in one page above which its depth is looked at: Arrow's reader has no limit, and the stack has."""
+_USER = "user_id"
+_NO_NAMES: Names = {}
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+@attrs.frozen
+class Part:
+    """The rows of some pages, in Arrow, and how they were read."""
+
+    table: Table
+    rows: tuple[int, ...]  # of each page
+    fast: bool
+
+
+class Pages:
+    """Reads page bodies into parts. Made once for a read; `read` may run in several threads.
+
+    Args:
+        names: Wire names that differ, as in a profile.
+        reveal: `{"extra"}` shows what unknown members hold; pages that have any then go the exact way.
+    """
+
+    def __init__(self, names: Names = _NO_NAMES, reveal: Collection[str] = ()) -> None:
+        self.plan = plan(RewardsItem)
+        self.shown = self.plan.shown(reveal)
+        self.wires = wires(names)
+        self.names = {
+            one.name: self.wires.wire(RewardsItem, member(RewardsItem, one.name)) for one in self.plan.columns
+        }
+        self.items = self.wires.wire(RewardsActivity, member(RewardsActivity, "items"))
+        self.times = tuple(c.name for c in self.plan.columns if isinstance(c.kind, Moment))
+        types = {"transaction_amount_cents": pa.int64()}
+        item = pa.struct([(self.names[c.name], types.get(c.name, pa.large_string())) for c in self.plan.columns])
+        self.schema = pa.schema([(self.items, pa.list_(item))])
+
+    def read(self, bodies: Sequence[bytes], first: int = 0) -> list[Part]:
+        """Read some pages, the fast way where it is safe.
+
+        Args:
+            first: Number of the first page, for messages.
+
+        Raises:
+            UnexpectedAnswer: A page is not of the agreed shape.
+        """
+        stripped = [body.strip(b" \t\r\n") for body in bodies]
+        good = [self._plain(body) for body in stripped]
+        found: list[Part] = []
+        for start, end, plain in _runs(good):
+            found += self._try(stripped[start:end], first + start) if plain else [
+                self._exact(stripped[start:end], first + start)
+            ]  # fmt: skip
+        return found
+
+    def _try(self, bodies: Sequence[bytes], first: int) -> list[Part]:
+        part = self._fast(bodies)
+        if part is not None:
+            return [part]
+        if len(bodies) <= GROUP:
+            return [self._exact(bodies, first)]
+        parts = (self._try(bodies[i : i + GROUP], first + i) for i in range(0, len(bodies), GROUP))
+        return [part for group in parts for part in group]
+
+    def _plain(self, body: bytes) -> bool:
+        """Whether one body may be handed to Arrow at all."""
+        if not body.startswith(b"{") or not body.endswith(b"}"):
+            return False
+        opens = np.count_nonzero((np.frombuffer(body, np.uint8) | 0x20) == 0x7B)  # `[` and `{`, in one comparison
+        if opens > OPENS:
+            try:
+                orjson.loads(body)  # it stops at a depth of 1,024
+            except orjson.JSONDecodeError:
+                return False
+        return True
+
+    def _fast(self, bodies: Sequence[bytes]) -> Part | None:
+        joined = b"\n".join(bodies)
+        if b"\\" in joined and _SURROGATE.search(joined):
+            return None
+        try:
+            if not joined.isascii():
+                _validate(joined)
+            table = pj.read_json(
+                io.BytesIO(joined),
+                read_options=pj.ReadOptions(block_size=len(joined) + 1, use_threads=False),
+                parse_options=pj.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="infer"),
+            )
+            return self._checked(table, joined, len(bodies))
+        except (pa.ArrowException, OverflowError):
+            return None
+
+    def _checked(self, table: Any, joined: bytes, pages: int) -> Part | None:
+        """Give the columns of what Arrow read, or None where the exact route would read, mark or refuse otherwise."""
+        if table.num_rows != pages or len(table.column(0).chunks) != 1:
+            return None
+        items = table.column(self.items).chunk(0)
+        rows = items.flatten()
+        if items.null_count or rows.null_count:
+            return None
+        fields = {rows.type.field(i).name: rows.field(i) for i in range(rows.type.num_fields)}
+        named = set(self.names.values())
+        more = {name: values for name, values in fields.items() if name not in named and values.null_count < len(rows)}
+        above = {n: table.column(n) for n in table.column_names if n != self.items}
+        if len(fields) + len(above) > len(named) and not _same_numbers(joined, [*more.values(), *above.values()]):
+            return None
+        if more and EXTRA in self.shown:
+            return None
+        columns = {}
+        for column in self.plan.columns:
+            values = fields[self.names[column.name]]
+            if column.name == "points":
+                values = cast(values)
+            elif column.name in self.times:
+                values = _moments(values)
+            if values is None:
+                return None
+            columns[column.name] = values
+        aside = Aside()
+        columns[EXTRA] = _dots(more, len(rows), aside)
+        for name, values in above.items():
+            if values.null_count < len(values):
+                aside.pages[name] += len(values) - values.null_count
+        return Part(Table(columns, aside), tuple(pc.list_value_length(items).to_pylist()), fast=True)
+
+    def _exact(self, bodies: Sequence[bytes], first: int) -> Part:
+        items: list[RewardsItem] = []
+        counts = []
+        above: Counter[str] = Counter()
+        for i, body in enumerate(bodies):
+            page = self._page(body, first + i)
+            items += page.items
+            counts.append(len(page.items))
+            above.update(name for name, value in page.extra.items() if value is not None)
+        table = arrow_table(self.plan, items, self.shown)
+        table.aside.pages.update(above)
+        return Part(table, tuple(counts), fast=False)
+
+    def _page(self, body: bytes, number: int) -> RewardsActivity:
+        try:
+            raw = strict_json.loads(body)
+            page: RewardsActivity = self.wires.read(RewardsActivity, raw)
+        except strict_json.NotJson as error:
+            words: str | Unreadable = str(error)
+        except Unreadable as error:
+            words = error
+        else:
+            if raw.get(self.items) is not None:
+                return page
+            words = f"{self.items} is missing"
+        told = words.problems if isinstance(words, Unreadable) else ()
+        why = "" if told else str(words)
+        raise UnexpectedAnswer(f"page {number} is no page of rewards activity: {why}", problems=told) from None
+
+
+def _runs(good: Sequence[bool]) -> Iterator[tuple[int, int, bool]]:
+    """Give start, end and value of each run of equal values."""
+    start = 0
+    for i in range(1, len(good) + 1):
+        if i == len(good) or good[i] != good[start]:
+            yield start, i, good[start]
+            start = i
+
+
+def _validate(joined: bytes) -> None:
+    """Raise ArrowInvalid where bytes are not UTF-8: Arrow's JSON reader would take them. Nine times as fast as decode."""
+    ends = pa.array([0, len(joined)], type=pa.int64()).buffers()[1]
+    pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(joined)]).validate(full=True)
+
+
+def _same_numbers(joined: bytes, more: Iterable[Any]) -> bool:
+    """Whether the strict reader takes the numbers among unknown members too: no NaN, no endless digits."""
+    if not any("double" in str(values.type) for values in more):
+        return True
+    return not any(word in joined for word in (b"NaN", b"Inf")) and _LONG.search(joined) is None
+
+
+_LONG = re.compile(rb"[0-9.eE+-]{300}")
+
+
+_FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"))
+
+
+def _moments(texts: Any) -> Any:
+    """Give times in UTC; a text without a zone, or beyond the years of a datetime, is left to the exact route."""
+    made = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
+    ends = pc.min_max(made)
+    if ends["min"].is_valid and (ends["min"].value < _FIRST.value or ends["max"].value > _LAST.value):
+        return None
+    return made
+
+
+def _dots(more: dict[str, Any], rows: int, aside: Aside) -> Any:
+    """Give the column of unknown members, each masked, in the order of their names in each row."""
+    if not more:
+        return pa.nulls(rows, pa.large_string())
+    masks_of = {name: pc.is_valid(values).to_numpy(zero_copy_only=False) for name, values in more.items()}
+    texts: dict[tuple[bool, ...], str | None] = {}
+    cells = []
+    for there in zip(*masks_of.values(), strict=True):
+        if there not in texts:
+            names = [name for name, is_there in zip(masks_of, there, strict=True) if is_there]
+            texts[there] = json_text(dict.fromkeys(sorted(names), masks.DOTS)) if names else None
+        cells.append(texts[there])
+    for name, mask in masks_of.items():
+        aside.unknown[name] += int(mask.sum())
+    return pa.array(cells, type=pa.large_string())
+
+
+def rewards_from_pages(
+    bodies: Iterable[bytes],
+    *,
+    users: Sequence[str] | None = None,
+    names: Names = _NO_NAMES,
+    reveal: Collection[str] = (),
+) -> pd.DataFrame:
+    """Make the typed frame of rewards pages from their bodies, one row per item, in the order given.
+
+    Args:
+        bodies: The bytes of each answer. An iterator is read as it goes, in bounded memory.
+        users: The user of each page, for a first column `user_id`.
+        names: Wire names that differ, as in a profile.
+        reveal: `{"extra"}` shows what unknown members hold.
+
+    Returns:
+        The frame of `frame(page)`. `attrs["routes"]` counts the pages that went each way.
+
+    Raises:
+        UnexpectedAnswer: A body is no page: an error body, broken JSON, a value of another type than agreed.
+    """
+    reader = Pages(names, reveal)
+    parts: list[Part] = []
+    batch: list[bytes] = []
+    done = 0
+    for body in bodies:
+        batch.append(body)
+        if len(batch) == BATCH:
+            parts += reader.read(batch, done)
+            done += len(batch)
+            batch = []
+    if batch:
+        parts += reader.read(batch, done)
+    return assembled(reader, parts, users)
+
+
+def assembled(reader: Pages, parts: list[Part], users: Sequence[str] | None = None) -> pd.DataFrame:
+    """Make the frame of parts. The parts are used up, so that memory holds each column only once."""
+    counts = [rows for part in parts for rows in part.rows]
+    routes = {"fast": sum(len(p.rows) for p in parts if p.fast), "exact": sum(len(p.rows) for p in parts if not p.fast)}
+    aside = Aside()
+    for part in parts:
+        aside.add(part.table.aside)
+    tables = [part.table.columns for part in parts]
+    parts.clear()
+    arrays: dict[str, Any] = {}
+    if users is not None:
+        if len(users) != len(counts):
+            raise ValueError(f"{len(users):,} users for {len(counts):,} pages")
+        arrays[_USER] = to_pandas(_repeated(users, counts))
+    empty = arrow_table(reader.plan, [], reader.shown).columns
+    for column in reader.plan.columns:
+        made = _concat([table.pop(column.name) for table in tables] or [empty[column.name]])
+        if column.name == "points" and made.type not in WIDTHS:
+            aside.notes.append("points stays text: a value has more digits than a decimal column holds.")
+        arrays[column.name] = to_pandas(made, column)
+        del made
+    arrays[EXTRA] = to_pandas(_concat([table.pop(EXTRA) for table in tables] or [empty[EXTRA]]))
+    frame = pd.DataFrame(arrays, copy=False)
+    return with_attrs(frame, reader.plan.kind, aside, reader.shown, routes=routes)
+
+
+def _repeated(users: Sequence[str], counts: Sequence[int]) -> Any:
+    values = pa.array(users, type=pa.large_string())
+    return values.take(pa.array(np.repeat(np.arange(len(users)), counts)))
+
+
+def _concat(chunks: list[Any]) -> Any:
+    types = {str(chunk.type) for chunk in chunks}
+    if len(types) > 1:  # decimals of two widths, or text among them
+        values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
+        return packed(values)
+    return pa.concat_arrays(chunks)
