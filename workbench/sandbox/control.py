@@ -1,149 +1,33 @@
-"""What the interface does not have: moving applications on, settling, deposits, the clock, looking inside.
+"""What the interface does not have: moving applications on, settling, deposits, the clock, copies.
 
 `CONTROLS` lists them by name, for whoever serves or documents them; arguments and results are JSON values.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Any, get_args, get_origin
 
-import attrs
-
-from workbench.errors import ApiError, BadRequest, NotFound
-from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
 from workbench.sandbox import accounts, cards, chain, people
-from workbench.sandbox.clock import Clock
-from workbench.sandbox.events import listed, signed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
-from workbench.sandbox.guide import guide
+from workbench.sandbox.inspection import Control, Inspection, bad, control, unknown
 from workbench.sandbox.store import Store
-from workbench.sandbox.turn import Ground, Turn
-from workbench.sandbox.world import key_of, populate
+from workbench.sandbox.world import populate
 
-if TYPE_CHECKING:
-    from workbench.sandbox.service import Service
-
-F = TypeVar("F", bound=Callable[..., Any])
 Record = dict[str, Any]
 _STATUSES = frozenset(EventApplicationStatus)
-_STATEFUL = (
-    "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
-)  # fmt: skip
 
 
-@attrs.frozen
-class Control:
-    """A control: its name, what it does, and what it takes."""
-
-    name: str
-    doc: str
-    signature: inspect.Signature
-    changes: bool  # whether it may change something
-
-
-def _control(changes: bool) -> Callable[[F], F]:
-    def mark(method: F) -> F:
-        method.__dict__["changes"] = changes
-        return method
-
-    return mark
-
-
-class Controls:
+class Controls(Inspection):
     """The controls as methods of a sandbox."""
 
-    ground: Ground
-    store: Store
-    clock: Clock
-    service: "Service"
-    base_url: str
     _snapshots: dict[str, Any]
-
-    def turn(self, name: str) -> Turn:
-        """Give a turn for a control."""
-        raise AttributeError(name)
-
-    def tell(self) -> None:
-        """Give subscribers what they have not had yet."""
-
-    # looking
-
-    @_control(changes=False)
-    def guide(self) -> Record:
-        """Give base URL, keys by what they may do, and example ids of every kind and state."""
-        with self.store:
-            return guide(self.ground, self.base_url)
-
-    @property
-    def full_key(self) -> str:
-        """The key that may do everything."""
-        return key_of(self.ground.seeds, "full")
-
-    @_control(changes=False)
-    def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:
-        """Give the events in order, each with the request that caused it.
-
-        Args:
-            kind: Only of this kind, as "user.updated".
-            since: Only after this sequence number.
-        """
-        if kind is not None and kind not in EVENT_KINDS:
-            raise _bad("events", f"kind must be one of {', '.join(EVENT_KINDS)}")
-        with self.store:
-            return [
-                listed(self.ground, sequence, kept)
-                for sequence, kept in self._after(since or 0)
-                if kind is None or kept["kind"] == kind
-            ]
-
-    @_control(changes=False)
-    def last_event(self) -> int:
-        """Give the sequence number of the last event, 0 where there is none."""
-        return self.store.get("counter", "event") or 0
-
-    @_control(changes=False)
-    def requests(self) -> list[Record]:
-        """Give the last requests and how they were answered, their private values masked, the oldest first."""
-        return self.service.requests()
-
-    @_control(changes=False)
-    def balance(self, card_id: str) -> dict[str, int]:
-        """Give the money of a card in cents: limit, available, held, posted, refunded."""
-        with self.store:
-            card = self._record("balance", "card", card_id)
-        return {name: card[name] for name in ("limit", "available", "held", "posted", "refunded")}
-
-    @_control(changes=False)
-    def state(self, record_id: str) -> Record:
-        """Give a record as the sandbox keeps it, with its kind."""
-        with self.store:
-            for kind in _STATEFUL:
-                found = self.store.get(kind, record_id.lower())
-                if found is not None:
-                    return {"kind": kind, **found}
-        raise _unknown("state", "Record")
-
-    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Give the deliveries after a sequence number, each with its own, and the last number there is.
-
-        Args:
-            api_key: A key of the tenant whose events are wanted; it signs them. The full key where left out.
-        """
-        key = api_key or self.full_key
-        with self.store:
-            tenant = (self.store.get("key", key) or {}).get("tenant")
-            due = [
-                (sequence, *signed(self.ground, sequence, kept, (key,)))
-                for sequence, kept in self._after(after)
-                if kept["tenant"] == tenant
-            ]
-            return due, self.store.get("counter", "event") or 0
 
     # applications
 
-    @_control(changes=True)
+    @control(changes=True)
     def review(
         self, user_or_owner_id: str, status: str, reason: str | None = None, status_change_reason: str | None = None
     ) -> Record:
@@ -155,43 +39,43 @@ class Controls:
             status_change_reason: "provider_initiated", or nothing.
         """
         if status not in _STATUSES:
-            raise _bad("review", f"status must be one of {', '.join(EventApplicationStatus)}")
+            raise bad("review", f"status must be one of {', '.join(EventApplicationStatus)}")
         if status_change_reason is not None and status_change_reason not in frozenset(StatusChangeReason):
-            raise _bad("review", f"status_change_reason must be one of {', '.join(StatusChangeReason)}")
+            raise bad("review", f"status_change_reason must be one of {', '.join(StatusChangeReason)}")
         return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
 
-    @_control(changes=True)
+    @control(changes=True)
     def accept_terms(self, user_id: str) -> Record:
         """Have a user accept the program's terms: `tosNotAccepted` becomes `approved`."""
         return self._decide("accept_terms", user_id, "approved", action="accept_terms")
 
     # cards and money
 
-    @_control(changes=True)
+    @control(changes=True)
     def activate_card(self, card_id: str) -> Record:
         """Activate a card that was not activated."""
         return self._card(card_id, "activate")
 
-    @_control(changes=True)
+    @control(changes=True)
     def lock_card(self, card_id: str) -> Record:
         """Lock an active card."""
         return self._card(card_id, "lock")
 
-    @_control(changes=True)
+    @control(changes=True)
     def unlock_card(self, card_id: str) -> Record:
         """Unlock a locked card."""
         return self._card(card_id, "unlock")
 
-    @_control(changes=True)
+    @control(changes=True)
     def cancel_card(self, card_id: str) -> Record:
         """Cancel a card, for good."""
         return self._card(card_id, "cancel")
 
-    @_control(changes=True)
+    @control(changes=True)
     def settle(self, transaction_id: str, amount: int | None = None) -> Record:
         """Settle an authorization, wholly or in part; what is not settled is released."""
         if amount is not None and (type(amount) is not int or amount < 1):
-            raise _bad("settle", "amount must be a whole number of cents, at least 1")
+            raise bad("settle", "amount must be a whole number of cents, at least 1")
         with self.store:
             spend = self._record("settle", "transaction", transaction_id)
             turn = self._for(spend, "settle")
@@ -201,7 +85,7 @@ class Controls:
         self.tell()
         return answer
 
-    @_control(changes=True)
+    @control(changes=True)
     def deposit(
         self,
         payment_route_id: str | None = None,
@@ -217,7 +101,7 @@ class Controls:
             payment_route_id: The first with a fiat deposit address where left out.
         """
         if rail not in frozenset(MicroDepositRail):
-            raise _bad("deposit", f"rail must be one of {', '.join(MicroDepositRail)}")
+            raise bad("deposit", f"rail must be one of {', '.join(MicroDepositRail)}")
         dollars = _dollars(amount)
         memo = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
         with self.store:
@@ -228,7 +112,7 @@ class Controls:
         self.tell()
         return answer
 
-    @_control(changes=True)
+    @control(changes=True)
     def pending_first(self, times: int = 1, retry_after: int = 3, contract_id: str | None = None) -> Record:
         """Have the next questions for a new withdrawal signature answered with `pending`.
 
@@ -236,7 +120,7 @@ class Controls:
             contract_id: A contract of the tenant that is meant; the tenant of the full key where left out.
         """
         if not 0 <= times <= 1_000 or not 0 <= retry_after <= 86_400:
-            raise _bad("pending_first", "times goes from 0 to 1,000, and retry_after from 0 to a day of seconds")
+            raise bad("pending_first", "times goes from 0 to 1,000, and retry_after from 0 to a day of seconds")
         with self.store:
             if contract_id is None:
                 tenant = self.store.get("key", self.full_key)["tenant"]
@@ -246,19 +130,19 @@ class Controls:
             self.store.put("pending", tenant, state)
         return state
 
-    @_control(changes=False)
+    @control(changes=False)
     def wallet_address(self, admin: str) -> Record:
         """Give the address of an admin's teaching wallet, where the sandbox has one."""
         with self.store:
             return {"address": chain.admin_secret(self.ground, admin)[0]}
 
-    @_control(changes=False)
+    @control(changes=False)
     def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Record:
         """Sign EIP-712 typed data with the teaching wallet of an admin of the sandbox's contracts."""
         with self.store:
             return chain.sign_as(self.ground, admin, typed_data)
 
-    @_control(changes=True)
+    @control(changes=True)
     def execute(self, transaction: Mapping[str, Any]) -> Record:
         """Send a withdrawal's transaction to the sandbox's chain: both halves are checked, and the balance moves.
 
@@ -270,13 +154,13 @@ class Controls:
 
     # time
 
-    @_control(changes=True)
+    @control(changes=True)
     def advance(self, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Record:
         """Move the clock forward; what falls due on the way happens at its own time."""
         try:
             self.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
         except (ValueError, OverflowError, TypeError):
-            raise _bad("advance", "the clock goes forward, by numbers") from None
+            raise bad("advance", "the clock goes forward, by numbers") from None
         return {"now": self.clock.text()}
 
     def move_clock(self, by: int) -> None:
@@ -298,18 +182,18 @@ class Controls:
             self.store.put("meta", "clock", end)
         self.tell()
 
-    @_control(changes=True)
+    @control(changes=True)
     def settle_after(self, seconds: float | None) -> Record:
         """Have authorizations settle by themselves after some time of the clock from now on; None: only when told."""
         if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < 10**9):
-            raise _bad("settle_after", "seconds must be a number above 0, or null")
+            raise bad("settle_after", "seconds must be a number above 0, or null")
         with self.store:
             self.store.put("meta", "settle_by_clock", seconds)
         return {"seconds": seconds}
 
     # copies
 
-    @_control(changes=True)
+    @control(changes=True)
     def reset(self) -> Record:
         """Put the world back to where it began."""
         fresh = Store()
@@ -319,17 +203,17 @@ class Controls:
             self._replace(fresh.copy())
         return {"now": self.clock.text()}
 
-    @_control(changes=True)
+    @control(changes=True)
     def snapshot(self, name: str) -> Record:
         """Remember the whole state under a name, while the sandbox runs."""
         self._snapshots[name] = self.store.copy()
         return {"snapshots": list(self._snapshots)}
 
-    @_control(changes=True)
+    @control(changes=True)
     def restore(self, name: str) -> Record:
         """Put the state back to a snapshot."""
         if name not in self._snapshots:
-            raise _unknown("restore", "Snapshot")
+            raise unknown("restore", "Snapshot")
         with self.store:
             self._replace(self._snapshots[name])
         return {"now": self.clock.text()}
@@ -343,22 +227,6 @@ class Controls:
         for name, number in counters.items():
             if number is not None:
                 self.store.put("counter", name, number)
-
-    def _after(self, sequence: int) -> list[tuple[int, Record]]:
-        last = self.store.get("counter", "event") or 0
-        numbers = range(max(sequence, 0) + 1, last + 1)
-        return [(number, kept) for number in numbers if (kept := self.store.get("event", str(number))) is not None]
-
-    def _record(self, name: str, kind: str, key: object) -> Record:
-        found: Record | None = self.store.get(kind, key.lower()) if isinstance(key, str) else None
-        if found is None:
-            raise _unknown(name, kind.replace("_", " ").capitalize())
-        return found
-
-    def _for(self, record: Record, name: str) -> Turn:
-        turn = self.turn(name)
-        turn.tenant = self.store.get("tenant", record["tenant"])
-        return turn
 
     def _card(self, card_id: str, action: str) -> Record:
         name = f"{action}_card"
@@ -390,10 +258,10 @@ class Controls:
 
 CONTROLS: Mapping[str, Control] = {
     name: Control(name, inspect.getdoc(method) or "", inspect.signature(method), method.changes)
-    for name, method in vars(Controls).items()
+    for name, method in (*vars(Inspection).items(), *vars(Controls).items())
     if hasattr(method, "changes")
 }
-"""The controls, in the order they stand above."""
+"""The controls, those that look first."""
 
 
 def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -402,39 +270,26 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
     Raises:
         ApiError: There is no such control, its arguments do not fit, or the state does not allow it.
     """
-    control = CONTROLS.get(name)
-    if control is None:
-        raise _unknown(name, "Control")
+    row = CONTROLS.get(name)
+    if row is None:
+        raise unknown(name, "Control")
     try:
-        control.signature.bind(sandbox, **arguments)
+        row.signature.bind(sandbox, **arguments)
     except TypeError as error:
-        raise _bad(name, str(error)) from None
-    exact = {argument: _exact(name, argument, control, value) for argument, value in arguments.items()}
+        raise bad(name, str(error)) from None
+    exact = {argument: _exact(name, argument, row, value) for argument, value in arguments.items()}
     return getattr(sandbox, name)(**exact)
 
 
-def _exact(name: str, argument: str, control: Control, value: Any) -> Any:
+def _exact(name: str, argument: str, row: Control, value: Any) -> Any:
     """Give a JSON value as the control takes it: its type is the one it is declared with."""
-    for hint in get_args(control.signature.parameters[argument].annotation) or (
-        control.signature.parameters[argument].annotation,
-    ):
+    declared = row.signature.parameters[argument].annotation
+    for hint in get_args(declared) if get_origin(declared) is UnionType else (declared,):
         if hint is float and type(value) in (int, float, Decimal):
             return float(value)
-        if hint is (type(value) if type(value) in (str, int, bool, type(None)) else None):
+        if hint is type(value) or (get_origin(hint) is Mapping and isinstance(value, Mapping)):
             return value
-        if hint is type(None) and value is None:
-            return value
-        if isinstance(value, Mapping) and get_origin(hint) is Mapping:
-            return value
-    raise _bad(name, f"{argument} has the wrong type")
-
-
-def _bad(name: str, message: str) -> ApiError:
-    return BadRequest(operation=name, status=400, error="BadRequestError", message=message)
-
-
-def _unknown(name: str, what: str) -> ApiError:
-    return NotFound(operation=name, status=404, error="NotFoundError", message=f"{what} not found")
+    raise bad(name, f"{argument} has the wrong type")
 
 
 def _dollars(text: object) -> Decimal:
@@ -443,5 +298,5 @@ def _dollars(text: object) -> Decimal:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or not 0 < amount < 10**9 or amount != round(amount, 2):
-        raise _bad("deposit", "amount must be dollars and cents as text, above 0.00")
+        raise bad("deposit", "amount must be dollars and cents as text, above 0.00")
     return amount
