@@ -165,7 +165,7 @@ def _extra(plan: Plan, rows: list[Row], set_aside: list[dict[str, Any]], reveal:
                 found = extra.unknown(more, wire, reveal=reveal)
                 aside.unknown.update(found.keys())
                 kept.update(found)
-        texts.append(extra.json_text(kept) if kept else None)
+        texts.append(extra.json_text(dict(sorted(kept.items()))) if kept else None)
     return _texts(texts)
 
 
