@@ -302,6 +302,7 @@ def _dies(path: str) -> None:
     client_on(Service(die), journal=path).simulate_authorization(**PURCHASE)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
     """A call that was in the air when its process died is unknown to the next one."""
     path = str(tmp_path / "journal.db")

@@ -1,0 +1,524 @@
+"""Real sockets: servers that answer late, drip, break off, point elsewhere or send bombs, on this machine only."""
+
+import asyncio
+import contextlib
+import gzip
+import json
+import multiprocessing
+import re
+import resource
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, FakeClock
+from workbench.client import flight
+from workbench.client.advice import AdviceWarning
+from workbench.client.client import AsyncClient, Client
+from workbench.client.effects import End
+from workbench.errors import NoAnswer, NotSent, OutcomeUnknown, ResponseTooLarge, UnexpectedAnswer, UnexpectedRedirect
+
+Script = Callable[[socket.socket, bytes], bool]
+"""Answers one request on a connection; gives whether the connection stays open."""
+
+
+class RawServer:
+    """A server of a few lines that does what its script says, and counts what it was sent."""
+
+    def __init__(self, script: Script, context: ssl.SSLContext | None = None) -> None:
+        self.script = script
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.arrived = threading.Event()
+        self.stopped = threading.Event()
+        self._context = context
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._threads: list[threading.Thread] = []
+        self._run(self._accept)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._context else 'http'}://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+
+    def _run(self, work: Callable[..., None], *args: Any) -> None:
+        thread = threading.Thread(target=work, args=args)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._run(self._serve, connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(5)
+        with contextlib.suppress(OSError), connection:
+            wrapped = self._context.wrap_socket(connection, server_side=True) if self._context else connection
+            with wrapped:
+                while request := _request(wrapped):
+                    self.requests.append(request)
+                    self.arrived.set()
+                    if not self.script(wrapped, request):
+                        return
+
+    def __enter__(self) -> "RawServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for thread in self._threads:
+            thread.join()
+
+
+def _request(connection: socket.socket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(65536)
+        if not piece:
+            return b""
+        data += piece
+    length = re.search(rb"content-length: (\d+)", data, re.IGNORECASE)
+    wanted = data.index(b"\r\n\r\n") + 4 + int(length.group(1) if length else 0)
+    while len(data) < wanted:
+        data += connection.recv(65536)
+    return data
+
+
+def answer(body: Any, status: str = "200 OK", *headers: str) -> bytes:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
+
+
+def answering(body: Any, status: str = "200 OK", *headers: str) -> Script:
+    def script(connection: socket.socket, _: bytes) -> bool:
+        connection.sendall(answer(body, status, *headers))
+        return True
+
+    return script
+
+
+def closing(data: bytes = b"") -> Script:
+    def script(connection: socket.socket, _: bytes) -> bool:
+        connection.sendall(data)
+        return False
+
+    return script
+
+
+def resetting(connection: socket.socket, _: bytes) -> bool:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    return False
+
+
+class _Silence:
+    """Takes a request and says nothing until the server stops."""
+
+    def __init__(self) -> None:
+        self.server: RawServer | None = None
+
+    def __call__(self, connection: socket.socket, _: bytes) -> bool:
+        assert self.server is not None
+        self.server.stopped.wait(5)
+        return False
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[RawServer]:
+    silence = _Silence()
+    with RawServer(silence) as server:
+        silence.server = server
+        yield server
+
+
+@contextlib.contextmanager
+def dripping(head: bytes) -> Iterator[RawServer]:
+    """Send the head at once, then a byte every so often, for ever."""
+    silence = _Silence()
+
+    def drip(connection: socket.socket, _: bytes) -> bool:
+        connection.sendall(head)
+        assert silence.server is not None
+        while not silence.server.stopped.wait(0.02):
+            connection.sendall(b"x")
+        return False
+
+    with RawServer(drip) as server:
+        silence.server = server
+        yield server
+
+
+class Caller:
+    """One of the two clients, called the same way."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def __call__(self, url: str, name: str, arguments: dict[str, Any] | None = None, **more: Any) -> Any:
+        """Call once, and give the answer or the error, and the client."""
+        settings = {"base_url": url, "api_key": KEY, "clock": FakeClock(), **more}
+        if self.kind is Client:
+            with Client(**settings) as client:
+                return self._tried(lambda: getattr(client, name)(**(arguments or {}))), client
+
+        async def whole() -> Any:
+            async with AsyncClient(**settings) as client:
+                try:
+                    return await getattr(client, name)(**(arguments or {})), client
+                except Exception as error:  # noqa: BLE001 - handed to the test
+                    return error, client
+
+        return asyncio.run(whole())
+
+    @staticmethod
+    def _tried(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001 - handed to the test
+            return error
+
+
+@pytest.fixture(params=[Client, AsyncClient], ids=["sync", "async"])
+def call(request: pytest.FixtureRequest) -> Caller:
+    return Caller(request.param)
+
+
+def ends(client: Any) -> list[End]:
+    return [entry.end for entry in client.journal]
+
+
+def test_an_answer_comes_over_a_socket(call: Caller) -> None:
+    """The whole path works over HTTP, with the key in its header and nothing of it in the URL."""
+    with RawServer(answering(AUTHORIZED)) as server:
+        result, client = call(server.url, "simulate_authorization", PURCHASE)
+
+    assert result.status == "authorized"
+    assert ends(client) == [End.DONE]
+    assert f"\r\nApi-Key: {KEY}\r\n".encode() in server.requests[0]
+    assert server.requests[0].startswith(b"POST /v1/simulate/transactions/authorize HTTP/1.1\r\nHost: 127.0.0.1:")
+
+
+def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
+    """The service may have acted and answers too late: sent once, end unknown."""
+    with silent() as server:
+        result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=0.2)
+
+    assert isinstance(result, OutcomeUnknown)
+    assert "no answer in time" in str(result)
+    assert len(server.requests) == 1
+    assert ends(client) == [End.UNKNOWN]
+
+
+def test_a_closed_port_is_not_sent(call: Caller) -> None:
+    """Where nobody listens, nothing left this machine; it is tried three times."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    clock = FakeClock()
+    result, client = call(f"http://127.0.0.1:{port}", "simulate_authorization", PURCHASE, clock=clock)
+
+    assert isinstance(result, NotSent)
+    assert ends(client) == [End.NOT_SENT]
+    assert clock.slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("script", [closing(), closing(b"HTTP/1."), resetting], ids=["closed", "cut", "reset"])
+def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Script) -> None:
+    """A connection that ends before a whole status: an effect is unknown after one send, a read is tried again."""
+    with RawServer(script) as server:
+        result, client = call(server.url, "simulate_authorization", PURCHASE)
+        written = len(server.requests)
+        read, _ = call(server.url, "list_contracts")
+
+    assert isinstance(result, OutcomeUnknown)
+    assert ends(client) == [End.UNKNOWN]
+    assert (1, 4) == (written, len(server.requests))
+    assert isinstance(read, NoAnswer)
+
+
+def test_a_kept_connection_that_ends(call: Caller) -> None:
+    """A kept connection that is closed just as it is used again: a read goes on with a fresh one."""
+    seen = []
+
+    def script(connection: socket.socket, request: bytes) -> bool:
+        seen.append(request)
+        if len(seen) == 2:
+            return False
+        connection.sendall(answer([]))
+        return True
+
+    with RawServer(script) as server, Client(base_url=server.url, api_key=KEY, clock=FakeClock()) as client:
+        client.list_contracts()
+        assert client.list_contracts() == []
+
+    assert (3, 2) == (len(seen), server.connections)
+
+
+def test_a_cut_success_is_done(call: Caller) -> None:
+    """A whole status and a cut body: an effect is done and its result unreadable; a read is tried again."""
+    cut = answer(AUTHORIZED)[:-9]
+    with RawServer(closing(cut)) as server:
+        result, client = call(server.url, "simulate_authorization", PURCHASE)
+        written = len(server.requests)
+        read, _ = call(server.url, "list_contracts")
+
+    assert isinstance(result, UnexpectedAnswer)
+    assert ends(client) == [End.DONE]
+    assert (1, 4) == (written, len(server.requests))
+    assert isinstance(read, NoAnswer)
+
+
+@pytest.mark.parametrize(
+    "head, error, end",
+    [(b"HTTP/1.1 200 OK\r\nX-Drip: ", OutcomeUnknown, End.UNKNOWN),
+     (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", UnexpectedAnswer, End.DONE)],
+    ids=["head", "body"],
+)  # fmt: skip
+def test_dripping_servers_meet_the_deadline(call: Caller, head: bytes, error: type[Exception], end: End) -> None:
+    """A byte now and then does not keep a call alive beyond its deadline."""
+    with dripping(head) as server:
+        begun = time.monotonic()
+        result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=0.3)
+        took = time.monotonic() - begun
+
+    assert isinstance(result, error)
+    assert ends(client) == [end]
+    assert took < 3
+
+
+@pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect"])
+def test_the_key_never_goes_elsewhere(call: Caller, status: str) -> None:
+    """A redirect to another server sends nothing there."""
+    with RawServer(answering([])) as other, RawServer(answering(b"", status, f"Location: {other.url}/x")) as server:
+        result, _ = call(server.url, "list_contracts")
+
+    assert isinstance(result, UnexpectedRedirect)
+    assert (1, 0) == (len(server.requests), other.connections)
+
+
+@pytest.mark.parametrize("size", [20_000_000, 200_000_000])
+def test_bombs_are_not_unpacked(call: Caller, size: int) -> None:
+    """A packed answer of 200 MB ends at the cap, and memory does not follow it."""
+    packed = gzip.compress(bytes(size), 9)
+    with RawServer(answering(packed, "200 OK", "Content-Encoding: gzip")) as server:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        result, _ = call(server.url, "list_contracts")
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+
+    assert isinstance(result, ResponseTooLarge)
+    assert grown < 50_000  # kB
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "x-gzip", "GZIP"])
+def test_packed_answers_are_read(call: Caller, encoding: str) -> None:
+    """An answer may be packed."""
+    import zlib
+
+    content = json.dumps([]).encode()
+    packed = zlib.compress(content) if encoding == "deflate" else gzip.compress(content)
+    with RawServer(answering(packed, "200 OK", f"Content-Encoding: {encoding}")) as server:
+        result, _ = call(server.url, "list_contracts")
+
+    assert result == []
+
+
+def test_wrongly_packed_answers_are_unreadable(call: Caller) -> None:
+    """What is not what its encoding says ends in words of ours."""
+    with RawServer(answering(b"not gzip", "200 OK", "Content-Encoding: gzip")) as server:
+        result, client = call(server.url, "simulate_authorization", PURCHASE)
+
+    assert isinstance(result, UnexpectedAnswer)
+    assert ends(client) == [End.DONE]
+
+
+# processes, threads, loops
+
+
+def _echo(connection: socket.socket, request: bytes) -> bool:
+    asked = re.search(rb"PATCH /v1/issuing/users/([0-9a-f-]+)", request)
+    assert asked is not None
+    connection.sendall(answer({"id": asked.group(1).decode()}))
+    return True
+
+
+def _user(i: int) -> str:
+    return f"3f2a0b1c-0000-4000-8000-{i:012d}"
+
+
+def test_each_thread_gets_its_own_answer() -> None:
+    """Sixty-four threads on one client each get the answer to their own call."""
+    with RawServer(_echo) as server, Client(base_url=server.url, api_key=KEY) as client, ThreadPoolExecutor(64) as pool:
+        found = list(pool.map(lambda i: client.update_user(user_id=_user(i), first_name="A").id, range(256)))
+
+    assert found == [_user(i) for i in range(256)]
+
+
+def _in_child(client: Client, results: Any, start: int) -> None:
+    results.put([client.update_user(user_id=_user(i), first_name="A").id for i in range(start, start + 20)])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_opens_its_own_connections() -> None:
+    """Parent and children that share a client never read each other's answers."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    with RawServer(_echo) as server, Client(base_url=server.url, api_key=KEY) as client:
+        client.update_user(user_id=_user(0), first_name="A")
+        children = [context.Process(target=_in_child, args=(client, results, 100 * n)) for n in (1, 2)]
+        for child in children:
+            child.start()
+        mine = [client.update_user(user_id=_user(i), first_name="A").id for i in range(20)]
+        theirs = sorted(results.get(timeout=10) for _ in children)
+        for child in children:
+            child.join()
+
+    assert mine == [_user(i) for i in range(20)]
+    assert theirs == [[_user(i) for i in range(start, start + 20)] for start in (100, 200)]
+
+
+def test_the_plain_client_works_inside_a_loop() -> None:
+    """The client that answers at once works where a loop runs already, as in every notebook."""
+
+    async def cell(url: str) -> Any:
+        with Client(base_url=url, api_key=KEY) as client:
+            return client.list_contracts()
+
+    with RawServer(answering([])) as server:
+        assert asyncio.run(cell(server.url)) == []
+
+
+def test_an_awaited_client_may_meet_several_loops() -> None:
+    """One AsyncClient answers in loop after loop."""
+    with RawServer(answering([])) as server:
+        client = AsyncClient(base_url=server.url, api_key=KEY)
+
+        async def ask() -> Any:
+            found = await client.list_contracts()
+            await client.aclose()
+            return found
+
+        assert [asyncio.run(ask()) for _ in range(2)] == [[], []]
+
+
+def test_a_cancelled_call_is_unknown() -> None:
+    """A task that is cancelled while its call is in the air leaves an unknown end."""
+
+    async def whole(url: str, server: RawServer) -> Any:
+        async with AsyncClient(base_url=url, api_key=KEY) as client:
+            task = asyncio.ensure_future(client.simulate_authorization(**PURCHASE))
+            await asyncio.to_thread(server.arrived.wait, 5)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return ends(client)
+
+    with silent() as server:
+        assert asyncio.run(whole(server.url, server)) == [End.UNKNOWN]
+
+
+def test_an_interrupt_before_the_first_byte_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while connecting leaves a call that never left, and that is known."""
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(flight.Timely, "connect_tcp", interrupted)
+    client = Client(base_url="http://127.0.0.1:9", api_key=KEY)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        client.simulate_authorization(**PURCHASE)
+
+    assert ends(client) == [End.NOT_SENT]
+    assert "never left this machine" in caught.value.__notes__[0]
+
+
+# TLS and the environment
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def _tls(authority: trustme.CA, name: str, **more: Any) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name, **more).configure_cert(context)
+    return context
+
+
+def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
+    """A service with a certificate of one's own authority is reached with `ca_file`."""
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with RawServer(answering([]), _tls(authority, "127.0.0.1")) as server:
+        result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem")
+
+    assert result == []
+
+
+@pytest.mark.parametrize("case", ["unknown authority", "other name", "expired"])
+def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tmp_path: Path, case: str) -> None:
+    """A certificate that does not fit ends the call before anything is sent; no setting turns that off."""
+    from datetime import UTC, datetime
+
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    more = {"not_after": datetime(2020, 1, 1, tzinfo=UTC)} if case == "expired" else {}
+    context = _tls(authority, "127.0.0.1" if case != "other name" else "other.example.com", **more)
+    trusted = {} if case == "unknown authority" else {"ca_file": tmp_path / "ca.pem"}
+    with RawServer(answering([]), context) as server:
+        result, client = call(server.url, "simulate_authorization", PURCHASE, **trusted)
+
+    assert isinstance(result, NotSent)
+    assert "CERTIFICATE_VERIFY_FAILED" in str(result)
+    assert ends(client) == [End.NOT_SENT]
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"])
+def test_proxies_of_the_environment_are_not_used(call: Caller, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy in the environment sees nothing."""
+    with RawServer(answering([])) as proxy, RawServer(answering([])) as server:
+        monkeypatch.setenv(variable, proxy.url)
+        result, _ = call(server.url, "list_contracts")
+
+    assert result == []
+    assert proxy.connections == 0
+
+
+def test_netrc_is_not_read(call: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A .netrc adds no header."""
+    (tmp_path / ".netrc").write_text("default login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with RawServer(answering([])) as server:
+        call(server.url, "list_contracts")
+
+    assert b"authorization" not in server.requests[0].lower()
+
+
+def test_a_key_log_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where TLS keys are written to a file, that is said before the first connection."""
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys.log"))
+    client = Client(base_url="https://localhost:9", api_key=KEY, clock=FakeClock())
+    with pytest.warns(AdviceWarning, match="SSLKEYLOGFILE"), pytest.raises(NotSent):
+        client.list_contracts()
+
+
+def test_no_setting_turns_checks_off() -> None:
+    """There is no argument that disables the verification of certificates, nor one that follows redirects."""
+    import inspect
+
+    names = set(inspect.signature(Client.__init__).parameters)
+
+    assert not names & {"verify", "insecure", "follow_redirects", "trust_env", "proxy", "proxies"}

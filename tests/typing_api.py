@@ -1,0 +1,129 @@
+"""What a user writes, read by both type checkers and never run: exact types in both clients, wrong calls refused.
+
+Each `type: ignore` below has to be needed: mypy says so where one is not (`warn_unused_ignores`), pyright likewise.
+"""
+# pyright: reportUnnecessaryTypeIgnoreComment=true
+
+from typing import assert_type
+
+import workbench as wb
+from workbench.interface.contracts import IssuingContract
+from workbench.interface.disputes import Dispute
+from workbench.interface.payment_accounts import Deletion, PaymentAccount
+from workbench.interface.people import Address, CompanyApplication, User
+from workbench.interface.rewards import RewardsActivity, RewardsItem
+from workbench.interface.simulations import SimulatedTransaction
+from workbench.interface.withdrawals import WithdrawalSignature
+
+
+def sync(api: wb.Client) -> None:
+    """Each operation of the client that answers at once."""
+    assert_type(api.list_contracts(), list[IssuingContract])
+    assert_type(
+        api.sign_withdrawal(
+            chain_id=84532,
+            token="0x",
+            amount="2500",
+            is_amount_native=False,
+            admin_address="0x",
+            recipient_address="0x",
+        ),
+        WithdrawalSignature,
+    )
+    assert_type(
+        api.simulate_authorization(
+            card_id="", amount=1250, currency="USD", merchant_name="", merchant_category_code="5411"
+        ),
+        SimulatedTransaction,
+    )
+    assert_type(api.simulate_reversal(transaction_id="", new_amount=wb.FULL), SimulatedTransaction)
+    assert_type(api.simulate_refund(transaction_id="", amount=100), SimulatedTransaction)
+    assert_type(
+        api.create_payment_account(type="externalFiatAccount", user_id="", external_fiat_account={}), PaymentAccount
+    )
+    assert_type(api.delete_payment_account(payment_account_id=""), Deletion)
+    assert_type(api.update_user(user_id="", address={"city": "Springfield"}), User)
+    assert_type(api.update_ubo(company_id="", ubo_id="", birth_date="1990-02-01"), CompanyApplication)
+    assert_type(api.update_dispute(dispute_id="", status="canceled"), Dispute)
+    assert_type(
+        api.create_user_application(
+            persona_share_token="", ip_address="", occupation="", annual_salary="", account_purpose="",
+            expected_monthly_volume="",
+        ),
+        User,
+    )  # fmt: skip
+    page = api.list_rewards_activity(user_id="", limit=20)
+    assert_type(page, RewardsActivity)
+    assert_type(page.items, tuple[RewardsItem, ...])
+
+
+async def awaited(api: wb.AsyncClient) -> None:
+    """Each operation of the client whose calls are awaited."""
+    assert_type(await api.list_contracts(), list[IssuingContract])
+    assert_type(
+        await api.sign_withdrawal(
+            token="0x", amount="2500", is_amount_native=False, admin_address="0x", recipient_address="0x"
+        ),
+        WithdrawalSignature,
+    )
+    assert_type(
+        await api.simulate_authorization(
+            card_id="", amount=1250, currency="USD", merchant_name="", merchant_category_code="5411"
+        ),
+        SimulatedTransaction,
+    )
+    assert_type(await api.simulate_reversal(transaction_id="", new_amount=1000), SimulatedTransaction)
+    assert_type(await api.simulate_refund(transaction_id="", amount=wb.FULL), SimulatedTransaction)
+    assert_type(
+        await api.create_payment_account(type="externalFiatAccount", company_id="", external_fiat_account={}),
+        PaymentAccount,
+    )
+    assert_type(await api.delete_payment_account(payment_account_id=""), Deletion)
+    assert_type(await api.update_user(user_id="", first_name=None), User)
+    assert_type(await api.update_ubo(company_id="", ubo_id=""), CompanyApplication)
+    assert_type(await api.update_dispute(dispute_id=""), Dispute)
+    assert_type(
+        await api.create_user_application(
+            sumsub_share_token="", ip_address="", occupation="", annual_salary="", account_purpose="",
+            expected_monthly_volume="",
+        ),
+        User,
+    )  # fmt: skip
+    assert_type(await api.list_rewards_activity(user_id=""), RewardsActivity)
+
+
+def views(api: wb.Client, other: wb.AsyncClient) -> None:
+    """A view is a client of the same kind."""
+    assert_type(api.allowing(partial_address=True), wb.Client)
+    assert_type(other.allowing(again=True), wb.AsyncClient)
+    assert_type(wb.connect(), wb.Session)
+    assert_type(wb.connect().list_contracts(), list[IssuingContract])
+    assert_type(wb.connect().allowing(again=True), wb.Session)
+
+
+def wrong(api: wb.Client) -> None:
+    """Calls that break, refused before they run."""
+    api.simulate_refund(transaction_id="")  # type: ignore[call-arg]
+    api.simulate_reversal(transaction_id="")  # type: ignore[call-arg]
+    api.simulate_refund(transaction_id="", amount=10.99)  # type: ignore[arg-type]
+    api.simulate_refund(transaction_id="", amount="10")  # type: ignore[arg-type]
+    api.simulate_refund(transaction_id="", amount=None)  # type: ignore[arg-type]
+    api.sign_withdrawal(token="", amount="1", admin_address="", recipient_address="")  # type: ignore[call-arg]
+    api.sign_withdrawal(token="", amount=1, is_amount_native=True, admin_address="", recipient_address="")  # type: ignore[arg-type]
+    api.update_user(user_id="", colour="red")  # type: ignore[call-arg]
+    api.update_user("")  # type: ignore[call-arg]
+    api.update_user(user_id=7)  # type: ignore[arg-type]
+    _ = api.update_user(user_id="").nothing  # type: ignore[attr-defined]
+    api.nothing()  # type: ignore[attr-defined]
+    _ = wb.nothing  # type: ignore[attr-defined]
+    wb.Client(base_url="")  # type: ignore[call-arg]
+    wb.Client(base_url="", api_key="", environment="live")  # type: ignore[arg-type]
+    Address(line1="", city="", region="", postal_code="")  # type: ignore[call-arg]
+
+
+async def wrong_awaited(api: wb.AsyncClient) -> None:
+    """The same of the other client."""
+    await api.simulate_refund(transaction_id="")  # type: ignore[call-arg]
+    await api.simulate_authorization(card_id="", amount=1.5, currency="", merchant_name="", merchant_category_code="")  # type: ignore[arg-type]
+    _ = (await api.list_contracts()).nothing  # type: ignore[attr-defined]
+    _ = api.list_contracts().id  # type: ignore[attr-defined]
