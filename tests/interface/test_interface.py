@@ -272,9 +272,9 @@ def test_documented_failures(name: str, status: int, error: str, message: str) -
 
 @pytest.mark.parametrize("name", ["list_contracts", "create_payment_account", "delete_payment_account"])
 def test_statuses_that_are_listed_are_complete(name: str) -> None:
-    """Where the document lists the failures of an operation, the row has those and no others."""
+    """Where the document lists the failures of an operation, the row has those; any other is marked as a guess."""
     assert {row[1] for row in DOCUMENTED_FAILURES if row[0] == name} == {
-        f.status for f in table.OPERATIONS[name].failures
+        f.status for f in table.OPERATIONS[name].failures if not f.assumed
     }
 
 

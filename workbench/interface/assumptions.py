@@ -59,6 +59,12 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("withdrawal_lifetime", "sign_withdrawal", "a signature lives this many seconds", "the document shows expiresAt alone", G, **_same(600)),
         Behaviour("withdrawal_encodings", "sign_withdrawal", "salt is base64 of 32 bytes; data is 0x hex (EVM), base64 (Solana) or plain hex (Stellar)", "encodings are not shown", W),
         Behaviour("withdrawal_service_half", "sign_withdrawal", "on EVM chains the service signs an EIP-712 message of its own, domain Coordinator, version 2", "what is signed is not shown", S),
+        Behaviour("coordinator_verifying_contract", "sign_withdrawal", "that message is verified by the contract's controllerAddress", "seen in one place without saying who verifies", G),
+        Behaviour("withdrawal_admin_message", "withdrawals", "on EVM chains an admin signs an EIP-712 message, domain Collateral, version 2, verified by the contract's proxyAddress, with a salt of their own and the proxy's adminNonce()", "outside the document", W),
+        Behaviour("withdrawal_call", "withdrawals", "on EVM chains the controllerAddress takes withdrawAsset: ten arguments for contractVersion 2, the first seven of them for version 1, which its owner sends", "outside the document", W),
+        Behaviour("withdrawal_parameters_order", "withdrawals", "parameters are proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 numbers, signature, and on Ed25519 chains the public key", "not in the document", L),
+        Behaviour("withdrawal_solana_message", "withdrawals", "on Solana the service signs the keccak-256 of chain, parties, numbers and salt", "only Ed25519 over keccak-256 is reported, not which bytes", G),
+        Behaviour("withdrawal_stellar_message", "withdrawals", "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt", "only Ed25519 is reported, not which bytes", G),
         Behaviour("token_decimals", "sign_withdrawal", "a token of the sandbox has six decimals, seven on Stellar", "decimals of tokens are not shown", G),
         # simulations
         Behaviour("settle_route", "simulations", "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization", "the document has no call for it, and refunds need it; public clients call it", L, **_same(True)),

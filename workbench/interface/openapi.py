@@ -270,7 +270,7 @@ class _Document:
         return _plain(kind)
 
 
-_FORMATS = {"uuid", "email", "date", "password"}
+_FORMATS = {"uuid", "date", "password"}  # that of email is another one in each tool
 _ERROR: Schema = {
     "type": "object",
     "description": "Error body. Source: Errors.",

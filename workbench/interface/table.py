@@ -232,7 +232,7 @@ DELETE_PAYMENT_ACCOUNT = Operation(
     takes=DeletePaymentAccount,
     returns=Deletion,
     effect=True,
-    failures=(UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
+    failures=(_bad(), UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
     success=204,
     source="Endpoints 7",
     assumed="the success status code and body are not shown; 204 without a body is taken, any 2xx is read",
@@ -284,7 +284,7 @@ CREATE_USER_APPLICATION = Operation(
     takes=CreateUserApplication,
     returns=User,
     effect=True,
-    failures=(_bad(), UNAUTHORIZED, FORBIDDEN, DUPLICATE_EXTERNAL_ID),
+    failures=(_bad(), UNAUTHORIZED, FORBIDDEN, _unknown("User"), DUPLICATE_EXTERNAL_ID),
     source="Endpoints 11",
 )
 
