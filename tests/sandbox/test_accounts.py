@@ -8,7 +8,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 def test_an_account_is_created_and_answered_with_what_was_sent(api):
-    """The response carries the request members and adds rail and bankAccountType; thirdParty stays as given."""
+    """The response carries the request members and adds rail and bankAccountType; thirdParty is false unless given."""
     answer = api.pay_to(userId=api.user, nickname="Rent", bank={"thirdParty": True})
 
     assert answer.status == 200
@@ -23,6 +23,7 @@ def test_an_account_is_created_and_answered_with_what_was_sent(api):
         answer.body["type"],
         answer.body["userId"],
     )
+    assert api.pay_to(userId=api.user).body["externalFiatAccount"]["thirdParty"] is False
     assert "companyId" not in answer.body
     assert answer.body["createdAt"]
 

@@ -228,9 +228,9 @@ def test_a_withdrawal_runs_the_whole_way(api, number):
     """The teaching wallet signs, the chain checks both halves, and the balance moves."""
     done = api.sandbox.execute(withdraw(api, number))
 
-    assert (done["balance"], done["nonce"], done["amount"]) == ("24975.500000", 1, "25000000")
+    assert (done["balance"], done["nonce"], done["amount"]) == ("24975.50", 1, "25000000")
     contract = api.call("GET", "/issuing/tenants/contracts").body[number]
-    assert contract["tokens"][0]["balance"] == "24975.500000"
+    assert contract["tokens"][0]["balance"] == "24975.50"
 
 
 def test_a_withdrawal_is_executed_once(api):

@@ -28,7 +28,7 @@ def create_payment_account(turn: Turn, asked: CreatePaymentAccount) -> PaymentAc
             **({} if asked.nickname is None else {"nickname": asked.nickname}),
             ("company_id" if company else "user_id"): owner.lower(),
             # "The response externalFiatAccount carries the request members and adds rail … and bankAccountType"
-            "external_fiat_account": {"rail": "ach", "bank_account_type": "checking"}
+            "external_fiat_account": {"third_party": False, "rail": "ach", "bank_account_type": "checking"}
             | plain(asked.external_fiat_account),
         },
     }

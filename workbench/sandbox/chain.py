@@ -64,7 +64,7 @@ def execute(ground: Ground, transaction: Mapping[str, Any]) -> Record:
     left = Decimal(token["balance"]) - Decimal(call.amount).scaleb(-token["decimals"])
     if left < 0:
         raise refused("execute", "the contract holds less than asked")
-    changed = {**token, "balance": format(left, "f")}
+    changed = {**token, "balance": _whole_tokens(left)}
     ground.store.put(
         "contract",
         contract["id"],
@@ -87,6 +87,12 @@ def execute(ground: Ground, transaction: Mapping[str, Any]) -> Record:
         "balance": changed["balance"],
         "nonce": contract["nonce"] + 1,
     }
+
+
+def _whole_tokens(amount: Decimal) -> str:
+    """Write a balance as contracts show it, as 1250.50: at least two decimals, and no more than it has."""
+    places = max(2, -int(amount.normalize().as_tuple().exponent))
+    return f"{amount:.{places}f}"
 
 
 def _call(ground: Ground, transaction: Mapping[str, Any]) -> tuple[WithdrawCall, Record]:
