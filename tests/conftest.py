@@ -1,6 +1,7 @@
 """What all tests share: the campaigns' sizes, and the samples."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"
 SHARED = HERE.parent.parent / "shared" / "samples"
 """Samples met in practice, where they lie beside the checkout."""
+
+RECURSION = sys.getrecursionlimit()
 
 settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
@@ -23,6 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the size of the campaigns: `HYPOTHESIS_PROFILE`, else soak for `-m soak`, else the default."""
     wanted = "soak" if config.getoption("markexpr") == "soak" else "default"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
+
+
+def pytest_runtest_setup() -> None:
+    """Put back the recursion limit that a user has: py_ecc, which comes with eth-account, raises it for good."""
+    sys.setrecursionlimit(RECURSION)
 
 
 @pytest.fixture(scope="session")
