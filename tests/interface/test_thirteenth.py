@@ -1,0 +1,105 @@
+"""A thirteenth operation, added in a copy: a record, a row, a handler, and no other change."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKBENCH = Path(__file__).parents[2] / "workbench"
+
+RECORD = '''
+
+@record
+class ReadDispute:
+    """Ask for one dispute. Source: none, a trial."""
+
+    dispute_id: str = about("Dispute to read", ID)
+'''
+ROW = """READ_DISPUTE = Operation(
+    name="read_dispute",
+    doc="Read a dispute.",
+    method="GET",
+    path="/issuing/disputes/{disputeId}",
+    takes=ReadDispute,
+    returns=Dispute,
+    effect=False,
+    failures=(_bad(), UNAUTHORIZED, _unknown("Dispute")),
+    source="Endpoints 13",
+)
+
+
+class Operations:"""
+HANDLER = """    "read_dispute": lambda turn, asked: disputes.Dispute(
+        id=turn.mine("dispute", asked.dispute_id, "Dispute")["id"], status="pending"
+    ),
+    "settle":"""
+PROGRAM = """
+import asyncio, inspect, sys
+from workbench.client.client import AsyncClient, Client
+from workbench.errors import InvalidRequest, NotFound
+from workbench.interface.openapi import document
+from workbench.sandbox import Sandbox
+
+assert sys.argv[1] in sys.modules["workbench"].__file__
+sandbox = Sandbox()
+guide = sandbox.guide()
+keys, ids = guide["api_keys"], guide["disputes"]
+key = next(iter(keys.values())) if isinstance(keys, dict) else keys[0]
+dispute = next(iter(ids.values())) if isinstance(ids, dict) else ids[0]
+key, dispute = (x if isinstance(x, str) else x[0] if isinstance(x, list | tuple) else x.get("key") or x["id"] for x in (key, dispute))
+how = {"base_url": sandbox.base_url, "api_key": key, "transport": sandbox.transport()}
+
+with Client(**how) as api:
+    assert dispute == api.read_dispute(dispute_id=dispute).id
+    assert ["dispute_id"] == list(inspect.signature(api.read_dispute).parameters)
+    assert "Dispute to read" in api.read_dispute.__doc__
+    try:
+        api.read_dispute(dispute_id="../../x")
+    except InvalidRequest as error:
+        assert "uuid" == error.problems[0].rule
+    else:
+        raise AssertionError("a bad id was sent")
+    try:
+        api.read_dispute(dispute_id="00000000-0000-4000-8000-000000000000")
+    except NotFound as error:
+        assert "Dispute not found" == error.message
+    else:
+        raise AssertionError("an unknown dispute was found")
+
+async def both():
+    async with AsyncClient(**how) as api:
+        return await api.read_dispute(dispute_id=dispute)
+
+assert dispute == asyncio.run(both()).id
+assert "read_dispute" == document()["paths"]["/issuing/disputes/{disputeId}"]["get"]["operationId"]
+print("thirteen")
+"""
+
+
+@pytest.mark.slow
+def test_a_thirteenth_operation(tmp_path: Path) -> None:
+    """A record, a row and a handler give a method of both clients, a route, a path in OpenAPI, help and checks."""
+    copy = tmp_path / "workbench"
+    shutil.copytree(WORKBENCH, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    disputes, table, handlers = (
+        copy / "interface/disputes.py",
+        copy / "interface/table.py",
+        copy / "sandbox/handlers.py",
+    )
+    disputes.write_text(disputes.read_text() + RECORD)
+    text = table.read_text().replace("import Dispute, UpdateDispute", "import Dispute, ReadDispute, UpdateDispute")
+    text = text.replace("class Operations:", ROW)
+    table.write_text(
+        text.replace("    list_contracts = LIST", "    read_dispute = READ_DISPUTE\n    list_contracts = LIST")
+    )
+    handlers.write_text(handlers.read_text().replace('    "settle":', HANDLER))
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert ("thirteen\n", "") == (done.stdout, done.stderr)
