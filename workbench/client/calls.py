@@ -245,13 +245,16 @@ class Calls(Operations, ABC):
         try:
             return build(operation.request, arguments)
         except UnknownMember:
-            pass
-        raise InvalidArguments(argument_problems(operation, arguments), of=operation.name)
+            problems = argument_problems(operation, arguments)
+        del arguments
+        raise InvalidArguments(problems, of=operation.name)
 
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
         """Build the request of an operation from its arguments, check it, send it."""
         __tracebackhide__ = True
-        return self._drive(self._from_arguments(operation, arguments))
+        exchange = self._from_arguments(operation, arguments)
+        del arguments  # a traceback that prints locals shows no private value
+        return self._drive(exchange)
 
     def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
@@ -260,8 +263,9 @@ class Calls(Operations, ABC):
 
     def _from_arguments(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Exchange:
         __tracebackhide__ = True
-        request = self.request(operation, arguments)
+        held = [arguments]
         del arguments
+        request = self.request(operation, held.pop())
         return (yield from exchange(operation, request, self._line, self._allowing))
 
     def _from_record(self, request: Any, resend_of: str | None = None) -> Exchange:

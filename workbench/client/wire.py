@@ -4,6 +4,7 @@ A call ends in an answer or an error, and a call with an effect in one of four e
 to three times; a call with an effect is sent again only where it provably never left.
 """
 
+import re
 import zlib
 from collections.abc import Collection, Generator, Mapping
 from typing import Any, NoReturn
@@ -489,10 +490,9 @@ class _Call:
     def redirected(self, response: Response) -> NoReturn:
         """3xx: never followed, since the key would go along."""
         __tracebackhide__ = True
-        target = response.headers.get("location", "")
-        host = target.split("//", 1)[1].split("/", 1)[0].rpartition("@")[2] if "//" in target else "another path"
+        host = _host(response.headers.get("location", ""))
         text = (
-            f"{self.said}: {self.line.host} answered with {response.status} and points to {visible(host, 80)}. "
+            f"{self.said}: {self.line.host} answered with {response.status} and points to {host}. "
             "Redirects are never followed, since the key would go along; put the right base URL into the profile."
         )
         if self.operation.effect:
@@ -626,6 +626,13 @@ _TOLD = (
     ("sunset", "the service will take this away"),
     ("workbench-fault", "the sandbox makes faults on purpose"),
 )
+
+
+def _host(location: str) -> str:
+    """Give the host that a Location names, and nothing else of it."""
+    _, slashes, rest = location.partition("//")
+    host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return visible(host, 80) if slashes and host else "another path"
 
 
 def _times(tries: int) -> str:

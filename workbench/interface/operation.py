@@ -54,7 +54,9 @@ class Call(Generic[P, R]):
         __tracebackhide__ = True
         if args:
             raise TypeError(f"{self.__name__}() takes its arguments by keyword")
-        answer: R = self.client.call(self.operation, kwargs)
+        held = [kwargs]
+        del kwargs  # a traceback that prints locals shows no private value
+        answer: R = self.client.call(self.operation, held.pop())
         return answer
 
     def __repr__(self) -> str:

@@ -1,0 +1,293 @@
+"""Nothing private in what is printed, dumped, logged or raised: planted values are looked for everywhere."""
+
+import asyncio
+import copy
+import inspect
+import json
+import logging
+import pickle
+import pprint
+import socket
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
+from workbench.client.advice import AdviceWarning
+from workbench.client.client import AsyncClient, Client
+from workbench.client.keys import Key, key_problem
+from workbench.errors import InvalidProfile, WorkbenchError
+
+KEY = "canary-KEY-5521"
+PRIVATE = {
+    "first_name": "Canary-Ada", "last_name": "Canary-Lovelace", "birth_date": "1901-02-03", "national_id": "900551234",
+    "country_of_issue": "US", "email": "canary-mail@example.com", "ip_address": "203.0.113.77",
+    "occupation": "canary-occupation", "annual_salary": "canary-salary", "account_purpose": "x",
+    "expected_monthly_volume": "1", "phone_country_code": "1", "phone_number": "5550155",
+    "address": {
+        "line1": "canary-street", "city": "Springfield", "region": "IL", "postal_code": "canary-zip",
+        "country_code": "US",
+    },
+}  # fmt: skip
+CANARIES = (
+    KEY, "Canary-Ada", "Canary-Lovelace", "1901-02-03", "900551234", "canary-mail", "203.0.113.77", "canary-occupation",
+    "canary-salary", "5550155", "canary-street", "canary-zip", "canary-answer", "canary-signature",
+)  # fmt: skip
+
+
+def leaks(text: str) -> list[str]:
+    return [canary for canary in CANARIES if canary in text]
+
+
+DUMPS: dict[str, Callable[[Any], Any]] = {
+    "repr": repr, "str": str, "format": "{}".format, "f-string": lambda x: f"{x!s:>10}", "percent": lambda x: "%s" % (x,),  # noqa: UP031 - one of the ways
+    "vars": lambda x: vars(x), "dir": dir, "copy": copy.copy, "deepcopy": copy.deepcopy, "pprint": pprint.pformat,
+    "pickle": pickle.dumps, "json": lambda x: json.dumps(x, default=str), "attrs": attrs.asdict,
+    "getmembers": inspect.getmembers, "slots": lambda x: [getattr(x, name, None) for name in getattr(x, "__slots__", ())],
+    "reduce": lambda x: x.__reduce_ex__(4), "getstate": lambda x: x.__getstate__(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dump", DUMPS.values(), ids=DUMPS)
+@pytest.mark.parametrize("kind", ["key", "client", "async", "session", "view"])
+def test_dumps_never_hold_the_key(dump: Callable[[Any], Any], kind: str) -> None:
+    """However a key or a client is dumped, the key is not in it."""
+    made = {
+        "key": lambda: Key(KEY),
+        "client": lambda: Client(base_url=URL, api_key=KEY),
+        "async": lambda: AsyncClient(base_url=URL, api_key=KEY),
+        "session": lambda: wb.Session(base_url=URL, api_key=KEY),
+        "view": lambda: Client(base_url=URL, api_key=KEY).allowing(again=True),
+    }[kind]()
+    try:
+        text = repr(dump(made))
+    except Exception as error:  # noqa: BLE001 - refusing to be dumped is right, and its words are looked at
+        text = repr(error)
+
+    assert leaks(text) == []
+
+
+def test_a_copy_of_a_key_is_the_key() -> None:
+    """A key is copied as itself, does not change and is not pickled."""
+    key = Key(KEY)
+
+    assert copy.deepcopy({"key": key})["key"] is key
+    assert key.header() == KEY.encode()
+    with pytest.raises(AttributeError):
+        key.fingerprint = "x"
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(key)
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(Client(base_url=URL, api_key=KEY))
+
+
+def test_the_fingerprint_is_what_is_shown() -> None:
+    """A key is shown by the first eight hexadecimal digits of its SHA-256."""
+    import hashlib
+
+    shown = hashlib.sha256(KEY.encode()).hexdigest()[:8]
+
+    assert shown in repr(Client(base_url=URL, api_key=KEY))
+    assert shown == Client(base_url=URL, api_key=KEY).info()["key_fingerprint"]
+
+
+@pytest.mark.parametrize(
+    "bad, words",
+    [(KEY + "\r\n", "position 16"), (KEY + " ", "position 16"), ("a\0b", "position 2"), ("clé-canary", "position 3"), ("", "empty"),
+     (f"Bearer {KEY}", "position 7"), (f"Bearer{KEY}", "begins with Bearer"), (f'"{KEY}"', "quotes"), ("<API_KEY>", "placeholder"),
+     (None, "must be text"), (7, "must be text"), ("a b", "position 2"), ("a\x7f", "position 2"), ("key\u200b", "position 4")],
+    ids=map(str, range(14)),
+)  # fmt: skip
+def test_keys_that_cannot_be_sent(bad: Any, words: str) -> None:
+    """A key that cannot be sent is refused with where, never with what."""
+    with pytest.raises(InvalidProfile, match=words) as caught:
+        Client(base_url=URL, api_key=bad)
+    whole = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=False).format())
+
+    assert leaks(str(caught.value)) == []
+    assert caught.value.__context__ is None
+    assert "canary" not in whole.replace("test_secrets", "")
+
+
+@given(text=st.text(max_size=30))
+def test_any_text_is_a_key_or_is_refused(text: str) -> None:
+    """A text is either sent as it is, or refused; nothing is cut off it."""
+    problem = key_problem(text)
+    if problem is None:
+        assert Key(text).header().decode() == text
+    else:
+        with pytest.raises(InvalidProfile):
+            Key(text)
+
+
+# what is raised
+
+
+def _frames(error: BaseException) -> list[tuple[types.FrameType, str]]:
+    """Give every frame of an error, of its causes and of its contexts, that is not of this file."""
+    found, seen, left = [], set(), [error]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        left += [other for other in (one.__cause__, one.__context__) if other is not None]
+        step = one.__traceback__
+        while step is not None:
+            if step.tb_frame.f_code.co_filename != __file__:
+                found.append((step.tb_frame, f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}"))
+            step = step.tb_next
+    return found
+
+
+def shown(error: BaseException) -> str:
+    """Give all that a careful debugger could print of an error: text, notes, attributes, chain, locals of each frame."""
+    printed = ["".join(traceback.TracebackException.from_exception(error, capture_locals=False).format())]
+    chain: list[BaseException | None] = [error, error.__cause__, error.__context__]
+    printed += [repr((one, vars(one), one.args)) for one in chain if one is not None]
+    for frame, _ in _frames(error):
+        for name, value in frame.f_locals.items():
+            printed.append(f"{name} = {value!r}")
+    return "\n".join(printed)
+
+
+FAILURES: dict[str, Any] = {
+    "refused": httpx.Response(
+        400, json={"error": "BadRequestError", "message": "no", "canary-answer": "canary-answer"}
+    ),
+    "server": httpx.Response(500, content=b"canary-answer"),
+    "unreadable": httpx.Response(200, content=b'{"email": "canary-answer", '),
+    "mismatch": httpx.Response(200, json={"id": 7, "email": ["canary-answer"], "firstName": {"a": "canary-answer"}}),
+    "lost": httpx.ReadTimeout("canary-answer"),
+    "protocol": httpx.LocalProtocolError(f"Illegal header value b'{KEY}'"),
+    "remote": httpx.RemoteProtocolError("canary-answer"),
+    "redirect": httpx.Response(302, headers={"location": "https://x.example.com/?canary-answer"}),
+    "interrupt": KeyboardInterrupt(),
+    "memory": MemoryError(),
+    "html": httpx.Response(404, content=b"<html>canary-answer</html>"),
+}
+
+
+@pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES)
+def test_errors_hold_nothing_private(answer: Any) -> None:
+    """Whatever ends a call, no text, attribute, cause or local of an error shows a planted value."""
+    client = client_on(Service(answer), api_key=KEY)
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - each kind of end is looked at
+        client.create_user_application(**PRIVATE)
+    text = shown(caught.value)
+
+    assert leaks(text) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"national_id": "canary-signature"}, {"email": 7, "first_name": "Canary-Ada" * 10}, {"birth_date": "canary-signature"},
+     {"ip_address": "canary-signature"}, {"colour": "canary-signature"}, {"address": {"line1": "canary-street", "zip": "canary-zip"}},
+     {"phone_number": "canary-signature"}, {"first_name": "Canary-Ada\ud800"}, {"address": "canary-street"}],
+    ids=map(str, range(9)),
+)  # fmt: skip
+def test_refusals_of_ours_hold_nothing_private(wrong: dict[str, Any]) -> None:
+    """What is refused here is named by its path and rule, never by its value."""
+    client = client_on(Service({}), api_key=KEY)
+    with pytest.raises(WorkbenchError) as caught:
+        client.create_user_application(**{**PRIVATE, **wrong})
+
+    assert leaks(str(caught.value) + repr(caught.value)) == []
+
+
+def test_errors_of_the_network_hold_nothing_private() -> None:
+    """A connection that fails on a real socket leaves no key in any frame, cause or context."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    client = Client(base_url=f"http://127.0.0.1:{port}", api_key=KEY, clock=FakeClock())
+    with pytest.raises(wb.NotSent) as caught:
+        client.create_user_application(**PRIVATE)
+
+    assert isinstance(caught.value.__cause__, httpx.ConnectError)
+    assert caught.value.__cause__.__traceback__ is None
+    assert leaks(shown(caught.value)) == []
+    with pytest.raises(RuntimeError):
+        _ = caught.value.__cause__.request
+
+
+def test_records_of_ours_print_masked() -> None:
+    """Requests, answers and entries of the journal print with their private values masked."""
+    client = client_on(
+        Service({"id": CARD, "email": "canary-answer@example.com", "unknown": "canary-answer"}), api_key=KEY
+    )
+    answer = client.create_user_application(**PRIVATE)
+    entry = next(iter(client.journal))
+    said = f"{answer!r} {entry!r} {entry.request!r} {entry.answer!r} {client.journal!r} {client!r} {client.info()!r}"
+
+    assert leaks(said) == []
+
+
+# logs
+
+
+def test_logs_hold_nothing_private(caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG, neither our log nor that of any library has a key, a query or a body."""
+
+    def serve(server: socket.socket) -> None:
+        for _ in range(2):
+            connection, _peer = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+    caplog.set_level(logging.DEBUG)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        base = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with Client(base_url=base, api_key=KEY) as client:
+            client.create_user_application(**PRIVATE)
+
+        async def awaited() -> None:
+            async with AsyncClient(base_url=base, api_key=KEY) as other:
+                await other.create_user_application(**PRIVATE)
+
+        asyncio.run(awaited())
+        thread.join()
+    logged = "\n".join(f"{record.getMessage()} {record.args!r} {record.exc_info}" for record in caplog.records)
+
+    assert "connect_tcp" in logged
+    assert leaks(logged) == []
+
+
+# cells
+
+
+class _Shell:
+    def __init__(self, cell: str) -> None:
+        self.user_ns = {"In": ["", cell]}
+
+
+@pytest.mark.parametrize("cell, told", [(f"api = Client(api_key='{KEY}')", True), ("api = connect('acme')", False)])
+def test_a_key_in_a_cell_is_told(cell: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that stands in a notebook's cell is warned of, since it would be saved."""
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: _Shell(cell)))
+    if told:
+        with pytest.warns(AdviceWarning, match="will be saved") as warned:
+            Client(base_url=URL, api_key=KEY)
+        assert leaks(str(warned[0].message)) == []
+    else:
+        assert Client(base_url=URL, api_key=KEY)
+
+
+def test_advice_points_at_the_caller() -> None:
+    """A warning of ours names the line that called, not one of ours."""
+    with pytest.warns(AdviceWarning) as warned:
+        client_on(Service({"id": CARD})).update_ubo(company_id=CARD, ubo_id=CARD, country_of_issue="us")
+
+    assert warned[0].filename == __file__
