@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench import withdrawals as withdrawals
     from workbench.client.advice import AdviceWarning as AdviceWarning
     from workbench.client.client import AsyncClient as AsyncClient
     from workbench.client.client import Client as Client
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from workbench.session import Session as Session
     from workbench.session import connect as connect
     from workbench.webhooks.inbox import Inbox as Inbox
+    from workbench.withdrawals.amounts import cents as cents
+    from workbench.withdrawals.amounts import native as native
 
 _WHERE = {
     "AdviceWarning": "workbench.client.advice",
@@ -64,8 +67,11 @@ _WHERE = {
     "Sandbox": "workbench.sandbox",
     "Session": "workbench.session",
     "assumptions": "workbench.interface.assumptions",
+    "cents": "workbench.withdrawals.amounts",
     "connect": "workbench.session",
     "from_wire": "workbench.client.reading",
+    "native": "workbench.withdrawals.amounts",
+    "withdrawals": "workbench.withdrawals",
 }
 
 _ERRORS = (
@@ -109,7 +115,8 @@ if not TYPE_CHECKING:  # a checker sees the names above, and no others
         where = _WHERE.get(name)
         if where is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(where), name)
+        module = import_module(where)
+        found = globals()[name] = module if where == f"workbench.{name}" else getattr(module, name)
         return found
 
 

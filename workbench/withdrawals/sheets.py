@@ -1,0 +1,76 @@
+"""How plans, withdrawals and explanations look: the same sheet as plain text and as escaped HTML."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from workbench.errors import visible
+from workbench.faces import markup, text
+from workbench.faces.layout import Cell, Row, Sheet
+from workbench.faces.values import status_cell
+
+_LONGEST = 2_000
+
+
+class Shown(ABC):
+    """What has a sheet: it prints as plain text, and shows as HTML in notebooks."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sheet(self) -> Sheet:
+        """Give what is to be shown."""
+
+    def __str__(self) -> str:
+        return text.write(self.sheet())
+
+    def _repr_html_(self) -> str:
+        return markup.write(self.sheet())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("…" if cycle else text.write(self.sheet(), printer.max_width))
+
+
+def sheet_of(
+    title: str, rows: Mapping[str, object], *, status: str | None = None, words: Iterable[str] = (),
+    notes: Iterable[str] = (),
+) -> Sheet:  # fmt: skip
+    """Put labelled values on a sheet; what is None is left out, and every text is made safe to print."""
+    return Sheet(
+        title=title,
+        status=None if status is None else status_cell(status),
+        words=tuple(map(_safe, words)),
+        rows=tuple(Row(label, _cell(value)) for label, value in rows.items() if value is not None),
+        notes=tuple(map(_safe, notes)),
+    )
+
+
+def grouped(address: str) -> str:
+    """Write an address in groups of four, so that every character of it can be compared."""
+    head, body = (address[:2], address[2:]) if address[:2] == "0x" else ("", address)
+    groups = [body[i : i + 4] for i in range(0, len(body), 4)]
+    return " ".join(([head] if head else []) + groups)
+
+
+def spoken(span: timedelta) -> str:
+    """Say a span of time: `9 min 58 s`."""
+    seconds = int(abs(span).total_seconds())
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, rest = divmod(rest, 60)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    while len(parts) > 1 and not parts[0][0]:
+        parts.pop(0)
+    return " ".join(f"{number} {unit}" for number, unit in parts[:2])
+
+
+def _cell(value: object) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    lines = value if isinstance(value, tuple) else (value,)
+    return Cell(tuple(_safe(str(line)) for line in lines) or ("–",))
+
+
+def _safe(line: str) -> str:
+    return visible(line, _LONGEST)
