@@ -46,10 +46,7 @@ from workbench.sandbox import Sandbox
 assert sys.argv[1] in sys.modules["workbench"].__file__
 sandbox = Sandbox()
 guide = sandbox.guide()
-keys, ids = guide["api_keys"], guide["disputes"]
-key = next(iter(keys.values())) if isinstance(keys, dict) else keys[0]
-dispute = next(iter(ids.values())) if isinstance(ids, dict) else ids[0]
-key, dispute = (x if isinstance(x, str) else x[0] if isinstance(x, list | tuple) else x.get("key") or x["id"] for x in (key, dispute))
+key, dispute = guide["api_keys"]["full"], guide["disputes"]["pending"][0]
 how = {"base_url": sandbox.base_url, "api_key": key, "transport": sandbox.transport()}
 
 with Client(**how) as api:

@@ -552,9 +552,10 @@ def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
         lines += [f"    {line}" for line in _reading(i, one, wire, space)]
         lines.append(f"    made.{one.name} = value")
     if issubclass(cls, Answer):
-        space["wires"] = frozenset(wire for _, _, wire in plans)
+        space["wires"] = named = frozenset(wire for _, _, wire in plans)
+        space["covers"] = named.issuperset
         lines += [
-            "    made.extra = none if raw.keys() <= wires else surplus(raw, wires)",
+            "    made.extra = none if covers(raw) else surplus(raw, wires)",
             f"    made.marks = {'tuple(odd) if odd else ()' if wary else '()'}",
         ]
     lines += ["    made.__class__ = cls", "    return made"]
