@@ -1,0 +1,131 @@
+"""Every request that keeps the rules is accepted, and one broken rule at a time is refused by name."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sandbox.driver import Api
+from tests.strategies import Break, breaks, broken, requests
+from workbench.interface.convert import placeholders, wires
+from workbench.interface.rules import FULL
+from workbench.interface.table import CREATE_PAYMENT_ACCOUNT, OPERATIONS
+from workbench.interface.walk import Whole, change, member
+from workbench.sandbox import Sandbox
+
+WORLD = Sandbox()
+MUCH = 10**9
+
+
+def seeded(api: Api, name: str) -> dict[str, Any]:
+    """Give the members of a request that name records, by attribute name."""
+    company, contract = api.guide["companies"][0], api.guide["contracts"][0]
+    known: dict[str, dict[str, Any]] = {
+        "sign_withdrawal": {
+            "chain_id": contract["chain_id"],
+            "token": contract["tokens"][0]["address"],
+            "amount": "2500",
+            "admin_address": contract["admin_addresses"][0],
+            "recipient_address": contract["admin_addresses"][1],
+            "collateral_contract_id": contract["id"],
+        },
+        "simulate_authorization": {"card_id": api.card},
+        "create_payment_account": {"user_id": api.user, "company_id": None},
+        "delete_payment_account": {"payment_account_id": api.guide["payment_accounts"][0]},
+        "update_user": {"user_id": api.user},
+        "update_ubo": {"company_id": company["id"], "ubo_id": company["owners"][0]["id"]},
+        "update_dispute": {"dispute_id": api.guide["disputes"]["pending"][0]},
+        "create_user_application": {"id": None},
+        "list_rewards_activity": {"user_id": api.user},
+    }
+    if name == "simulate_reversal":
+        return {"transaction_id": api.authorized(MUCH)}
+    if name == "simulate_refund":
+        return {"transaction_id": api.settled(MUCH)}
+    return known.get(name, {})
+
+
+def send(api: Api, operation: Any, path: dict[str, Any], body: dict[str, Any]) -> Any:
+    where = operation.path
+    for name in placeholders(operation.path):
+        where = where.replace(f"{{{name}}}", path[name])
+    if operation.in_query:
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in body.items()}
+        return api.call(operation.method, where, **query)
+    return api.call(operation.method, where, None if operation.method == "DELETE" else body)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
+@given(data=st.data())
+def test_what_keeps_the_rules_is_accepted(operation, data):
+    """With the ids of the guide, whatever else it says."""
+    api = Api(WORLD.fork())
+    asked = data.draw(requests(operation))
+    asked = change(asked, **seeded(api, operation.name))
+
+    answer = send(api, operation, *wires().write_request(operation, asked))
+
+    assert operation.success == answer.status, answer.body
+    wires().read_answer(operation, answer.body)
+
+
+def shows(operation: Any, how: Break) -> bool:
+    """Whether a break can be seen on the wire, and is one there.
+
+    Paths have their own test; a query is all text; a missing amount means all of it, a missing unit cents, and a part of an
+    address changes that part.
+    """
+    one = member(operation.request, how.at[0])
+    if one.wire in placeholders(operation.path):
+        return False
+    if how.rule == "required":
+        meant = isinstance(one.kind, Whole) and one.kind.full
+        return not (meant or one.name == "is_amount_native" or one.about.partial)
+    return not (operation.in_query and how.rule == "type" and how.value != 10.99)
+
+
+BREAKS = [
+    pytest.param(operation, how, id=f"{operation.name}-{how}")
+    for operation in OPERATIONS.values()
+    for how in breaks(operation.request)
+    if shows(operation, how)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation, how", BREAKS)
+@given(data=st.data())
+@settings(max_examples=2)
+def test_one_broken_rule_is_refused_by_name(operation, how, data):
+    """400 names the member; payment accounts say only what the document says."""
+    api = Api(WORLD.fork())
+    request = data.draw(broken(operation, how))
+    request |= {name: value for name, value in seeded(api, operation.name).items() if name != how.at[0]}
+    path = {wire(operation, name): request.pop(name) for name in tuple(request) if is_in_path(operation, name)}
+
+    answer = send(api, operation, path, wired(operation.request, request))
+
+    assert answer.status == 400
+    assert operation is CREATE_PAYMENT_ACCOUNT or how.wire in answer.body["message"]
+
+
+def wire(operation: Any, name: str) -> str:
+    return member(operation.request, name).wire
+
+
+def is_in_path(operation: Any, name: str) -> bool:
+    return wire(operation, name) in placeholders(operation.path)
+
+
+def wired(cls: type[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write arguments as they are, rules broken or not."""
+    made = {}
+    for name, value in arguments.items():
+        one = member(cls, name)
+        if value is None or value is FULL:
+            continue
+        if isinstance(value, dict) and hasattr(one.kind, "of"):
+            value = wired(one.kind.of, value)
+        made[one.wire] = value if isinstance(value, str | int | float | dict) else str(value)
+    return made
