@@ -1,13 +1,15 @@
 """One SQLite file of ours: opened with suspicion, written so that what was answered is stored.
 
-An answered write survives a kill and a loss of power (WAL, `synchronous=FULL`), several processes may write at once
-(`BEGIN IMMEDIATE`), and a file of another program, of a newer version, damaged, or with a schema that is not ours is
-left alone. Deleted values are overwritten. The file is readable by its owner alone.
+What was committed survives a kill, and a loss of power where that is asked for (WAL, `synchronous=FULL`). Several
+processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a schema
+that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
 """
 
+import hashlib
 import os
 import sqlite3
 import stat
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import FileBusy, UnusableFile
+
+if sys.platform != "win32":
+    import fcntl
 
 _MAGIC = b"SQLite format 3\0"
 _CHECKED_WHOLE = 64 * 2**20  # bytes; a larger file is not read through at each start
@@ -44,6 +49,7 @@ class File:
         schema: str,
         version: int = 1,
         busy_seconds: float = 5.0,
+        survives_power_loss: bool = True,
         file_system: Callable[[Path], str] = file_system,
     ) -> None:
         """Open the file, or make it.
@@ -52,6 +58,8 @@ class File:
             path: None keeps everything in memory.
             application: What marks the file as ours, in its header.
             schema: Statements that make its tables.
+            survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
+                the file stays whole, but a power failure may take the last moments.
 
         Raises:
             UnusableFile: It is not ours, newer, damaged, or cannot be opened. It was left as it is.
@@ -59,7 +67,8 @@ class File:
         """
         self.path = None if path is None else Path(path)
         self.lock = threading.RLock()
-        self._version = version
+        self._leases: dict[str, int] = {}
+        self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         if self.path is not None:
             _prepare(self.path)
             _check_header(self.path, application, version)
@@ -107,7 +116,8 @@ class File:
                 stacklevel=4,
             )
         run(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
-        run("PRAGMA synchronous=FULL")
+        run(f"PRAGMA synchronous={self._synchronous}")
+        run("PRAGMA wal_autocheckpoint=4000")  # pages: carrying them over costs two waits for the disk
 
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""
@@ -161,11 +171,20 @@ class File:
                 raise
             raise UnusableFile(f"{self.path} is damaged: {error}. It was left as it is.") from None
 
-    def data_version(self) -> int:
-        """Give a number that changes when another process has written."""
-        with self.lock:
-            version: int = self.connection.execute("PRAGMA data_version").fetchone()[0]
-            return version
+    def lease(self, work: str) -> bool:
+        """Whether this process may do a work: of several on one file only one does, until it ends or closes the file."""
+        if sys.platform == "win32" or self.path is None or work in self._leases:
+            return True
+        handle = os.open(
+            f"{self.path}.{hashlib.sha256(work.encode()).hexdigest()[:8]}.lock", os.O_RDWR | os.O_CREAT, 0o600
+        )
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            return False
+        self._leases[work] = handle
+        return True
 
     def forget_deleted(self) -> None:
         """Rewrite the file so that nothing of what was deleted is left in it."""
@@ -174,9 +193,11 @@ class File:
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, and give up its leases."""
         with self.lock:
             self.connection.close()
+            while self._leases:
+                os.close(self._leases.popitem()[1])
 
 
 def _prepare(path: Path) -> None:

@@ -5,12 +5,11 @@ how an answer is given (late, cut, dripping, not at all) is data of the answer, 
 """
 
 import asyncio
-import json
 import logging
 import socket
 import struct
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
@@ -284,7 +283,7 @@ def bound(host: str, port: int, otherwise_free: bool = False) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for attempt in (port, 0) if otherwise_free and port else (port,):
-        made = socket.socket(family, socket.SOCK_STREAM)
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # said, so that answers are not held back
         # Never SO_REUSEPORT: two servers on one port would share its requests.
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -322,9 +321,11 @@ def server(
 
 
 @contextmanager
-def running(answer: Answer, *, host: str = "127.0.0.1", port: int = 0, **how: Any) -> Iterator[str]:
+def running(
+    answer: Answer, *, host: str = "127.0.0.1", port: int = 0, listening: socket.socket | None = None, **how: Any
+) -> Iterator[str]:
     """Serve in a thread, and give the base URL."""
-    listening = bound(host, port)
+    listening = listening or bound(host, port)
     url = url_of(listening)  # connections wait in the backlog until the thread is up, so none is refused
     made = server(answer, **how)
     thread = threading.Thread(target=made.run, kwargs={"sockets": [listening]}, name="workbench-loopback", daemon=True)
@@ -335,9 +336,3 @@ def running(answer: Answer, *, host: str = "127.0.0.1", port: int = 0, **how: An
         made.should_exit = True
         thread.join(10)
         listening.close()
-
-
-def problem_body(status: int, error: str, message: str) -> bytes:
-    """Give the documented error body."""
-    shape: Mapping[str, Any] = {"statusCode": status, "error": error, "message": message}
-    return json.dumps(shape, separators=(",", ":")).encode()

@@ -11,19 +11,21 @@ from typing import Any, get_args, get_origin
 
 from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
 from workbench.sandbox import accounts, cards, chain, people
+from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
+from workbench.sandbox.delivery import DeliveryControls
 from workbench.sandbox.extensions import ROWS, SettleTransaction
+from workbench.sandbox.faults import FaultControls
 from workbench.sandbox.inspection import Control, Inspection, bad, control, unknown
 from workbench.sandbox.store import Store
 from workbench.sandbox.world import populate
 
 Record = dict[str, Any]
 _STATUSES = frozenset(EventApplicationStatus)
+_NO_WORLD = ("snapshot", *DELIVERY_KINDS)
 
 
-class Controls(Inspection):
+class Controls(DeliveryControls, FaultControls, Inspection):
     """The controls as methods of a sandbox."""
-
-    _snapshots: dict[str, Any]
 
     # applications
 
@@ -199,31 +201,36 @@ class Controls(Inspection):
         fresh = Store()
         with fresh:
             populate(fresh, self.ground.seeds)
+            fresh.put("meta", "made", self.store.get("meta", "made"))
         with self.store:
             self._replace(fresh.copy())
         return {"now": self.clock.text()}
 
     @control(changes=True)
     def snapshot(self, name: str) -> Record:
-        """Remember the whole state under a name, while the sandbox runs."""
-        self._snapshots[name] = self.store.copy()
-        return {"snapshots": list(self._snapshots)}
+        """Remember the world under a name, where the state is kept."""
+        with self.store:
+            world = {kind: values for kind, values in self.store.copy().items() if kind not in _NO_WORLD}
+            self.store.put("snapshot", name, world)
+            return {"snapshots": [known for known, _ in self.store.items("snapshot")]}
 
     @control(changes=True)
     def restore(self, name: str) -> Record:
         """Put the state back to a snapshot."""
-        if name not in self._snapshots:
-            raise unknown("restore", "Snapshot")
         with self.store:
-            self._replace(self._snapshots[name])
+            world = self.store.get("snapshot", name)
+            if world is None:
+                raise unknown("restore", "Snapshot")
+            self._replace(world)
         return {"now": self.clock.text()}
 
     # inside
 
     def _replace(self, contents: dict[str, dict[str, Any]]) -> None:
         """Put other contents in place, but never give the number of an event or a request twice."""
-        counters = {name: self.store.get("counter", name) for name in ("event", "request")}
-        self.store.replace(contents)
+        counters = {name: self.store.get("counter", name) for name in ("event", "request", "endpoint")}
+        beside = {kind: dict(self.store.items(kind)) for kind in _NO_WORLD}
+        self.store.replace({**contents, **beside})
         for name, number in counters.items():
             if number is not None:
                 self.store.put("counter", name, number)
@@ -258,7 +265,8 @@ class Controls(Inspection):
 
 CONTROLS: Mapping[str, Control] = {
     name: Control(name, inspect.getdoc(method) or "", inspect.signature(method), method.changes)
-    for name, method in (*vars(Inspection).items(), *vars(Controls).items())
+    for room in (Inspection, Controls, DeliveryControls, FaultControls)
+    for name, method in vars(room).items()
     if hasattr(method, "changes")
 }
 """The controls, those that look first."""

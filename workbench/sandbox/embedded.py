@@ -1,15 +1,22 @@
 """The embedded sandbox: store, clock, service and controls put together."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.errors import UnusableFile
 from workbench.interface.assumptions import BEHAVIOURS
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names, wires
 from workbench.interface.table import PREFIX
 from workbench.sandbox.clock import Clock
 from workbench.sandbox.control import Controls
+from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
+from workbench.sandbox.delivery import Courier
+from workbench.sandbox.faults import Faults, Played
+from workbench.sandbox.file_store import FileBackend
 from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.service import Request, Response, Service
 from workbench.sandbox.store import Store
@@ -24,57 +31,97 @@ BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
 Environment = Literal["sandbox", "production"]
 Profile = Literal["documented", "observed"]
 Subscriber = Callable[[dict[str, str], bytes], object]
+Record = dict[str, Any]
+_FIRST: Record = {"seed": 1, "environment": "sandbox", "profile": "documented"}
+BROKEN: Mapping[str, type[ConnectionError]] = {
+    "refused": ConnectionRefusedError,
+    "reset": ConnectionResetError,
+    "closed": ConnectionAbortedError,
+    "lost": ConnectionAbortedError,
+}
+"""What a fault of the connection is to whoever calls `handle` itself."""
 
 
 class Sandbox(Controls):
     """A card issuing service of one's own: the whole interface on a seeded world, in process.
 
     The same seed and the same calls give the same bytes on every machine. Nothing here opens a socket, starts a thread or
-    reads the wall clock.
+    reads the wall clock, until it is served or told to deliver webhooks.
 
     Args:
         environment: In "production" the simulations are not found.
         profile: Where the document is silent: what fits it best ("documented"), or what live services do ("observed").
         settings: Behaviours that differ from the profile's, by their id among the assumptions.
         wire_names: Wire names that differ, by `record.attribute`.
-        store: Where the state is kept; an empty one is populated from the seed.
+        path: A file that keeps the state, and survives a kill; several processes may share it. What it was made with
+            stays: a seed, environment or profile that is not given is taken from it.
+        store: Where the state is kept otherwise; an empty one is populated from the seed.
+        webhooks_outside: Whether webhooks may go to public addresses as well as to this machine.
+
+    Raises:
+        UnusableFile: The file is not a sandbox's, or was made with other settings.
     """
 
     def __init__(
         self,
-        seed: int = 1,
-        environment: Environment = "sandbox",
-        profile: Profile = "documented",
+        seed: int | None = None,
+        environment: Environment | None = None,
+        profile: Profile | None = None,
         settings: Mapping[str, Any] | None = None,
         *,
         wire_names: Names | None = None,
+        path: str | os.PathLike[str] | None = None,
         store: Store | None = None,
+        webhooks_outside: bool = False,
     ) -> None:
-        self.seed = seed
-        self.environment = environment
-        self.profile = profile
-        self.settings = {**settings_of(profile), **_known(settings or {})}
+        self.store = store or Store(None if path is None else FileBackend(path))
+        with self.store:
+            made = _made(self.store, seed=seed, environment=environment, profile=profile)
+        self.seed: int = made["seed"]
+        self.environment: Environment = made["environment"]
+        self.profile: Profile = made["profile"]
+        self.settings = {**settings_of(self.profile), **_known(settings or {})}
         self.wire_names = dict(wire_names or {})
         self.base_url = BASE_URL
-        self.store = store or Store()
         self.clock = Clock(self.store, self.move_clock)
-        self.ground = Ground(self.store, self.clock, Seeds(seed), self.settings, wires(self.wire_names))
-        with self.store:
-            if self.store.get("meta", "clock") is None:
-                populate(self.store, self.ground.seeds)
-        self.service = Service(environment, self.ground)
+        self.ground = Ground(self.store, self.clock, Seeds(self.seed), self.settings, wires(self.wire_names))
+        self.service = Service(self.environment, self.ground)
         self._subscribers: list[tuple[Subscriber, str]] = []
         self._telling = RLock()
         self._busy = False
         self._told = 0
-        self._snapshots = {}
+        self.faults = Faults(self.ground.seeds)
+        self.courier = Courier(self.ground, self.faults, self._may_deliver)
+        self.courier.outside = webhooks_outside
+        if self.courier.active:
+            self.courier.notify()
 
     def handle(self, request: Request) -> Response:
-        """Answer a request; a refused one changes nothing."""
+        """Answer a request; a refused one changes nothing.
+
+        Raises:
+            ConnectionError: A fault rule takes the answer away.
+        """
+        played = self.play(request)
+        if played.manner in BROKEN:
+            raise BROKEN[played.manner](f"a fault rule is on: {played.manner}")
+        return played.response
+
+    def play(self, request: Request) -> Played:
+        """Answer a request as the fault rules want it: the answer, and how it arrives."""
+        if self.faults.rules:
+            return self.faults.play(self._answer, request, self.service.name_of(request))
+        return Played(response=self._answer(request))
+
+    def _answer(self, request: Request) -> Response:
         answer = self.service.handle(request)
-        if self._subscribers:
+        if self._subscribers or self.courier.active:
             self.tell()
         return answer
+
+    def _may_deliver(self) -> bool:
+        backend = self.store.backend
+        return not isinstance(backend, FileBackend) or backend.file.lease("deliveries")
 
     def wallet(self, admin: str) -> TeachingWallet:
         """Give the teaching wallet of an admin of the sandbox's contracts: it holds a throw-away key made from the seed.
@@ -88,7 +135,7 @@ class Sandbox(Controls):
         """Give the sandbox as a transport for sync and async clients of httpx."""
         from workbench.sandbox.transport import SandboxTransport
 
-        return SandboxTransport(self.handle)
+        return SandboxTransport(self.play)
 
     def subscribe(self, callback: Subscriber, api_key: str | None = None) -> None:
         """Have each event from now on, as the headers and body of its delivery.
@@ -101,7 +148,9 @@ class Sandbox(Controls):
         self._subscribers.append((callback, api_key or self.full_key))
 
     def tell(self) -> None:
-        """Give subscribers what they have not had yet."""
+        """Give subscribers and endpoints what they have not had yet."""
+        if self.courier.active:
+            self.courier.notify()
         with self._telling:
             if self._busy or not self._subscribers:
                 return  # a subscriber's own calls are told when it has had what came before
@@ -119,10 +168,38 @@ class Sandbox(Controls):
     def fork(self) -> "Sandbox":
         """Give an independent copy, in memory; cheap, since records are never changed in place."""
         store = Store()
-        store.load((kind, key, value) for kind, values in self.store.copy().items() for key, value in values.items())
-        return Sandbox(
-            self.seed, self.environment, self.profile, self.settings, wire_names=self.wire_names, store=store
+        store.load(
+            (kind, key, value)
+            for kind, values in self.store.copy().items()
+            if kind not in DELIVERY_KINDS  # what this one delivers, the copy does not deliver again
+            for key, value in values.items()
         )
+        return Sandbox(
+            self.seed,
+            self.environment,
+            self.profile,
+            self.settings,
+            wire_names=self.wire_names,
+            store=store,
+            webhooks_outside=self.courier.outside,
+        )
+
+    def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> AbstractContextManager[str]:
+        """Serve over HTTP while the context is open; it gives the URL, for any client in any language.
+
+        Args:
+            host: Only this machine reaches it, unless told otherwise.
+            hosts: Names besides this machine's own under which it may be addressed.
+        """
+        from workbench.sandbox.server import serving
+
+        return serving(self, host=host, port=port, hosts=hosts)
+
+    def close(self) -> None:
+        """End the deliveries and close the file; there is nothing to close in memory without endpoints."""
+        self.courier.close()
+        if isinstance(self.store.backend, FileBackend):
+            self.store.backend.file.close()
 
     def turn(self, name: str) -> Turn:
         """Give a turn for a control."""
@@ -130,6 +207,21 @@ class Sandbox(Controls):
 
     def __repr__(self) -> str:
         return f"<sandbox, seed {self.seed}, {self.environment}, profile {self.profile}, at {self.clock.text()}>"
+
+
+def _made(store: Store, **given: Any) -> Record:
+    """Give what a state was made with; an empty one is populated."""
+    made: Record | None = store.get("meta", "made")
+    if made is None:
+        made = {**_FIRST, **{name: value for name, value in given.items() if value is not None}}
+        store.put("meta", "made", made)
+        populate(store, Seeds(made["seed"]))
+    for name, value in given.items():
+        if value not in (None, made[name]):
+            raise UnusableFile(
+                f"This sandbox was made with the {name} {made[name]!r}, which stays. It was left as it is."
+            )
+    return made
 
 
 def _known(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -117,6 +117,14 @@ class Service:
         self._log.append((request, operation, turn, status))
         return Response(status, headers, body)
 
+    def name_of(self, request: Request) -> str | None:
+        """Give the name of the operation that a request is for, None where nothing is served."""
+        by_method = self._fixed.get(request.path) or next(
+            (by for pattern, by in self._patterns if pattern.fullmatch(request.path)), {}
+        )
+        route = by_method.get(request.method)
+        return None if route is None else str(route.row.name)
+
     def _find(self, turn: Turn, request: Request) -> tuple[Route, Mapping[str, str]]:
         by_method = self._fixed.get(request.path)
         path: Mapping[str, str] = {}

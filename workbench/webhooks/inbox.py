@@ -421,7 +421,6 @@ class Inbox:
 
     def close(self) -> None:
         """Close the file."""
-        self._outbox.close()
         self._store.file.close()
 
     def __enter__(self) -> "Inbox":

@@ -4,10 +4,7 @@ A handler sees an event at least once: a kill between its effect and the note th
 `event.id` tells. An `atomic` handler writes into the inbox's own file, in the transaction of that note: exactly once.
 """
 
-import hashlib
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,9 +16,6 @@ import attrs
 from workbench.interface.events import Event
 from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.store import Store
-
-if sys.platform != "win32":
-    import fcntl
 
 log = logging.getLogger("workbench.webhooks")
 TRIES = 3
@@ -58,7 +52,6 @@ class Outbox:
         self.clock = clock
         self.handlers: dict[str, Handler] = {}
         self._running: dict[str, threading.Lock] = {}
-        self._leases: dict[str, int] = {}
 
     def on(self, pattern: str, name: str | None, atomic: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Give a decorator that registers a handler; one of the same name takes its place."""
@@ -90,7 +83,7 @@ class Outbox:
         if not lock.acquire(blocking=False):
             return 0  # it is running already, here or further up this very call
         try:
-            if not self._lease(name):
+            if not self.store.file.lease(name):
                 return 0
             done = 0
             while (found := self._next(name)) is not None:
@@ -143,20 +136,6 @@ class Outbox:
                 (state, tries, due, f"{type(error).__name__}: {error}"[:2000], handler.name, sequence),
             )
 
-    def _lease(self, name: str) -> bool:
-        """Whether this process may run a handler: of several on one file only one does, until it ends."""
-        if sys.platform == "win32" or self.store.file.path is None or name in self._leases:
-            return True
-        mark = hashlib.sha256(name.encode()).hexdigest()[:8]
-        handle = os.open(f"{self.store.file.path}.{mark}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            return False
-        self._leases[name] = handle
-        return True
-
     def due_in(self, name: str) -> float | None:
         """Give the seconds until a handler has something to do; None where nothing waits for it."""
         rows = self.store.file.read("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))
@@ -182,9 +161,3 @@ class Outbox:
                 " AND (? IS NULL OR sequence IN (SELECT sequence FROM events WHERE id = ?))",
                 (handler, handler, event_id, event_id),
             )
-
-    def close(self) -> None:
-        """Let other processes run the handlers."""
-        for handle in self._leases.values():
-            os.close(handle)
-        self._leases.clear()

@@ -1,0 +1,153 @@
+"""The control of a served sandbox: the same methods as of an embedded one, over HTTP by the standard library."""
+
+import http.client
+import inspect
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from workbench.errors import ApiError, NotSent, WrongEnvironment
+from workbench.interface import strict_json, table
+from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.server import BELOW, IDENTITY
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_SECONDS = 30.0
+
+
+class RemoteSandbox:
+    """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`, `events`…"""
+
+    def __init__(self, url: str, api_key: str | None = None, *, seconds: float = _SECONDS) -> None:
+        """Connect to a served sandbox.
+
+        Args:
+            url: As it was printed, with or without `/v1`.
+            api_key: Its full key; the guide says it where left out.
+
+        Raises:
+            WrongEnvironment: What answers there is no sandbox of the workbench.
+            NotSent: Nothing answers there.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise WrongEnvironment("A served sandbox has a URL that begins with http:// or https://.")
+        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+            raise WrongEnvironment(
+                "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
+            )
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._parts = parts
+        self._seconds = seconds
+        self._key = api_key
+        self._identity: str | None = None
+        guide = self._exchange("guide", {}, method="GET" if api_key is None else "POST")
+        self._key = api_key or next(iter(guide["api_keys"].values()))
+        self.base_url: str = guide["base_url"]
+        self.clock = RemoteClock(self)
+
+    @property
+    def full_key(self) -> str:
+        """The key that may do everything."""
+        return self._key or ""
+
+    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+        """Give the deliveries after a sequence number, each with its own, and the last number there is."""
+        found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
+        return [(number, dict(headers), body.encode()) for number, headers, body in found["deliveries"]], found["last"]
+
+    def __getattr__(self, name: str) -> Any:
+        row = CONTROLS.get(name)
+        if row is None:
+            raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
+        plain = row.signature.replace(parameters=list(row.signature.parameters.values())[1:])
+        return _method(name, row.doc, plain, self._exchange)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *CONTROLS})
+
+    def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
+        headers = {"content-type": "application/json", "connection": "close"}
+        if self._key is not None:
+            headers["api-key"] = self._key
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, port, timeout=self._seconds, context=ssl.create_default_context()
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=self._seconds)
+        try:
+            connection.request(
+                method, BELOW + name, strict_json.dumps(arguments) if method == "POST" else None, headers
+            )
+            answer = connection.getresponse()
+            body = answer.read()
+        except ConnectionRefusedError as error:
+            raise NotSent(f"Nothing answers at {self.url}: is the sandbox still served?") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise WrongEnvironment(f"What answers at {self.url} is no sandbox of the workbench.") from error
+        finally:
+            connection.close()
+        return self._result(name, answer.status, answer.headers.get(IDENTITY), body)
+
+    def _result(self, name: str, status: int, identity: str | None, body: bytes) -> Any:
+        try:
+            said = json.loads(body)
+        except ValueError:
+            said = None
+        refused = isinstance(said, Mapping) and {"statusCode", "error", "message"} == said.keys() and status >= 400
+        if not refused and (identity is None or status != 200):
+            raise WrongEnvironment(
+                f"{self._parts.hostname} is a real service or another program: it has no controls such as settle or advance."
+            )
+        if identity is not None:
+            if self._identity not in (None, identity):
+                raise WrongEnvironment(f"Another sandbox answers at {self.url} than the one that was connected to.")
+            self._identity = identity
+        if refused and isinstance(said, Mapping):
+            if self._identity is None:
+                raise WrongEnvironment(
+                    f"{self._parts.hostname} did not let us control it: a sandbox on this machine gives its guide to all."
+                )
+            raise ApiError.of(status)(
+                operation=name, status=status, error=said["error"], message=said["message"], body=said
+            )
+        return said
+
+    def __repr__(self) -> str:
+        return f"<sandbox served at {self.url}{table.PREFIX}>"
+
+
+class RemoteClock:
+    """The clock of a served sandbox."""
+
+    def __init__(self, sandbox: RemoteSandbox) -> None:
+        self._sandbox = sandbox
+
+    def now(self) -> datetime:
+        """Give its time, aware, in UTC."""
+        return datetime.fromisoformat(self._sandbox.advance()["now"])
+
+    def advance(
+        self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
+    ) -> datetime:
+        """Move it forward; what falls due on the way happens at its own time."""
+        step = (by or timedelta()).total_seconds() + seconds
+        made = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step)
+        return datetime.fromisoformat(made["now"])
+
+
+def _method(
+    name: str, doc: str, signature: inspect.Signature, exchange: Callable[[str, Mapping[str, Any]], Any]
+) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return exchange(name, signature.bind(*args, **kwargs).arguments)
+
+    method.__name__ = name
+    method.__doc__ = doc
+    method.__dict__["__signature__"] = signature
+    return method

@@ -1,0 +1,225 @@
+"""The sandbox over HTTP: the same `handle` for any client in any language, and its controls beside it.
+
+    /v1/…                  the interface
+    /openapi.json          its description
+    /_sandbox/guide        what one needs to start; no key is needed on this machine
+    /_sandbox/NAME         a control: POST with a JSON object of its arguments, and the full API key
+
+A page in a browser is refused: foreign hosts and origins, and bodies that are not said to be JSON.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from workbench import loopback
+from workbench.errors import ApiError, FileBusy, UnusableFile
+from workbench.interface import strict_json, table
+from workbench.interface.openapi import document
+from workbench.loopback import Heard, Said
+from workbench.sandbox.control import CONTROLS, perform
+from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.service import MAX_BODY, Request, error_body
+
+if TYPE_CHECKING:
+    from workbench.sandbox.embedded import Sandbox
+
+BELOW = "/_sandbox/"
+IDENTITY = "workbench-sandbox"
+"""The header of controls by which a sandbox is known to be the one that was connected to."""
+
+_JSON = ("content-type", "application/json")
+_ERRORS: Mapping[int, str] = {
+    400: "BadRequestError", 401: "Unauthorized", 403: "ForbiddenError", 404: "NotFoundError",
+    405: "MethodNotAllowedError", 408: "RequestTimeoutError", 413: "PayloadTooLargeError",
+    415: "UnsupportedMediaTypeError", 421: "MisdirectedRequestError", 431: "RequestHeaderFieldsTooLargeError",
+    500: "InternalServerError", 503: "ServiceUnavailableError",
+}  # fmt: skip
+_NOT_IMITATED = "It is made up: people, cards and money exist nowhere else. Its addresses are not wallets: sandbox, do not send funds."
+
+
+def refused(status: int, message: str) -> Said:
+    """Give an error in the documented shape. Source: Errors."""
+    body = {"statusCode": status, "error": _ERRORS[status], "message": message}
+    return Said(status=status, headers=(_JSON,), body=strict_json.dumps(body))
+
+
+class _Front:
+    """Answers what is heard, for one sandbox at one address."""
+
+    def __init__(self, sandbox: "Sandbox", url: str, local: bool) -> None:
+        self.sandbox = sandbox
+        self.url = url
+        self.local = local
+        self.identity = sandbox.ground.seeds.uuid("served")
+        self._openapi: bytes | None = None
+
+    def answer(self, heard: Heard) -> Any:
+        """Answer a request, or give what will."""
+        origin = heard.header("origin")
+        if origin is not None and origin != f"http://{heard.header('host')}":
+            return refused(403, "Requests from pages of other origins are not answered")
+        try:
+            if heard.target.startswith(BELOW):
+                return self._control(heard)
+            if heard.target == "/openapi.json":
+                return self._described(heard)
+            return self._operation(heard)
+        except UnusableFile as error:
+            return _unusable(error)
+
+    def _operation(self, heard: Heard) -> Said:
+        request = Request(heard.method, heard.target, heard.query.decode("latin-1"), dict(heard.headers), heard.body)
+        played = self.sandbox.play(request)
+        answer = played.response
+        manner = {"refused": "reset", "lost": "closed"}.get(played.manner, played.manner)
+        return Said(
+            status=answer.status, headers=tuple(answer.headers.items()), body=answer.body, seconds=played.seconds,
+            manner=manner,
+        )  # fmt: skip
+
+    def _described(self, heard: Heard) -> Said:
+        if heard.method != "GET":
+            return refused(405, "Method Not Allowed")
+        if self._openapi is None:
+            self._openapi = json.dumps(document(self.sandbox.wire_names, f"{self.url}{table.PREFIX}")).encode()
+        return Said(status=200, headers=(_JSON,), body=self._openapi)
+
+    def _control(self, heard: Heard) -> Any:
+        name = heard.target.removeprefix(BELOW)
+        sandbox = self.sandbox
+        open_to_all = name == "guide" and heard.method == "GET" and self.local and heard.local
+        key = heard.header("api-key")
+        if not open_to_all and key != sandbox.full_key:
+            known = key is not None and sandbox.store.get("key", key) is not None
+            return refused(403, "Controls need the full key") if known else refused(401, table.UNAUTHORIZED.message)
+        if name not in CONTROLS and name != "drain":
+            return refused(404, "Control not found")
+        if heard.method != "POST" and not (heard.method == "GET" and name == "guide"):
+            return refused(405, "Method Not Allowed")
+        kind = (heard.header("content-type") or "").partition(";")[0].strip().lower()
+        if heard.body and kind != "application/json":
+            return refused(415, "the content type must be application/json")
+        try:
+            arguments = strict_json.loads(heard.body) if heard.body else {}
+        except strict_json.NotJson as error:
+            return refused(400, f"the body cannot be read: {error}")
+        if not isinstance(arguments, Mapping):
+            return refused(400, "the arguments must be an object")
+        return self._performed(name, arguments)
+
+    async def _performed(self, name: str, arguments: Mapping[str, Any]) -> Said:
+        """Carry a control out beside the loop: it may wait, as for deliveries."""
+        try:
+            body = await asyncio.to_thread(self._perform, name, arguments)
+        except ApiError as error:
+            return Said(status=error.status, headers=(_JSON, self._signed), body=error_body(error))
+        except UnusableFile as error:
+            return _unusable(error)
+        return Said(status=200, headers=(_JSON, self._signed), body=body)
+
+    def _perform(self, name: str, arguments: Mapping[str, Any]) -> bytes:
+        if name == "drain":
+            after, key = arguments.get("after", 0), arguments.get("api_key")
+            if type(after) is not int or not isinstance(key, str | None):
+                raise ApiError.of(400)(operation=name, status=400, error=_ERRORS[400], message="after must be a number")
+            due, last = self.sandbox.drain(after, key)
+            return strict_json.dumps(
+                {"deliveries": [[n, headers, body.decode()] for n, headers, body in due], "last": last}
+            )
+        result = perform(self.sandbox, name, arguments)
+        if name == "guide":
+            result = {**result, "base_url": f"{self.url}{table.PREFIX}"}
+        return strict_json.dumps(result)
+
+    @property
+    def _signed(self) -> tuple[str, str]:
+        return IDENTITY, self.identity
+
+
+def _unusable(error: UnusableFile) -> Said:
+    return refused(
+        503, "The sandbox's file is busy" if isinstance(error, FileBusy) else "The sandbox's file cannot be used"
+    )
+
+
+def _how(hosts: Sequence[str]) -> dict[str, Any]:
+    return {"hosts": [name.lower() for name in hosts], "max_body": MAX_BODY, "refusal": refused}
+
+
+@contextmanager
+def serving(sandbox: "Sandbox", *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> Iterator[str]:
+    """Serve a sandbox in a thread, and give its URL.
+
+    Raises:
+        PortTaken: The port is in use.
+    """
+    listening = loopback.bound(host, port)
+    url = loopback.url_of(listening)
+    front = _Front(sandbox, url, host in loopback.LOOPBACK)
+    with loopback.running(front.answer, listening=listening, **_how(_names(host, hosts))):
+        yield url
+
+
+def serve_forever(
+    sandbox: "Sandbox",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    out: TextIO | Callable[[str], object] | None = None,
+    *,
+    hosts: Sequence[str] = (),
+) -> None:
+    """Serve a sandbox until it is interrupted; say first where, with which keys, and what it is not.
+
+    A port in use is not shared: the next free one is taken, and said.
+    """
+    say = _line_by_line(out)
+    listening = loopback.bound(host, port, otherwise_free=True)
+    url = loopback.url_of(listening)
+    front = _Front(sandbox, url, host in loopback.LOOPBACK)
+    for line in introduction(sandbox, url):
+        say(line)
+    server = loopback.server(front.answer, **_how(_names(host, hosts)))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    listening.close()
+    sandbox.close()
+
+
+def introduction(sandbox: "Sandbox", url: str) -> list[str]:
+    """Give what to say about a served sandbox: base URL, keys with what they may do, and what it is not."""
+    keys = sandbox.guide()["api_keys"]
+    width = max(map(len, keys))
+    return [
+        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox.environment}, profile {sandbox.profile}, seed {sandbox.seed})",
+        "",
+        "API keys, for the header Api-Key:",
+        *(f"  {name:<{width}}  {key}" for name, key in keys.items()),
+        "",
+        f"What to start from: {url}{BELOW}guide   Its description: {url}/openapi.json",
+        f"Beside the twelve operations it serves {', '.join(row.path for row in ROWS.values())}, which are assumed.",
+        _NOT_IMITATED,
+        "Ctrl-C ends it.",
+    ]
+
+
+def _line_by_line(out: TextIO | Callable[[str], object] | None) -> Callable[[str], object]:
+    """Give what writes a line to a stream, or the function itself."""
+    if out is None:
+        return lambda line: None
+    if callable(out):
+        return out
+    stream = out
+
+    def say(line: str) -> None:
+        stream.write(line + "\n")
+        stream.flush()
+
+    return say
+
+
+def _names(host: str, hosts: Sequence[str]) -> list[str]:
+    return [*hosts, *(() if host in loopback.LOOPBACK else (host,))]
