@@ -27,7 +27,7 @@ def test_records_show_their_faces(shell):
     data, _ = shell.display_formatter.format(USER)
 
     assert data["text/html"].startswith('<div class="wb-face"')
-    assert data["text/plain"].startswith("User")
+    assert data["text/plain"].startswith("User\n  id ")
     assert "ada@example.com" not in str(data)
 
 

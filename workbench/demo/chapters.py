@@ -186,7 +186,7 @@ def _application(stage: Stage, cast: Cast) -> None:
     )
     body = cast.bodies.request("create_user_application", "personal")
     made = _fit(cast, body)
-    stage.call('api.create_user_application(**wb.from_wire("create_user_application", body))')
+    stage.call('user = api.send(wb.from_wire("create_user_application", body))')
     _said(stage, cast, body, made)
     before = len(cast.api.sandbox.events())
     user = stage.advised(lambda: cast.api.send(made.request))
@@ -223,7 +223,7 @@ def _payment_account(stage: Stage, cast: Cast) -> None:
     stage.chapter("Somewhere to pay out to, made and removed")
     body = cast.bodies.request("create_payment_account", "individual", "business")
     made = _fit(cast, body)
-    stage.call("account = api.create_payment_account(**body)")
+    stage.call('account = api.send(wb.from_wire("create_payment_account", body))')
     _said(stage, cast, body, made)
     account = stage.advised(lambda: cast.api.send(made.request))
     stage.gap()
@@ -362,7 +362,10 @@ def _decline(stage: Stage, cast: Cast) -> None:
     body = cast.bodies.request("simulate_authorization", "decline")
     made = _fit(cast, body)
     ledger = _Ledger(cast, made.request.card_id)
-    stage.call(f"api.simulate_authorization(**body)    # asks for {made.request.decline_reason or 'no decline'}")
+    stage.call(
+        'api.send(wb.from_wire("simulate_authorization", body))    # asks for '
+        + (made.request.decline_reason or "no decline")
+    )
     _said(stage, cast, body, made)
     answer = stage.advised(lambda: cast.api.send(made.request))
     words = faces.word(str(answer.declined_reason)) if answer.declined_reason else ""

@@ -5,19 +5,60 @@ invisible characters are shown as escapes, and only our own tags and attributes 
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from workbench.faces import markup, text
-from workbench.faces.describe import MAX_ROWS, describe, end_of
-from workbench.faces.notebook import register
-from workbench.faces.palette import LOOKS, Look, look, paint, word
 from workbench.faces.text import Paint, unpainted
-from workbench.faces.values import label, moment, money
 
-__all__ = [
-    "LOOKS", "MAX_ROWS", "Look", "describe", "end_of", "html", "html_table", "label", "look", "moment", "money",
-    "paint", "plain", "register", "table", "word",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from workbench.faces.describe import describe as describe
+    from workbench.faces.describe import end_of as end_of
+    from workbench.faces.notebook import register as register
+    from workbench.faces.palette import LOOKS as LOOKS
+    from workbench.faces.palette import Look as Look
+    from workbench.faces.palette import look as look
+    from workbench.faces.palette import paint as paint
+    from workbench.faces.palette import word as word
+    from workbench.faces.values import label as label
+    from workbench.faces.values import moment as moment
+    from workbench.faces.values import money as money
+
+MAX_ROWS = 200
+"""Rows of a table that are shown unless more are asked for; the rest is counted."""
+
+_WHERE = {
+    "LOOKS": "palette", "Look": "palette", "describe": "describe", "end_of": "describe", "label": "values",
+    "look": "palette", "moment": "values", "money": "values", "paint": "palette", "register": "notebook", "word": "palette",
+}  # fmt: skip
+
+__all__ = ["MAX_ROWS", "html", "html_table", "plain", "table", *_WHERE]
+
+
+if not TYPE_CHECKING:  # a checker sees the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _WHERE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        return found
+
+
+def _described(x: Any, **how: Any) -> Any:
+    from workbench.faces.describe import describe
+
+    return describe(x, **how)
+
+
+def _text(block: Any, width: int, paint: Paint) -> str:
+    from workbench.faces.text import write
+
+    return write(block, width, paint)
+
+
+def _html(block: Any) -> str:
+    from workbench.faces.markup import write
+
+    return write(block)
 
 
 def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Paint = unpainted) -> str:
@@ -28,12 +69,12 @@ def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Pain
         reveal: Attribute names, or dotted paths, of private members that are shown as they are.
         paint: Colours, `palette.paint` for a terminal.
     """
-    return text.write(describe(x, reveal=reveal), width, paint)
+    return _text(_described(x, reveal=reveal), width, paint)
 
 
 def html(x: Any, *, reveal: Collection[str] = ()) -> str:
     """Give anything of this package as static, escaped HTML that reads in light and dark themes."""
-    return markup.write(describe(x, reveal=reveal))
+    return _html(_described(x, reveal=reveal))
 
 
 def table(
@@ -45,11 +86,11 @@ def table(
     Args:
         columns: Dotted attribute names, or keys, in the order wanted; all that have a value where left out.
     """
-    return text.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit), width, paint)
+    return _text(_described(list(rows), reveal=reveal, columns=columns, rows=limit), width, paint)
 
 
 def html_table(
     rows: Sequence[Any], columns: Sequence[str] | None = None, *, limit: int = MAX_ROWS, reveal: Collection[str] = ()
 ) -> str:
     """Give many records, or mappings, as an HTML table; the rows beyond `limit` are counted."""
-    return markup.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit))
+    return _html(_described(list(rows), reveal=reveal, columns=columns, rows=limit))

@@ -18,6 +18,7 @@ from workbench.errors import (
     WrongEnvironment,
     visible,
 )
+from workbench.faces import MAX_ROWS
 from workbench.faces.layout import Block, Cell, Grid, Row, Sheet, Stack
 from workbench.faces.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
 from workbench.interface import checks, masks
@@ -28,9 +29,6 @@ from workbench.interface.strict_json import Wire
 from workbench.interface.walk import Many, Member, Part, is_record, members, parts
 
 Reveal = Collection[str]
-
-MAX_ROWS = 200
-"""Rows of a grid, or things of a stack, that are shown unless more are asked for."""
 
 _DEEPEST = 12
 _FEW = 8

@@ -10,6 +10,7 @@ from workbench.errors import Problem, WorkbenchError
 from workbench.faces import markup, text
 from workbench.faces.describe import describe
 from workbench.interface.assumptions import Assumption
+from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Answer
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import records
@@ -19,8 +20,11 @@ _HTML, _PLAIN = "text/html", "text/plain"
 
 def shown_types() -> tuple[type[Any], ...]:
     """Give the classes that have a face of their own: answers, requests and their parts, problems, guesses."""
-    requests = {cls for operation in OPERATIONS.values() for cls in records(operation.request)}
-    return (Answer, *sorted(requests, key=lambda cls: cls.__name__), Problem, Assumption)
+    # Each by itself: IPython takes the repr that a class has of its own before a printer of the class above it.
+    tops = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    tops += [Event, *(kind.body for kind in EVENT_KINDS.values())]
+    found = {cls for top in tops for cls in records(top)}
+    return (Answer, *sorted(found, key=lambda cls: cls.__name__), Problem, Assumption)
 
 
 def register(shell: Any) -> Callable[[], None]:

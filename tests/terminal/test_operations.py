@@ -1,0 +1,331 @@
+"""Operations at a prompt: what they do, write and end with, on a sandbox that commands share."""
+
+import csv
+import io
+import json
+import re
+import shlex
+import unicodedata
+
+import pytest
+
+from workbench.interface.people import User
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import build
+from workbench.terminal.ends import code_of
+from workbench.terminal.output import Output, show
+
+BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def guide(wb):
+    return json.loads(wb("sandbox", "guide", "-o", "json").out)
+
+
+def authorize(wb, guide, *more: str, amount: str = "1250", merchant: str = "Example Shop"):
+    return wb(
+        "simulate_authorization", "--card-id", guide["cards"]["active"][0], "--amount", amount, "--currency", "USD",
+        "--merchant-name", merchant, "--merchant-category-code", "5411", *more,
+    )  # fmt: skip
+
+
+def test_a_command_sees_what_the_last_one_did(wb, guide):
+    """Commands act on one kept sandbox: an authorization is settled and refunded by later ones."""
+    made = json.loads(authorize(wb, guide, "-o", "json").out)
+    wb("sandbox", "settle", made["transactionId"])
+    ended = wb("simulate_refund", made["transactionId"], "--amount", "FULL", "-o", "json")
+
+    assert ended.code == 0
+    assert json.loads(ended.out)["completionReason"] == "REFUND"
+
+
+def test_reset_begins_again(wb, guide):
+    """After a reset nothing of before is there."""
+    authorize(wb, guide)
+    wb("sandbox", "reset")
+
+    assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
+
+
+def test_fresh_leaves_the_kept_one_alone(wb, guide):
+    """What is done on a fresh sandbox is gone with its command."""
+    authorize(wb, guide, "--fresh")
+
+    assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
+
+
+def test_names_with_dashes_and_with_underscores(wb):
+    """An operation and its options are found as they are written in Python and as they are written in shells."""
+    for words in (("list-rewards-activity", "--user-id"), ("list_rewards_activity", "--user_id")):
+        assert wb(*words, NOBODY).code == 3
+
+
+@pytest.mark.parametrize(
+    "amount", ["12.50", "1e3", "", "-1", "0", "1_000", "٣", "True", "0x10", " 5"], ids=lambda text: repr(text)
+)
+def test_amounts_are_exact(wb, guide, amount):
+    """Only whole cents are taken; anything else ends with 2 and nothing is sent (V1)."""
+    ended = authorize(wb, guide, amount=amount)
+
+    assert ended.code == 2
+    assert re.search(r"amount +must be (?:a whole number of cents, not (?:text|empty)|at least 1 of cents)", ended.err)
+    assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
+
+
+def test_an_option_given_twice_is_refused(wb, guide):
+    """Which of two amounts is meant cannot be known."""
+    assert authorize(wb, guide, "--amount", "5").code == 2
+
+
+def test_a_refund_needs_its_amount(wb):
+    """Leaving the amount out is not a full refund: FULL says so (V3)."""
+    ended = wb("simulate_refund", NOBODY)
+
+    assert ended.code == 2
+    assert "write FULL" in ended.err
+
+
+def test_the_unit_of_a_withdrawal_is_said(wb, guide):
+    """A withdrawal without its unit flag is refused (V4)."""
+    contract = guide["contracts"][0]
+    words = ["--token", contract["tokens"][0]["address"], "--amount", "2500", "--admin-address",
+             contract["admin_addresses"][0], "--recipient-address", contract["admin_addresses"][0]]  # fmt: skip
+
+    assert "it is True or False" in wb("sign_withdrawal", *words).err
+    assert wb("sign_withdrawal", *words, "--is-amount-native", "perhaps").code == 2
+    signed = wb("sign_withdrawal", *words, "--is-amount-native", "false", "-o", "json")
+    assert signed.code == 0
+    assert json.loads(signed.out)["signature"] == {"data": "•••", "salt": "•••"}
+
+
+def test_all_problems_at_once(wb):
+    """Every problem is named, and the exit code is 2."""
+    ended = wb("simulate_authorization", "--amount", "x")
+
+    assert ended.code == 2
+    assert all(path in ended.err for path in ("cardId", "amount", "currency", "merchantName", "merchantCategoryCode"))
+
+
+def test_refused(wb):
+    """What the service refuses ends with 3, in its words, on stderr alone."""
+    ended = wb("simulate_refund", NOBODY, "--amount", "FULL")
+
+    assert (ended.code, ended.out) == (3, "")
+    assert "Transaction not found" in ended.err
+
+
+def test_exit_codes_of_all_errors():
+    """Each error of ours has its exit code (L6)."""
+    from datetime import UTC, datetime
+
+    from workbench import errors
+
+    attempt = errors.Attempt(id="a", operation="x", what="x", started=datetime.now(UTC), environment="sandbox")
+    codes = {
+        2: [errors.InvalidRequest("x"), errors.InvalidProfile("x"), errors.InvalidArguments("x")],
+        3: [errors.BadRequest(operation="x", status=400), errors.UnexpectedRedirect("x"), errors.InvalidWebhook("x")],
+        4: [errors.OutcomeUnknown("x", attempt=attempt)],
+        5: [errors.UnexpectedAnswer("x")],
+        6: [errors.NotSent("x"), errors.CannotRecord("x"), errors.NotArmed("x"), errors.WrongEnvironment("x")],
+    }
+    for code, held in codes.items():
+        assert {code} == {code_of(error) for error in held}
+
+
+# -- bodies -------------------------------------------------------------------------------------------------------
+
+
+def test_a_body_from_a_file_with_options_on_top(wb):
+    """A body comes from a file; an option changes a member of it, nested ones too."""
+    ended = wb(
+        "create_user_application", "--from", BODY, "--address.city", "Salem", "--external-id", "x-1", "-o", "json"
+    )
+
+    assert ended.code == 0
+    made = json.loads(ended.out)
+    assert (made["address"]["city"], made["externalId"], made["address"]["region"]) == ("Salem", "x-1", "ME")
+
+
+def test_a_body_from_a_pipe(piped):
+    """A body comes from stdin."""
+    done = piped("simulate_refund", NOBODY, "--from", "-", stdin=b'{"amount": 5}')
+
+    assert done.returncode == 3
+    assert b"Transaction not found" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        ("{", "not JSON"),
+        ("[]", "must be an object"),
+        ('{"shoeSize": 1}', "shoeSize"),
+        ('{"amount": 10.5}', "whole number"),
+        ('{"amount": null}', "null"),
+        ('{"amount": 1, "amount": 2}', "twice"),
+    ],
+    ids=["cut", "list", "unknown", "fraction", "null", "twice"],
+)
+def test_a_wrong_body(wb, tmp_path, body, said):
+    """A body that cannot be meant ends with 2, and says why."""
+    (tmp_path / "body.json").write_text(body)
+    ended = wb("simulate_refund", NOBODY, "--from", str(tmp_path / "body.json"))
+
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_an_amount_left_out_of_a_body_is_not_full(wb, tmp_path):
+    """A body without an amount does not refund everything."""
+    (tmp_path / "body.json").write_text("{}")
+
+    assert wb("simulate_refund", NOBODY, "--from", str(tmp_path / "body.json")).code == 2
+
+
+def test_a_missing_file(wb):
+    """A file that is not there is said."""
+    ended = wb("simulate_refund", NOBODY, "--from", "nowhere.json")
+
+    assert ended.code == 2
+    assert "nowhere.json" in ended.err
+
+
+# -- dry runs -----------------------------------------------------------------------------------------------------
+
+
+def test_dry_run_sends_nothing_and_shows_no_key(wb, guide):
+    """The request is shown as curl, the key as a variable, and nothing happens."""
+    ended = authorize(wb, guide, "--dry-run")
+
+    assert ended.code == 0
+    assert ended.out.startswith("curl -X POST https://")
+    assert guide["api_keys"]["full"] not in ended.out
+    assert "$WORKBENCH_API_KEY" in ended.out
+    assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
+
+
+def test_dry_run_masks_private_values(wb):
+    """Private values are masked in curl as well, unless revealed."""
+    assert "noor" not in wb("create_user_application", "--from", BODY, "--dry-run").out.lower().replace("tour-noor", "")
+    assert "noor.vandenberg@example.com" in wb("create_user_application", "--from", BODY, "--dry-run", "--reveal").out
+
+
+def test_curl_quotes_what_it_shows(wb, guide):
+    """A hostile value cannot end the quotes of the shell."""
+    ended = authorize(wb, guide, "--dry-run", merchant="x'; rm -rf / #")
+
+    assert any('"merchantName":"x\'; rm -rf / #"' in word for word in shlex.split(ended.out))
+
+
+# -- output -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "python"])
+def test_forms_for_programs(wb, form):
+    """Each form is what it says, on stdout alone (L9)."""
+    ended = wb("list_contracts", "-o", form)
+
+    assert (ended.code, ended.err) == (0, "")
+    match form:
+        case "json":
+            assert len(json.loads(ended.out)) == 4
+        case "ndjson":
+            assert [json.loads(line)["chainId"] for line in ended.out.splitlines()] == [84532, 11155111, 901, 1501]
+        case "csv":
+            rows = list(csv.DictReader(io.StringIO(ended.out)))
+            assert [row["chainId"] for row in rows] == ["84532", "11155111", "901", "1501"]
+            assert rows[0]["tokens[0].balance"] == "25000.50"
+        case "python":
+            import ast
+
+            assert len(ast.literal_eval(ended.out)) == 4
+
+
+def test_fields(wb):
+    """Only the members asked for are written, by either of their names, in that order."""
+    for fields in ("chain_id,id", "chainId,id"):
+        head, *rows = wb("list_contracts", "-o", "csv", "--fields", fields).out.splitlines()
+        assert head == fields
+        assert rows[0].startswith("84532,")
+    table = wb("list_contracts", "--fields", "chainId").out
+    assert "chain id" in table
+    assert "proxy" not in table
+    assert wb("list_contracts", "--fields", "shoe").code == 2
+
+
+def test_masked_unless_revealed(wb):
+    """Private values are masked in every form, and shown where asked for."""
+    for form in ("table", "json", "ndjson", "csv", "python"):
+        assert "noor.vandenberg" not in wb("create_user_application", "--from", BODY, "--fresh", "-o", form).out
+        assert "noor.vandenberg" in wb("create_user_application", "--from", BODY, "--fresh", "--reveal", "-o", form).out
+
+
+def test_all_pages(wb, guide):
+    """`--all` reads every page; without it one page comes."""
+    user = guide["rewards_users"][0]
+    one = wb("list_rewards_activity", "--user-id", user["id"], "-o", "ndjson").out.splitlines()
+    every = wb("list_rewards_activity", "--user-id", user["id"], "--all", "-o", "ndjson").out.splitlines()
+
+    assert len(one) == 20
+    assert len(every) > 100
+    assert len(set(every)) == len(every)
+
+
+def test_rewards_say_exact_sums(wb, guide):
+    """`rewards` sums what it read, exactly, on stderr."""
+    ended = wb("rewards", guide["rewards_users"][0]["id"], "-o", "ndjson")
+    earned = sum(int(row["points"]) for row in map(json.loads, ended.out.splitlines()) if row["type"] == "earned")
+
+    assert f"{earned:,} points earned" in ended.err
+
+
+HOSTILE = "\x1b]52;c;aGk=\x07\x9b31m\u202e[/bold]=cmd|' /C calc'!A0"
+
+
+@pytest.mark.parametrize("form", ["table", "json", "ndjson", "csv", "python"])
+def test_hostile_text_reaches_no_terminal(capsys, form):
+    """Control and direction characters of data are escaped in every form (L2)."""
+    show([build(User, {"id": NOBODY, "external_id": HOSTILE, "application_status": HOSTILE})], Output(output=form))
+
+    out = capsys.readouterr().out
+    assert [c for c in out if unicodedata.category(c) in {"Cc", "Cf", "Zl", "Zp"} and c != "\n"] == []
+    assert "[/bold]" in out
+
+
+def test_spreadsheets_get_no_formula(capsys):
+    """A cell that would start a formula is written as text (X1)."""
+    show([build(User, {"id": NOBODY, "external_id": "=cmd|x"})], Output(output="csv"))
+
+    assert "'=cmd|x" in capsys.readouterr().out
+
+
+def test_every_operation_has_a_command():
+    """No operation lacks a command."""
+    from workbench.terminal.commands import commands
+
+    assert [name for name in OPERATIONS if (name,) not in commands()] == []
+
+
+def test_no_key_on_a_command_line(wb):
+    """There is no option for a key, and trying says where keys go (L1)."""
+    ended = wb("list_contracts", "--api-key", "very-secret")
+
+    assert ended.code == 2
+    assert "keyring" in ended.err
+    assert "very-secret" not in ended.err
+
+
+def test_journal_knows_what_was_sent(wb, guide):
+    """Calls with an effect are in the journal, with their end, by the next command."""
+    authorize(wb, guide)
+    wb("simulate_refund", NOBODY, "--amount", "1")
+    rows = [json.loads(line) for line in wb("journal", "export").out.splitlines()]
+
+    assert [(row["operation"], row["end"]) for row in rows] == [
+        ("simulate_authorization", "done"), ("simulate_refund", "refused"),
+    ]  # fmt: skip
+    assert re.search(r"✗ refused", wb("journal", "list", "--end", "refused").out)
+    assert wb("journal", "unknown").err.strip() == "No call has an unknown end."
+    assert wb("journal", "resolve", rows[0]["id"], "done").code == 2

@@ -1,0 +1,136 @@
+"""The README tells the truth: every block in it is run, and its generated part is as the table has it.
+
+`python tests/test_readme.py` writes the generated part anew.
+"""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from workbench.interface.assumptions import assumptions
+from workbench.interface.fields import Known
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+BEGIN, END = "<!-- assumed: begin (python tests/test_readme.py writes this) -->\n", "<!-- assumed: end -->"
+
+
+def text() -> str:
+    return README.read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
+
+
+def assumed() -> str:
+    """Say how many guesses there are about what, by how well they are known."""
+    guesses = assumptions()
+    about = {
+        "names and rules of members": [one for one in guesses if one.change.startswith("wire_names")],
+        "refusals": [one for one in guesses if one.change.startswith("the client takes any status")],
+        "the sandbox's behaviour, settable": [one for one in guesses if one.change.startswith("sandbox.")],
+    }
+    told = {one.id for held in about.values() for one in held}
+    about["other behaviour"] = [one for one in guesses if one.id not in told]
+    lines = [f"| {len(guesses)} guesses about | {' | '.join(Known)} |", "|---|" + "---:|" * len(Known)]
+    for name, held in about.items():
+        counted = Counter(one.known for one in held)
+        lines.append(f"| {name} | {' | '.join(str(counted[known]) for known in Known)} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+def test_every_block_is_of_a_kind_that_is_run():
+    """No block escapes the tests below."""
+    assert set(re.findall(r"^```(\w*)$", text(), re.MULTILINE)) - {""} <= {"pycon", "console", "toml"}
+
+
+@pytest.mark.parametrize("block", blocks("pycon"))
+def test_python_says_what_it_says(block):
+    """Each Python session gives exactly the output that stands there."""
+    found = doctest.DocTestParser().get_doctest(block, {}, "README", str(README), 0)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(found, out=said.append)
+
+    assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("block", blocks("console"))
+def test_terminal_says_what_it_says(block, tmp_path):
+    """Each transcript gives exactly what stands there, stdout and stderr together; … stands for what differs."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
+    environ |= {"WORKBENCH_STATE": str(tmp_path), "WORKBENCH_CONFIG": str(tmp_path / "none.toml")}
+    steps = re.findall(r"^\$ (.*?)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    assert steps
+    for command, expected in steps:
+        program, *words = shlex.split(command)
+        assert program == "workbench"
+        done = subprocess.run(
+            [sys.executable, "-m", "workbench", *words],
+            cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        pattern = ".*".join(re.escape(part) for part in expected.split("…"))
+        assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"
+
+
+def test_five_commands_lead_to_a_verified_webhook():
+    """From nothing to a verified webhook it takes five commands, as promised."""
+    first = blocks("console")[0]
+
+    assert len(re.findall(r"^\$ ", first, re.MULTILINE)) == 5
+    assert "✓ verified" in first
+
+
+@pytest.mark.parametrize("block", blocks("toml"))
+def test_profiles_are_valid(block, tmp_path, monkeypatch):
+    """The example profiles can be opened as they stand."""
+    from workbench.client.settings import open_profile, profile_names
+
+    (tmp_path / "profiles.toml").write_text(block)
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
+
+    assert [open_profile(name).environment for name in profile_names()] == ["sandbox", "production"]
+
+
+@pytest.mark.parametrize("target", re.findall(r"^    make (\w+)", text(), re.MULTILINE))
+def test_make_commands_exist(target):
+    """The commands to start with are there."""
+    subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_named_files_exist():
+    """Each file that the README names is in the checkout."""
+    named = re.findall(r"`((?:docs|notebooks|workbench)/[\w./-]+|[A-Z]+\.md)`", text())
+
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_command_it_names_exists():
+    """Words after `workbench` in the text are commands."""
+    from workbench.terminal.commands import commands
+
+    named = {tuple(words.split()[:2]) for words in re.findall(r"`workbench ([a-z_ ]+[a-z])", text())}
+    known = set(commands()) | {path[:1] for path in commands()}
+
+    assert [words for words in named if words not in known and words[:1] not in known] == []
+
+
+def test_the_guesses_are_counted():
+    """The table of guesses is what the workbench would list now."""
+    held = text().split(BEGIN)[1].split(END)[0]
+
+    assert held == assumed()
+
+
+if __name__ == "__main__":
+    before, rest = text().split(BEGIN)
+    README.write_text(before + BEGIN + assumed() + END + rest.split(END)[1], encoding="utf-8")

@@ -1,0 +1,40 @@
+"""The sandbox that commands share: one of this user's own, in a file, so that a command sees what the last one did."""
+
+from pathlib import Path
+from typing import Any
+
+
+def kept_path() -> Path:
+    """Give where the sandbox of this user is kept."""
+    from workbench.client.state import state_folder
+
+    return state_folder() / "sandbox.db"
+
+
+def kept_sandbox() -> Any:
+    """Open the sandbox of this user; the first time it is made from its seed.
+
+    Raises:
+        UnusableFile: The file is damaged, newer, or of another program.
+    """
+    from workbench.sandbox import Sandbox
+    from workbench.sandbox.file_store import FileBackend
+    from workbench.sandbox.store import Store
+
+    return Sandbox(store=Store(FileBackend(kept_path())))
+
+
+def kept_session() -> Any:
+    """Give a session on the sandbox of this user, with a journal in a file beside it."""
+    from workbench.client.journal import Journal
+    from workbench.client.journal_file import JournalFile
+    from workbench.session import SandboxTime, Session
+
+    sandbox = kept_sandbox()
+    guide = sandbox.guide()
+    key = next(iter(guide["api_keys"].values()))
+    clock = SandboxTime(sandbox)
+    return Session(
+        sandbox=sandbox, keys=(key,), base_url=guide["base_url"], api_key=key, transport=sandbox.transport(), clock=clock,
+        journal=Journal(JournalFile(kept_path().with_name("journal-sandbox.db")), clock=clock),
+    )  # fmt: skip

@@ -1,0 +1,217 @@
+"""What a command gives: a table for people, JSON, lines of JSON, CSV or Python for programs. Masked unless revealed."""
+
+import csv
+import io
+import pprint
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import attrs
+from cyclopts import Group, Parameter
+
+from workbench import faces
+from workbench.errors import visible
+from workbench.faces.screen import screen_of
+from workbench.interface import masks, strict_json
+from workbench.interface.convert import wires, write_moment
+from workbench.interface.walk import camel, is_record, leaves, members
+from workbench.interface.walk import masked as masked_record
+from workbench.terminal.ends import wrong
+
+_OUTPUT = Group("Output", sort_key=9)
+Format = Literal["table", "json", "ndjson", "csv", "python"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Options that say how the answer is written."""
+
+    output: Annotated[Format, Parameter(name=("--output", "-o"), help="How to write the answer.", group=_OUTPUT)] = (
+        "table"
+    )
+    fields: Annotated[
+        str | None, Parameter(help="Only these members, separated by commas: id,address.city", group=_OUTPUT)
+    ] = None
+    reveal: Annotated[
+        bool, Parameter(help="Show private values as they are.", negative="", show_default=False, group=_OUTPUT)
+    ] = False
+
+
+def show(x: Any, how: Output) -> None:
+    """Write a record, a list of them, or plain data, on stdout.
+
+    Raises:
+        Exit: A field is asked for that is not there.
+    """
+    if how.output == "table":
+        _for_people(x, how)
+    else:
+        _for_programs(x, how)
+
+
+def _for_people(x: Any, how: Output) -> None:
+    screen = screen_of(sys.stdout)
+    fields = _fields(how)
+    reveal = _revealed(x) if how.reveal else ()
+    if fields and not isinstance(x, list):
+        x = [x]
+    if fields:
+        x = [_plain(one, how) if not is_record(one) else one for one in x]
+        text = faces.table(x, _known(x, fields), width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint)
+    elif isinstance(x, list):
+        text = faces.table(x, width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint) if x else "nothing"
+    else:
+        text = faces.plain(x, screen.width, reveal=reveal, paint=screen.paint)
+    print(screen.fit(text))
+
+
+def _revealed(x: Any) -> set[str]:
+    """Give the name of every member, so that none is masked."""
+    held = [x] if is_record(x) else [one for one in x if is_record(one)] if isinstance(x, list) else []
+    return {"extra", *(path.rpartition(".")[2] for one in {type(one) for one in held} for path, _ in leaves(one))}
+
+
+def _fields(how: Output) -> list[str]:
+    return [name.strip().replace("-", "_") for name in (how.fields or "").split(",") if name.strip()]
+
+
+def _known(x: list[Any], fields: list[str]) -> list[str]:
+    if not x or not is_record(x[0]):
+        return fields
+    names = {path for path, _ in leaves(type(x[0]))}
+    by_wire = {_wire_path(type(x[0]), path): path for path in names}
+    found = [name if name in names else by_wire.get(name) for name in fields]
+    missing = [name for name, one in zip(fields, found, strict=True) if one is None]
+    if missing:
+        raise wrong(f"No member {visible(', '.join(missing), 100)} here; there are {', '.join(sorted(names))}.")
+    return [name for name in found if name]
+
+
+def _wire_path(cls: type[Any], path: str) -> str:
+    by_path = dict(leaves(cls))
+    parts = path.split(".")
+    return ".".join(by_path[".".join(parts[: i + 1])].wire for i in range(len(parts)))
+
+
+def _for_programs(x: Any, how: Output) -> None:
+    fields = _fields(how)
+    many = isinstance(x, list)
+    data = [_plain(one, how) for one in x] if many else _plain(x, how)
+    if fields:
+        rows = [_picked(one, fields) for one in (data if many else [data])]
+        data = rows if many else rows[0]
+    match how.output:
+        case "json":
+            print(_json(data))
+        case "ndjson":
+            for one in data if many else [data]:
+                print(_json(one))
+        case "csv":
+            sys.stdout.write(_csv(data if many else [data]))
+        case "python":
+            print(pprint.pformat(_python(data), sort_dicts=False, width=100))
+
+
+def _plain(x: Any, how: Output) -> Any:
+    """Give anything as what JSON can hold, by wire names; private values masked unless revealed."""
+    if is_record(x):
+        return _plain(wires().write(x) if how.reveal else masked_record(x), _AS_IT_IS)
+    if isinstance(x, Mapping):
+        hide = isinstance(x, strict_json.Wire) and not how.reveal and how is not _AS_IT_IS
+        return {str(name): masks.DOTS if hide else _plain(value, how) for name, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [_plain(one, how) for one in x]
+    if attrs.has(type(x)):
+        return {camel(name): _plain(value, how) for name, value in attrs.asdict(x, recurse=False).items()}
+    if isinstance(x, Enum):
+        return x.value
+    if isinstance(x, datetime):
+        return write_moment(x)
+    if isinstance(x, date):
+        return x.isoformat()
+    return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
+
+
+_AS_IT_IS = Output(reveal=True)
+
+
+def _picked(one: Any, fields: Sequence[str]) -> dict[str, Any]:
+    return {name: _at(one, name) for name in fields}
+
+
+def _at(one: Any, name: str) -> Any:
+    for part in name.split("."):
+        if not isinstance(one, Mapping):
+            return None
+        one = one.get(camel(part), one.get(part))
+    return one
+
+
+def _json(data: Any) -> str:
+    text = strict_json.dumps(data).decode()
+    # Control characters are escaped by JSON; those of C1, direction and width are not, and would reach a terminal.
+    return "".join(
+        c if c.isascii() or c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else _pair(c) for c in text
+    )
+
+
+def _pair(character: str) -> str:
+    high, low = divmod(ord(character) - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def _python(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _python(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_python(one) for one in data]
+    return format(data, "f") if isinstance(data, Decimal) else data
+
+
+def _csv(rows: list[Any]) -> str:
+    flat = [dict(_flat(row, "")) for row in rows]
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in flat)
+    return out.getvalue()
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _flat(one, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and any(isinstance(one, Mapping | list) for one in value):
+        for i, one in enumerate(value):
+            yield from _flat(one, f"{path}[{i}]")
+    else:
+        yield path or "value", value
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        value = " ".join(str(one) for one in value)
+    text = (
+        ("true" if value else "false")
+        if isinstance(value, bool)
+        else format(value, "f")
+        if isinstance(value, Decimal)
+        else str(value)
+    )
+    text = visible(text)
+    # A spreadsheet takes these for the start of a formula.
+    return f"'{text}" if isinstance(value, str) and text[:1] in tuple("=+-@＝") and text else text
+
+
+def member_names(cls: type[Any]) -> list[str]:
+    """Give the names of a record's members."""
+    return [one.name for one in members(cls)]

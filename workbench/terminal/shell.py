@@ -1,0 +1,249 @@
+"""The shell: IPython with the workbench ready, and the same as an extension of any notebook."""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from workbench import faces
+from workbench.errors import InvalidRequest, WorkbenchError, visible
+from workbench.terminal.ends import DONE, Exit, say
+from workbench.terminal.where import Where, session
+
+_WHERE = Where()
+_BANNER = """api      {api}
+sandbox  its controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
+inbox    the events that came: inbox.events()
+wb, pd   the workbench, and pandas once it is used
+         %contracts  %authorize  %events  %unknown  %advance 2d
+"""
+
+
+class Later:
+    """A module that is loaded when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self.__dict__["_name"] = name
+
+    def __getattr__(self, name: str) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(self.__dict__["_name"]), name)
+
+    def __dir__(self) -> list[str]:
+        from importlib import import_module
+
+        return dir(import_module(self.__dict__["_name"]))
+
+    def __repr__(self) -> str:
+        return f"<{self.__dict__['_name']}, loaded when first used>"
+
+
+def shell(
+    *,
+    code: Annotated[str | None, Parameter(name=("--code", "-c"), help="Run one line and end.")] = None,
+    where: Annotated[Where, Parameter(name="*")] = _WHERE,
+) -> int:
+    """Open IPython with api, sandbox, inbox, wb and pandas ready."""
+    from IPython.terminal.interactiveshell import TerminalInteractiveShell
+    from traitlets.config import Config
+
+    import workbench
+
+    with session(where) as api:
+        config = Config()
+        config.TerminalInteractiveShell.banner1 = _BANNER.format(api=repr(api))
+        config.TerminalInteractiveShell.confirm_exit = False
+        config.TerminalInteractiveShell.colors = "nocolor" if os.environ.get("NO_COLOR") else "neutral"
+        config.HistoryManager.enabled = code is None
+        make: Any = TerminalInteractiveShell
+        made = make.instance(config=config, user_ns=_names(api, workbench))
+        load(made, api)
+        if code is not None:
+            result = made.run_cell(code)
+            return _code(result.error_before_exec or result.error_in_exec)
+        made.show_banner()
+        made.mainloop()
+    return DONE
+
+
+def _code(error: BaseException | None) -> int:
+    from workbench.terminal.ends import code_of
+
+    if error is None:
+        return DONE
+    return code_of(error) if isinstance(error, WorkbenchError) else 1
+
+
+def _names(api: Any, workbench: Any) -> dict[str, Any]:
+    names = {"api": api, "wb": workbench, "pd": Later("pandas")}
+    if getattr(api, "_sandbox", None) is not None:
+        names["sandbox"] = api.sandbox
+        names["inbox"] = api.inbox
+    return names
+
+
+def load(ipython: Any, api: Any = None) -> Callable[[], None]:
+    """Give an IPython shell or a notebook kernel the faces, the magics, and a history that keeps no key.
+
+    Args:
+        api: The session the magics act on; the shell's own `api` where left out.
+
+    Returns:
+        What takes it all back.
+    """
+    undo_faces = faces.register(ipython)
+    magics = _Magics(ipython, api)
+    for name in magics.all:
+        ipython.register_magic_function(getattr(magics, name), "line", name)
+    undo_history = _keep_no_keys(ipython)
+
+    def undo() -> None:
+        undo_faces()
+        undo_history()
+        for name in magics.all:
+            ipython.magics_manager.magics["line"].pop(name, None)
+
+    return undo
+
+
+def _keep_no_keys(ipython: Any) -> Callable[[], None]:
+    """Leave out of the history each input that holds a key."""
+    manager = ipython.history_manager
+    usual = manager.store_inputs
+
+    def store_inputs(number: int, source: str, source_raw: str | None = None) -> None:
+        if _holds_key(source_raw or source):
+            source = source_raw = "# left out: it held a key"
+        usual(number, source, source_raw)
+
+    manager.store_inputs = store_inputs
+
+    def undo() -> None:
+        manager.store_inputs = usual
+
+    return undo
+
+
+def _holds_key(text: str) -> bool:
+    """Whether a text holds a key: by what names it, or one of those in the environment."""
+    import re
+
+    if re.search(r"""(?i)\b(?:api_?key|secret|password|token)\w*["']?\s*[:=]\s*(?:Key\()?["'][^"']""", text):
+        return True
+    held = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
+    return any(value and value in text for value in held)
+
+
+class _Magics:
+    """Line magics: each a few letters for what one does all the time."""
+
+    all = ("contracts", "authorize", "events", "unknown", "advance")
+
+    def __init__(self, ipython: Any, api: Any) -> None:
+        self._ipython = ipython
+        self._given = api
+
+    @property
+    def _api(self) -> Any:
+        found = self._given or self._ipython.user_ns.get("api")
+        if found is None:
+            raise InvalidRequest("there is no session called api here; api = wb.connect() makes one", of="magic")
+        return found
+
+    def contracts(self, line: str) -> Any:
+        """%contracts: the tenant's contracts."""
+        return self._api.list_contracts()
+
+    def authorize(self, line: str) -> Any:
+        """%authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline REASON]: an authorization in dollars."""
+        asked = _read(
+            "authorize",
+            line,
+            ("amount", {}), ("merchant", {"nargs": "?", "default": "Example Shop"}), ("--card", {}),
+            ("--mcc", {"default": "5411"}), ("--decline", {}),
+        )  # fmt: skip
+        return self._api.simulate_authorization(
+            card_id=asked.card or self._api.sandbox.guide()["cards"]["active"][0],
+            amount=_cents(asked.amount),
+            currency="USD",
+            merchant_name=asked.merchant,
+            merchant_category_code=asked.mcc,
+            decline_reason=asked.decline,
+        )
+
+    def events(self, line: str) -> Any:
+        """%events [KIND]: the events that came."""
+        return self._api.inbox.events(line.strip() or None)
+
+    def unknown(self, line: str) -> Any:
+        """%unknown: the calls of which nobody knows how they ended."""
+        return self._api.journal.unknown()
+
+    def advance(self, line: str) -> Any:
+        """%advance 2d 3h: move the sandbox's clock."""
+        units = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+        steps: dict[str, float] = {}
+        for word in line.split():
+            if word[-1:] not in units or not word[:-1].replace(".", "", 1).isdigit():
+                raise InvalidRequest(f"{visible(word, 40)!r} is no time; it is like 2d, 3h, 15m or 30s", of="advance")
+            steps[units[word[-1]]] = steps.get(units[word[-1]], 0) + float(word[:-1])
+        return self._api.sandbox.advance(**steps)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise InvalidRequest(visible(message, 200), of=self.prog)
+
+
+def _read(name: str, line: str, *arguments: tuple[str, dict[str, Any]]) -> Any:
+    parser = _Parser(prog=f"%{name}", add_help=False)
+    for argument, how in arguments:
+        parser.add_argument(argument, **how)
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise InvalidRequest(str(error), of=f"%{name}") from None
+    return parser.parse_args(words)
+
+
+def _cents(text: str) -> int:
+    """Give dollars as written in exact cents."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        amount = Decimal(text) * 100
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount != int(amount):
+        raise InvalidRequest(f"{visible(text, 40)!r} is no amount; it is dollars and cents, as 12.50", of="authorize")
+    return int(amount)
+
+
+def lab(notebooks: Annotated[Path | None, Parameter(help="Folder of notebooks.")] = None, /) -> int:
+    """Open JupyterLab on a folder of notebooks."""
+    from importlib.util import find_spec
+
+    if find_spec("jupyterlab") is None:
+        raise Exit(
+            2, "JupyterLab is not installed; it comes with the extra `lab`: pip install 'card-issuing-workbench[lab]'"
+        )
+    folder = notebooks or (Path("notebooks") if Path("notebooks").is_dir() else Path())
+    root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
+    say(f"Opening JupyterLab on {folder.absolute()}; Ctrl-C ends it.")
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        *root,
+        "--ServerApp.ip=127.0.0.1",
+        "--LabApp.news_url=None",
+        str(folder),
+    ]
+    return subprocess.run(command, check=False).returncode
