@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import InvalidRequest, UnusableFile, WorkbenchError
+from workbench.errors import InvalidRequest, UnusableFile
+from workbench.runs import Held
+from workbench.runs.hold import Hold
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run_kept
-from workbench.sequences.kept import _Held
 from workbench.sequences.lessons import PERSON
 from workbench.session import connect
 
@@ -119,7 +120,7 @@ def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 
 def _hold(path: str, ready: Any, done: Any) -> None:
-    with _Held(Path(path)):
+    with Hold(Path(path)):
         ready.set()
         done.wait(30)
 
@@ -132,7 +133,7 @@ def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
     holder = spawn.Process(target=_hold, args=(str(path), ready, done))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(WorkbenchError, match=rf"held by process {holder.pid} since"):
+    with pytest.raises(Held, match=rf"held by process {holder.pid} since"):
         run_kept(STORY, Sandbox(seed=3), path)
     holder.kill()
     holder.join()

@@ -7,17 +7,18 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from workbench.durable import File
-from workbench.errors import InvalidRequest, Problem, WorkbenchError
+from workbench.errors import InvalidRequest, Problem
 from workbench.interface import walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
+from workbench.runs.hold import Hold
 from workbench.sequences.expectations import Miss
 from workbench.sequences.play import Done, Player
 from workbench.sequences.running import Run, drive, prepared, walk_member
@@ -52,10 +53,10 @@ def run_kept(
 
     Raises:
         InvalidSequence: The sequence is wrong, or is not the one of the file; nothing was sent.
-        WorkbenchError: Another process holds the run.
+        Held: Another process holds the run.
     """
     player = prepared(sequence, api, values)
-    with _Held(Path(path)), _Record(Path(path), sequence, values, player.venue.now()) as record:
+    with Hold(Path(path)), _Record(Path(path), sequence, values, player.venue.now()) as record:
         record.restore(player, resolved or {})
         player.before = lambda step, arguments: record.sending(
             step, arguments, player.venue.now(), player.venue.cursor()
@@ -74,32 +75,6 @@ def _wanted(sequence: Sequence) -> frozenset[str]:
         parts = (one.arguments, one.expect.state, one.expect.result, [event.where for event in one.expect.events])
         found.update(each.path for each in references(parts) if isinstance(each, Ref))
     return frozenset(found)
-
-
-class _Held:
-    """The run's lock, let go of by the system when its process dies."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + ".lock")
-        self._file = -1
-
-    def __enter__(self) -> Self:
-        import fcntl
-
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(self._file, 100).decode(errors="replace")
-            os.close(self._file)
-            raise WorkbenchError(f"this run is held by {holder or 'another process'}; nothing was sent") from None
-        os.ftruncate(self._file, 0)
-        os.write(self._file, f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        os.close(self._file)
 
 
 class _Record:

@@ -133,8 +133,8 @@ class Ledger:
         for one in self.entries:
             balance = running.setdefault(one.card_id, dict.fromkeys(ACCOUNTS, 0))
             _post(balance, one.source, one.target, one.amount)
-            entry: dict[str, Any] = attrs.asdict(one)
-            made.append(LedgerRow(**entry, **balance))
+            columns: dict[str, Any] = {**attrs.asdict(one), **balance}
+            made.append(LedgerRow(**columns))
         return made
 
     @property

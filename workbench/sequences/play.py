@@ -108,7 +108,9 @@ class Player:
         self.lean = lean  # keep balances and events out of the way where nothing asks for them
         self.before: Callable[[Step, Mapping[str, Any]], None] | None = None  # called before a step leaves
         self.watch: Callable[[Done], None] | None = None  # called when it came to its end
-        self._balances: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}  # the venue's and ours, at first sight
+        self._balances: dict[
+            str, tuple[Mapping[str, int], Mapping[str, int]]
+        ] = {}  # the venue's and ours, at first sight
         self._changed: dict[str, Mapping[str, Any]] = {}
 
     def _filled(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def load_bodies(path: str | Path, operation: Any = None) -> list[Body]:
     if read is None:
         raise InvalidRequest(f"{path.name}: the ending says the format: {', '.join(_READERS)}")
     try:
-        rows = [Body(_nested(row), number) for number, row in read(path)]
+        rows = [Body(nested(row), number) for number, row in read(path)]
     except sheets.BadSheet as error:
         raise InvalidRequest(f"{path.name}: {error}") from None
     if len(rows) > MAX_ROWS:
@@ -147,7 +147,8 @@ def _cell(kind: Kind, value: Any, where: str, problems: list[Problem]) -> Any:
     return value
 
 
-def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a row of dotted columns as nested dictionaries; what is None is left out."""
     made: dict[str, Any] = {}
     for key, value in flat.items():
         if value is None:
@@ -161,7 +162,7 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
                     f"the column {visible(key, 80)} and the column {visible(parent, 80)} cannot both be"
                 )
             into = inner
-        into[last] = _nested(value) if isinstance(value, Mapping) else value
+        into[last] = nested(value) if isinstance(value, Mapping) else value
     return made
 
 

@@ -1,0 +1,355 @@
+"""Bulk writes: checked whole, each row at most once, every row with its end, stopped and resumed without loss."""
+
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+
+from workbench.client.client import Client
+from workbench.errors import InvalidRequest, NotArmed
+from workbench.interface.rules import FULL
+from workbench.runs import Applied, Held, Interrupted, RunChanged, apply, resume
+from workbench.runs.hold import Hold
+from workbench.runs.progress import Line
+from workbench.sandbox import Sandbox
+from workbench.sequences.lessons import PERSON
+from workbench.tables import frame
+
+
+class Wrapped(httpx.BaseTransport):
+    """The sandbox, with something happening at chosen calls: before it answers, or after."""
+
+    def __init__(self, sandbox: Sandbox, before: Callable[[int], None], after: Callable[[int], None]) -> None:
+        self._inner: Any = sandbox.transport()
+        self._before, self._after = before, after
+        self.calls = 0
+        self._lock = threading.Lock()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with self._lock:
+            self.calls += 1
+            number = self.calls
+        self._before(number)
+        with self._lock:
+            answer = self._inner.handle_request(request)
+        self._after(number)
+        return answer
+
+
+def nothing(_: int) -> None:
+    """Nothing happens."""
+
+
+def api_of(
+    sandbox: Sandbox, before: Callable[[int], None] = nothing, after: Callable[[int], None] = nothing, **more: Any
+) -> Client:
+    """Give a client on a sandbox where things happen."""
+    return Client(
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Wrapped(sandbox, before, after), **more
+    )
+
+
+def people(many: int) -> list[dict[str, Any]]:
+    """Give the rows of applications, each of another person."""
+    return [
+        {
+            **PERSON,
+            "first_name": "Test",
+            "last_name": "Example",
+            "email": f"bulk{i}@example.com",
+            "external_id": f"b-{i}",
+        }
+        for i in range(many)
+    ]
+
+
+def filed(sandbox: Sandbox) -> list[str]:
+    """Give the external ids of the applications that took effect, in order."""
+    return [one["external_id"] for one in sandbox.store.all("user") if str(one.get("external_id")).startswith("b-")]
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    return Sandbox(seed=3)
+
+
+def test_every_row_stands_once_with_its_end(sandbox: Sandbox) -> None:
+    """Done and refused; the counts add up to the rows, and the frame has them all."""
+    rows = people(6)
+    api_of(sandbox).create_user_application(**rows[2])
+    applied = apply(api_of(sandbox).create_user_application, rows, workers=3, progress=False)
+
+    assert applied.counts == {"done": 5, "refused": 1}
+    assert [one.row for one in applied] == [1, 2, 3, 4, 5, 6]
+    assert (applied.rows()[2].end, applied.rows()[2].status) == ("refused", 409)
+    assert sorted(filed(sandbox)) == [f"b-{i}" for i in range(6)]
+    assert list(frame(applied)["end"]) == ["done", "done", "refused", "done", "done", "done"]
+    assert "6 rows: 5 done, 1 refused" in applied.verdict
+
+
+def test_all_problems_of_all_rows_are_told_before_the_first_call(sandbox: Sandbox) -> None:
+    """With row, column and rule; never the value; nothing is sent."""
+    rows = people(3)
+    rows[0]["email"] = "planted-canary"
+    rows[2]["first_name"] = "x" * 51
+    rows[2]["national_id"] = "12-canary"
+    before = len(filed(sandbox))
+    with pytest.raises(InvalidRequest) as caught:
+        apply(api_of(sandbox).create_user_application, rows, progress=False)
+    told = [str(one) for one in caught.value.problems]
+
+    assert any(one.startswith("row 1, email must be an email address") for one in told)
+    assert any(one.startswith("row 3, firstName has 51 characters") for one in told)
+    assert any(one.startswith("row 3, nationalId must be 9 digits") for one in told)
+    assert "canary" not in str(caught.value)
+    assert len(filed(sandbox)) == before
+
+
+def test_duplicates_in_the_input_are_named_and_need_to_be_meant(sandbox: Sandbox) -> None:
+    """By the same request, the same external id or the same email (B6)."""
+    rows = people(4)
+    rows[3] = {**rows[1], "external_id": "b-9"}
+    with pytest.raises(InvalidRequest, match="rows 2, 4 ask for the same thing"):
+        apply(api_of(sandbox).create_user_application, rows, progress=False)
+
+    assert filed(sandbox) == []
+
+
+def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: Path) -> None:
+    """It is FULL in a word, or it is a problem (V3)."""
+    api: Any = api_of(sandbox)
+    card = sandbox.guide()["cards"]["active"][0]
+    bought = []
+    for _ in range(3):
+        made = api.simulate_authorization(
+            card_id=card, amount=900, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+        )
+        sandbox.settle(made.transaction_id)
+        bought.append(made.transaction_id)
+    path = tmp_path / "refunds.csv"
+    path.write_text("transaction_id,amount\n" + f"{bought[0]},FULL\n{bought[1]},\n{bought[2]},250\n")
+    with pytest.raises(InvalidRequest, match="row 3, amount is empty; write FULL"):
+        apply(api.simulate_refund, path, progress=False)
+    with pytest.raises(InvalidRequest, match="amount is empty"):
+        apply(api.simulate_refund, pd.DataFrame({"transaction_id": bought, "amount": [None, 1, 2]}), progress=False)
+    path.write_text("transaction_id,amount\n" + f"{bought[0]},FULL\n{bought[2]},250\n")
+    applied = apply(api.simulate_refund, path, progress=False)
+
+    assert applied.ok
+    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 × cents, sum 250, from 250 to 250, and 1 × FULL"
+
+
+def timeout_at(*numbers: int) -> Callable[[int], None]:
+    """Time out at some calls."""
+
+    def happen(number: int) -> None:
+        if number in numbers:
+            raise httpx.ReadTimeout("late")
+
+    return happen
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+def test_a_late_answer_at_any_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_path: Path, at: int) -> None:
+    """The run goes on or stops; a person says how it ended; nobody is filed twice (B7)."""
+    rows, path = people(6), tmp_path / "run"
+    api = api_of(sandbox, after=timeout_at(at))
+    stopped = apply(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
+
+    assert [one.row for one in stopped.unknown()] == [at]
+    assert f"row {at} has an unknown end" in str(stopped.stopped)
+    assert stopped.counts.get("planned", 0) == 6 - at
+    again = resume(path, api, rows, progress=False)
+    assert [one.row for one in again.unknown()] == [at]
+    assert again.counts == {"done": 5, "unknown": 1}
+    final = resume(path, api, rows, resolved={at: "done"}, progress=False)
+    assert final.ok
+    assert filed(sandbox) == [f"b-{i}" for i in range(6)]
+
+
+def test_what_never_left_is_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> None:
+    """An outage pauses the run after five rows; nothing is lost and nothing doubled (B10)."""
+    rows, path = people(12), tmp_path / "run"
+
+    def outage(_: int) -> None:
+        raise httpx.ConnectError("no network")
+
+    down = apply(
+        api_of(sandbox, before=outage, clock=_Quick()).create_user_application, rows, path=path, progress=False
+    )
+
+    assert down.stopped == "5 rows in a row: the service cannot be reached"
+    assert down.counts == {"not sent": 5, "planned": 7}
+    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert filed(sandbox) == [f"b-{i}" for i in range(12)]
+
+
+def test_a_wrong_key_pauses_the_run_and_no_row_counts_as_failed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """With the right one it goes on."""
+    rows, path = people(4), tmp_path / "run"
+    stranger = Client(base_url=sandbox.base_url, api_key="sandbox_of_nobody_at_all", transport=sandbox.transport())
+    paused = apply(stranger.create_user_application, rows, path=path, progress=False)
+
+    assert paused.counts == {"planned": 4}
+    assert "refused with 401" in str(paused.stopped)
+    assert resume(path, api_of(sandbox), rows, progress=False).ok
+
+
+def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Those that were sent are never taken; those that were not only when it is said (B5)."""
+    rows, path = people(6), tmp_path / "run"
+    api = api_of(sandbox, after=timeout_at(3))
+    apply(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
+    later = [dict(row) for row in rows]
+    later[4]["email"] = "other@example.com"
+    with pytest.raises(RunChanged, match="rows 5 have changed"):
+        resume(path, api, later, progress=False)
+    earlier = [dict(row) for row in rows]
+    earlier[0]["email"] = "other@example.com"
+    with pytest.raises(RunChanged, match="rows 1 were sent already"):
+        resume(path, api, earlier, accept_changes=True, progress=False)
+
+    final = resume(path, api, later, accept_changes=True, resolved={3: "done"}, progress=False)
+    assert final.ok
+    assert filed(sandbox) == [f"b-{i}" for i in range(6)]
+
+
+def test_two_processes_cannot_run_one_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The second is refused (B4)."""
+    path = tmp_path / "run"
+    with Hold(path), pytest.raises(Held, match="is held by process"):
+        apply(api_of(sandbox).create_user_application, people(1), path=path, progress=False)
+
+    assert filed(sandbox) == []
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_after_an_interrupt_nothing_new_starts(sandbox: Sandbox, tmp_path: Path, workers: int) -> None:
+    """At most what was in the air takes effect; the run goes on later (B2)."""
+    rows, path = people(40), tmp_path / "run"
+    api = api_of(sandbox)
+    told: list[int] = []
+
+    def progress(done: int, total: int, words: str, *, last: bool = False) -> None:
+        if not told and done >= 3:
+            told.append(len(filed(sandbox)))
+            signal.raise_signal(signal.SIGINT)
+
+    class Slow(Wrapped):
+        pass
+
+    gate = threading.Semaphore(0)
+    wrapped = api_of(sandbox, before=lambda _: gate.acquire(timeout=0.02) and None)
+    with pytest.raises(Interrupted) as caught:
+        apply(wrapped.create_user_application, rows, path=path, workers=workers, progress=progress)
+    result: Applied = caught.value.result
+
+    assert len(filed(sandbox)) <= told[0] + 2 * workers
+    assert sum(result.counts.values()) == 40
+    assert result.counts["planned"] > 0
+    assert resume(path, api, rows, workers=workers, progress=False).ok
+    assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(40))
+
+
+def test_a_defect_leaves_a_row_unknown_and_stops_the_run(sandbox: Sandbox) -> None:
+    """What it did nobody knows, so nobody claims to."""
+
+    def broken(number: int) -> None:
+        if number == 2:
+            raise ZeroDivisionError
+
+    applied = apply(api_of(sandbox, after=broken).create_user_application, people(4), progress=False)
+
+    assert applied.counts == {"done": 1, "unknown": 1, "planned": 2}
+    assert "ZeroDivisionError" in str(applied.stopped)
+
+
+def test_the_file_holds_no_body(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Row numbers, ends, ids and keyed digests alone (K14)."""
+    apply(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
+    text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+    assert [one for one in (b"example.com", b"000123456", b"Example Street", b"1990") if one in text] == []
+
+
+def test_the_file_of_a_run_is_readable_by_its_owner_alone(sandbox: Sandbox, tmp_path: Path) -> None:
+    """And so is its lock."""
+    apply(api_of(sandbox).create_user_application, people(1), path=tmp_path / "run", progress=False)
+
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_production_asks_for_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
+    """How many rows, and their sum; then it has to be armed as well."""
+    live = Sandbox(seed=3, environment="production")
+    api = Client(
+        base_url=live.base_url, api_key=live.full_key, environment="production", transport=live.transport(),
+        journal=_memory(),
+    )  # fmt: skip
+    with pytest.raises(NotArmed, match="confirm='2 rows'"):
+        apply(api.create_user_application, people(2), progress=False)
+    not_armed = apply(api.create_user_application, people(2), confirm="2 rows", progress=False)
+    assert not_armed.counts == {"not sent": 1, "planned": 1}
+    assert filed(live) == []
+
+    api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
+    assert apply(api.create_user_application, people(2), confirm="2 rows", progress=False).ok
+
+
+@pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
+def test_signatures_and_reads_are_no_bulk_work(sandbox: Sandbox, name: str) -> None:
+    """The one that moves funds least of all."""
+    with pytest.raises(InvalidRequest, match=r"one at a time|changes nothing"):
+        apply(getattr(api_of(sandbox), name), [{}], progress=False)
+
+
+def test_refunds_of_one_transaction_in_parts_are_not_duplicates(sandbox: Sandbox) -> None:
+    """Two whole ones are."""
+    api = api_of(sandbox)
+    same = "00000000-0000-4000-8000-000000000001"
+    parts = [{"transaction_id": same, "amount": 1}, {"transaction_id": same, "amount": 2}]
+    whole = [{"transaction_id": same, "amount": FULL}, {"transaction_id": same, "amount": FULL}]
+
+    assert apply(api.simulate_refund, parts, progress=False).counts == {"refused": 2}
+    with pytest.raises(InvalidRequest, match="rows 1, 2 ask for the same thing"):
+        apply(api.simulate_refund, whole, progress=False)
+
+
+def test_progress_speaks_at_most_five_times_a_second_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """It holds numbers alone (B17)."""
+    now = [0.0]
+    line = Line("create_user_application", clock=lambda: now[0])
+    shown: list[str] = []
+    line._show = lambda text, last: shown.append(text)  # type: ignore[method-assign]
+    for done in range(1000):
+        now[0] += 0.001
+        line(done, 1000, f"{done} done")
+    line(1000, 1000, "1000 done", last=True)
+
+    assert len(shown) == 6
+    assert shown[-1].startswith("create_user_application: 1,000 of 1,000 (1000 done)")
+
+
+class _Quick:
+    """A clock that does not wait."""
+
+    def __new__(cls) -> Any:
+        from workbench.client.pace import Clock
+
+        class Quick(Clock):
+            def sleep(self, seconds: float) -> None:
+                """Go on at once."""
+
+        return Quick()
+
+
+def _memory() -> Any:
+    from workbench.client.journal import Journal
+
+    return Journal()

@@ -1,0 +1,75 @@
+"""How far long work has come, said at most five times a second; row numbers and counts alone, never a value."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+EVERY = 0.2  # seconds
+
+
+class Progress(Protocol):
+    """What is told of long work."""
+
+    def __call__(self, done: int, total: int, words: str, *, last: bool = False) -> None:
+        """Say how far it has come."""
+
+
+def silent(done: int, total: int, words: str, *, last: bool = False) -> None:
+    """Say nothing."""
+
+
+class Line:
+    """One line on a terminal, written over; in a notebook, one output that changes."""
+
+    def __init__(self, label: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._label = label
+        self._clock = clock
+        self._began = clock()
+        self._told = float("-inf")
+        self._handle: Any = None
+
+    def __call__(self, done: int, total: int, words: str, *, last: bool = False) -> None:
+        """Say how far it has come, unless it was said a moment ago."""
+        now = self._clock()
+        if now - self._told < EVERY and not last:
+            return
+        self._told = now
+        took = max(now - self._began, 1e-9)
+        rate = done / took
+        left = "" if last or not done else f", {_span((total - done) / rate)} left"
+        self._show(f"{self._label}: {done:,} of {total:,} ({words}), {rate:,.0f} a second{left}", last)
+
+    def _show(self, text: str, last: bool) -> None:
+        if in_notebook():
+            import IPython.display
+
+            display: Any = IPython.display.display
+            if self._handle is None:
+                self._handle = display({"text/plain": text}, raw=True, display_id=True)
+            else:
+                self._handle.update({"text/plain": text}, raw=True)
+        elif sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[2K{text}" + ("\n" if last else ""))
+            sys.stderr.flush()
+        elif last:
+            sys.stderr.write(text + "\n")
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def progress_of(asked: bool | Progress, label: str) -> Progress:
+    """Give the progress that was asked for."""
+    if asked is True:
+        return Line(label)
+    return silent if asked is False else asked
