@@ -16,9 +16,9 @@ SHARED = HERE.parent.parent / "shared" / "samples"
 RECURSION = sys.getrecursionlimit()
 
 settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
-settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile(
-    "soak", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "soak", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

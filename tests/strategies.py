@@ -224,7 +224,7 @@ def _broken(one: Member) -> Iterator[tuple[str, Any]]:
             if rule.maximum is not None:
                 yield "maximum", rule.maximum + 1
         case Flag():
-            yield "type", "true"
+            yield "type", "yes"
         case Choice():
             yield "enum", "brandNew"
         case Day():

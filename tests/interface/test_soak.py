@@ -1,0 +1,18 @@
+"""The campaigns of this room again, with the large counts."""
+
+import pytest
+
+from tests.interface import test_checks, test_convert, test_openapi, test_strict_json
+
+pytestmark = pytest.mark.soak
+
+test_answers_come_back = test_convert.test_answers_come_back
+test_requests_come_back = test_convert.test_requests_come_back
+test_members_nobody_knows_are_kept = test_convert.test_members_nobody_knows_are_kept
+test_times_come_back = test_convert.test_times_come_back
+test_what_keeps_every_rule_is_taken = test_checks.test_what_keeps_every_rule_is_taken
+test_bodies_that_keep_every_rule_are_valid = test_openapi.test_bodies_that_keep_every_rule_are_valid
+test_the_pattern_of_ip_addresses = test_openapi.test_the_pattern_of_ip_addresses
+test_the_pattern_of_dates = test_openapi.test_the_pattern_of_dates
+test_any_bytes_end_in_a_value_or_one_error = test_strict_json.test_any_bytes_end_in_a_value_or_one_error
+test_fractions_are_exact = test_strict_json.test_fractions_are_exact
