@@ -57,6 +57,11 @@ def test_evidence_has_at_most_65535_characters(api, length, status):
     assert status == update(api, api.guide["disputes"]["pending"][0], textEvidence="é" * length).status
 
 
+def test_evidence_that_is_all_escapes_is_still_taken(api):
+    """Twelve bytes for each character, and within the limit of the body."""
+    assert update(api, api.guide["disputes"]["pending"][0], textEvidence="\U0001f600" * 65_535).status == 200
+
+
 def test_evidence_in_several_parts_has_the_same_limit(api):
     dispute = api.guide["disputes"]["pending"][0]
 

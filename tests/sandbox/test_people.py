@@ -85,6 +85,22 @@ def test_terms_not_accepted_wait_and_are_then_approved(api):
     assert "applicationCompletionLink" not in accepted
 
 
+def test_a_review_by_control_is_taken_at_its_word(api):
+    """Approved means approved, terms and all; only a review of its own waits for the terms."""
+    user = api.guide["users"]["tosNotAccepted"][0]
+
+    assert api.sandbox.review(user, "approved")["status"] == "approved"
+    assert last_event(api)["body"]["isTermsOfServiceAccepted"] is True
+
+
+def test_a_review_by_the_clock_waits_for_the_terms(api):
+    user = api.apply(isTermsOfServiceAccepted=False).body["id"]
+
+    api.sandbox.clock.advance(minutes=1)
+
+    assert api.sandbox.state(user)["status"] == "tosNotAccepted"
+
+
 def test_terms_are_accepted_only_where_they_wait(api):
     from workbench.errors import BadRequest
 

@@ -257,7 +257,7 @@ class Controls(DeliveryControls, FaultControls, Inspection):
             cards.settle(self._for(spend, "clock"), SettleTransaction(transaction_id=key, amount=spend["held"]))
         else:
             kind = "user" if self.store.get("user", key) is not None else "owner"
-            people.decide(self._for(self.store.get(kind, key), "clock"), kind, key, "approved")
+            people.decide(self._for(self.store.get(kind, key), "clock"), kind, key, "approved", action="conclude")
 
     def _first_route(self) -> str:
         return str(next(route["id"] for route in self.store.all("payment_route") if route["fiat_deposit"] is not None))

@@ -40,6 +40,7 @@ APPLICATION: Table = {
     # to `pending`, or at once to what its last name asks for
     ("", "file"): Transition(None, "user.updated"),
     ("notStarted", "file"): Transition(None, "user.updated"),
+    ("pending", "conclude"): Transition(None, "user.updated"),
     ("tosNotAccepted", "accept_terms"): Transition("approved", "user.updated"),
     **{(status, "review"): Transition(None, "user.updated") for status in ("", *_EVERY)},
     **{(status, "reapply"): Transition(None, "user.updated") for status in _EVERY},

@@ -75,6 +75,7 @@ def update_user(turn: Turn, asked: UpdateUser) -> User:
     _claim(turn, user, asked.external_id)
     if changes:
         if "address" in changes:  # assumed: partial_address
+            turn.assumed.append("partial_address")
             changes["address"] = {**(user.get("address") or {}), **changes["address"]}
         user = {**user, **changes, "updated_at": turn.clock.at}
         turn.store.put("user", user["id"], user)
@@ -137,7 +138,10 @@ def decide(
         status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):
-        status = "tosNotAccepted"
+        if action == "review":  # a control is taken at its word
+            applicant = {**applicant, "terms": True}
+        else:
+            status = "tosNotAccepted"
     applicant = {
         **applicant,
         "status": status,

@@ -23,7 +23,7 @@ from workbench.sandbox import extensions
 from workbench.sandbox.handlers import HANDLERS, Handler
 from workbench.sandbox.turn import Ground, Turn
 
-MAX_BODY = 512 * 1024
+MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1
 LOGGED = 1_000
 _LOGGED_BODY = 16 * 1024

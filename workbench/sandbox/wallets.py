@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workbench.chains import same_address
+from workbench.chains import eip55, same_address
 from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.sandbox.collateral import contract_on
@@ -70,6 +70,8 @@ def become_owner(turn: Turn, user: Record, asked: Any) -> None:
     for name, family in WALLETS.items():
         wallet = getattr(asked, name)
         if wallet is not None:
+            if family is Family.EVM:
+                wallet = eip55(wallet)  # in one spelling, since the case of its letters does not count
             key = turn.new_id("contract")
             contract = contract_on(turn.seeds, tenant, key, NEW_CONTRACTS[family], 2, (wallet,), balances=("0", "0"))
             turn.store.put("contract", key, contract)
