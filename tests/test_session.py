@@ -53,6 +53,34 @@ def test_events_come_by_themselves() -> None:
     assert len(api.journal.evidence(entry.id)) == 2
 
 
+def test_a_served_sandbox_is_connected_to() -> None:
+    """A session on a served sandbox has its controls, its events and its evidence, though its clock differs."""
+    with wb.Sandbox().serve() as url:
+        api = wb.connect(url)
+        card = api.sandbox.guide()["cards"]["active"][0]
+        made = api.simulate_authorization(
+            card_id=card, amount=1250, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+        )
+        api.sandbox.settle(made.transaction_id)
+        user = api.create_user_application(
+            first_name="Ada", last_name="testingApproved", email="ada@example.com", birth_date="1990-02-01",
+            national_id="900112233", country_of_issue="US", ip_address="203.0.113.5", occupation="Engineer",
+            annual_salary="1", account_purpose="x", expected_monthly_volume="1", wallet_address="0x" + "aB" * 20,
+            address={
+                "line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701",
+                "country_code": "US",
+            },
+        )  # fmt: skip
+        kinds = [event.kind for event in api.events]
+        evidence = [[event.kind for event in api.journal.evidence(entry.id)] for entry in api.journal]
+        api.close()
+
+    assert user.id
+    assert kinds[:3] == ["transaction.requested", "transaction.created", "transaction.completed"]
+    assert evidence[0] == kinds[:3]
+    assert set(evidence[1]) == {"user.updated"}
+
+
 def test_same_seed_same_bytes() -> None:
     """Two sessions of one seed live in the same world; of another, in another."""
     first, second, third = wb.connect(seed=7), wb.connect(seed=7), wb.connect(seed=8)

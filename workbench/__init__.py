@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.client.client import Client as Client
     from workbench.client.guards import Limits as Limits
     from workbench.client.journal import Journal as Journal
+    from workbench.client.probe import verify_assumptions as verify_assumptions
     from workbench.client.reading import from_wire as from_wire
     from workbench.errors import ApiError as ApiError
     from workbench.errors import BadRequest as BadRequest
@@ -70,6 +71,7 @@ _WHERE = {
     "cents": "workbench.withdrawals.amounts",
     "connect": "workbench.session",
     "from_wire": "workbench.client.reading",
+    "verify_assumptions": "workbench.client.probe",
     "native": "workbench.withdrawals.amounts",
     "withdrawals": "workbench.withdrawals",
 }

@@ -66,6 +66,10 @@ class Bodies(AsyncClient):
         finally:
             exchange.close()
 
+    async def pause(self, seconds: float) -> None:
+        """Wait, by the client's clock."""
+        await self._line.clock.asleep(seconds)
+
     def _wired(self, outgoing: Request) -> Any:
         request = super()._wired(outgoing)
         request.read()  # an empty body that was read is none, and aiohttp announces none

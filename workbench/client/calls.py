@@ -92,6 +92,7 @@ class Calls(Operations, ABC):
             idempotency_header=idempotency_header,
         )
         if self._line.journal is not None:
+            self._line.journal.skew = lambda: self.clock_skew
             self._line.journal.send_again = lambda request, entry: self._drive(self._from_record(request, entry))
 
     # views and descriptions

@@ -129,15 +129,16 @@ class Store(Protocol):
 class _Row:
     """An entry in memory: what is costly to make is made when it is looked at."""
 
-    __slots__ = ("answer", "entry", "request")
+    __slots__ = ("begun", "changes", "request")
 
-    def __init__(self, entry: Entry, request: Any) -> None:
-        self.entry = entry
+    def __init__(self, begun: Entry, request: Any) -> None:
+        self.begun = begun
         self.request = request
-        self.answer: Any = None
+        self.changes: Mapping[str, Any] = {}
 
     def whole(self) -> Entry:
-        return attrs.evolve(self.entry, request=masked_request(self.request), answer=masked_answer(self.answer))
+        changes = {**self.changes, "answer": masked_answer(self.changes.get("answer"))}
+        return attrs.evolve(self.begun, request=masked_request(self.request), **changes)
 
 
 class Memory:
@@ -157,9 +158,7 @@ class Memory:
     def close_entry(self, attempt: str, changes: Mapping[str, Any]) -> None:
         """Keep how it ended."""
         row = self._rows[attempt]
-        changes = dict(changes)
-        row.answer = changes.pop("answer", row.answer)
-        row.entry = attrs.evolve(row.entry, **changes)
+        row.changes = {**row.changes, **changes} if row.changes else changes
 
     def get(self, attempt: str) -> Entry | None:
         """Give one entry."""
@@ -173,10 +172,10 @@ class Memory:
     def since(self, digest: str, moment: datetime) -> Entry | None:
         """Give the newest entry with the digest that started after a moment and may have had its effect."""
         for row in reversed(tuple(self._rows.values())):
-            if row.entry.started < moment:
+            if row.begun.started < moment:
                 return None
-            if row.entry.digest == digest and may_have_happened(row.entry):
-                return row.whole()
+            if row.begun.digest == digest and may_have_happened(whole := row.whole()):
+                return whole
         return None
 
     def note(self, note: Note) -> None:
@@ -250,6 +249,8 @@ class Journal:
         """Set by the client: sends a request again, as the resend of an entry."""
         self.events: Callable[[], Iterable[Any]] | None = None
         """Set by the session: gives the events received, as evidence."""
+        self.skew: Callable[[], float | None] | None = None
+        """Set by the client: how many seconds our clock is ahead of the service's, in whose time events are."""
 
     # for the client
 
@@ -328,6 +329,9 @@ class Journal:
 
     def __iter__(self) -> Iterator[Entry]:
         return map(self._seen, self._store.all())
+
+    def __bool__(self) -> bool:
+        return True  # an empty journal is one all the same
 
     def __len__(self) -> int:
         return sum(1 for _ in self._store.all())
@@ -410,7 +414,9 @@ class Journal:
     def evidence(self, attempt: str) -> list[Any]:
         """Give the events received that may be the effect of a call. They prove nothing by themselves."""
         entry = self[attempt]
-        return [event for event in (self.events() if self.events else ()) if fits(entry, event)]
+        ahead = (self.skew() if self.skew else None) or 0.0
+        earliest = entry.started - NEAR - timedelta(seconds=ahead)
+        return [event for event in (self.events() if self.events else ()) if fits(entry, event, earliest)]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -429,13 +435,13 @@ def _person() -> str:
         return f"uid {os.getuid()}" if hasattr(os, "getuid") else "somebody"
 
 
-def fits(entry: Entry, event: Any) -> bool:
+def fits(entry: Entry, event: Any, earliest: datetime) -> bool:
     """Whether an event may be the effect of a call: its ids, its amount or its masked person, near in time."""
     body = event.body
     if not is_record(body):
         return False
     at = event.event_received_at
-    if isinstance(at, datetime) and at < entry.started - NEAR:
+    if isinstance(at, datetime) and at < earliest:
         return False
     seen, asked = masked(body), entry.request
     for name in ("transactionId", "userId", "uboId"):

@@ -1,6 +1,7 @@
 """A wire body as the request record of an operation: from a file, a log, another program."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from workbench.client.advice import advise
@@ -43,6 +44,8 @@ def from_wire(
     # An id may also stand in the body, as in a journal of one's own; it is taken from there.
     path = {**{wire: raw[wire] for wire in of_path.values() if wire in raw}, **path}
     rest = {name: value for name, value in raw.items() if name not in path}
+    if row.in_query:
+        rest = {name: _as_text(value) for name, value in rest.items()}
     request, problems, unknown = wires(names).read_request(row, rest, path, from_query=row.in_query)
     if problems:
         raise InvalidRequest(problems, of=row.name)
@@ -61,6 +64,13 @@ def _row(operation: Any) -> tuple[Operation[..., Any], Mapping[str, str]]:
             f"there is no operation {visible(str(operation), 60)!r}; there are {', '.join(OPERATIONS)}"
         )
     return row, {}
+
+
+def _as_text(value: Any) -> Any:
+    """A query holds text; where it is kept as JSON, its numbers and flags are of their own types."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | Decimal) else value
 
 
 def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:

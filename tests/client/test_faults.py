@@ -1,0 +1,360 @@
+"""A fault at every point of a call with an effect: nothing is lost, nothing doubled, every call in one of four ends.
+
+Each operation with an effect meets each fault once, and from then on, on the embedded sandbox, whose own count of what
+it carried out is the ledger.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.client.doubles import FakeClock
+from tests.client.test_calls import ADDRESS, BANK_ADDRESS
+from workbench.client.advice import AdviceWarning
+from workbench.client.client import Client
+from workbench.client.effects import End
+from workbench.client.journal import Journal
+from workbench.client.journal_file import JournalFile
+from workbench.durable import File
+from workbench.errors import (
+    CannotRecord,
+    NotSent,
+    OutcomeUnknown,
+    ServiceFailure,
+    UnexpectedAnswer,
+    UnusableFile,
+    WorkbenchError,
+)
+from workbench.interface.table import OPERATIONS
+from workbench.sandbox import Sandbox
+
+EVM = "0x" + "aB" * 20
+
+
+class Cut(httpx.SyncByteStream):
+    """A body that breaks off."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b'{"id": "3f'
+        raise httpx.RemoteProtocolError("cut")
+
+
+Answer = Callable[[httpx.Request], httpx.Response]
+Fault = Callable[[httpx.Request, Answer], httpx.Response]
+
+
+def before(error: BaseException) -> Fault:
+    def fault(_: httpx.Request, __: Answer) -> httpx.Response:
+        raise error
+
+    return fault
+
+
+def after(error: BaseException) -> Fault:
+    def fault(request: httpx.Request, answer: Answer) -> httpx.Response:
+        answer(request)
+        raise error
+
+    return fault
+
+
+def instead(status: int, content: Any = b"", *, acted: bool) -> Fault:
+    def fault(request: httpx.Request, answer: Answer) -> httpx.Response:
+        if acted:
+            answer(request)
+        if isinstance(content, bytes):
+            return httpx.Response(status, content=content)
+        return httpx.Response(status, stream=content())
+
+    return fault
+
+
+FAULTS: dict[str, tuple[Fault, set[End]]] = {
+    "refused": (before(httpx.ConnectError("refused")), {End.NOT_SENT}),
+    "no connection in time": (before(httpx.ConnectTimeout("late")), {End.NOT_SENT}),
+    "no free connection": (before(httpx.PoolTimeout("late")), {End.NOT_SENT}),
+    "time-out while writing": (before(httpx.WriteTimeout("late")), {End.UNKNOWN}),
+    "time-out before it acts": (before(httpx.ReadTimeout("late")), {End.UNKNOWN}),
+    "time-out after it acted": (after(httpx.ReadTimeout("late")), {End.UNKNOWN}),
+    "reset before it acts": (before(httpx.ReadError("reset")), {End.UNKNOWN}),
+    "reset after it acted": (after(httpx.ReadError("reset")), {End.UNKNOWN}),
+    "closed after it acted": (after(httpx.RemoteProtocolError("closed")), {End.UNKNOWN}),
+    "500 before it acts": (instead(500, acted=False), {End.UNKNOWN}),
+    "502 after it acted": (instead(502, acted=True), {End.UNKNOWN}),
+    "504 after it acted": (instead(504, b"<html>", acted=True), {End.UNKNOWN}),
+    "429 before it acts": (instead(429, acted=False), {End.REFUSED}),
+    "cut answer": (instead(200, Cut, acted=True), {End.DONE}),
+    "cut refusal": (instead(400, Cut, acted=False), {End.REFUSED}),
+    "unreadable answer": (instead(200, b"<html>", acted=True), {End.DONE}),
+    "answer of another shape": (instead(200, b"[]", acted=True), {End.DONE}),
+    "interrupt before it acts": (before(KeyboardInterrupt()), {End.UNKNOWN}),
+    "interrupt after it acted": (after(KeyboardInterrupt()), {End.UNKNOWN}),
+}
+
+
+class Faulty(httpx.BaseTransport):
+    """A sandbox behind a network that fails; it counts what the sandbox carried out."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._inner = sandbox.transport()
+        self.effects = 0
+        self.sent = 0
+        self.fault: Fault | None = None
+        self.only_once = True
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent += 1
+        fault = self.fault
+        if fault is None:
+            return self._answer(request)
+        if self.only_once:
+            self.fault = None
+        return fault(request, self._answer)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        answer = self._inner.handle_request(request)
+        self.effects += answer.is_success
+        return answer
+
+
+class Rig:
+    """A client on a sandbox behind a faulty network, with what each operation needs."""
+
+    def __init__(self, journal: Journal | None = None) -> None:
+        self.sandbox = Sandbox()
+        self.guide = self.sandbox.guide()
+        self.network = Faulty(self.sandbox)
+        key = next(iter(self.guide["api_keys"].values()))
+        self.client = Client(
+            base_url=self.guide["base_url"], api_key=key, transport=self.network, clock=FakeClock(),
+            journal=journal or Journal(),
+        )  # fmt: skip
+        self._count = 0
+
+    def arguments(self, name: str) -> dict[str, Any]:
+        """Give arguments of a call that the sandbox carries out, others each time."""
+        self._count += 1
+        made: dict[str, Any] = getattr(self, f"_{name}")()
+        return made
+
+    def _sign_withdrawal(self) -> dict[str, Any]:
+        contract = self.guide["contracts"][0]
+        whole = next(one for one in self.client.list_contracts() if one.id == contract["id"])
+        return {
+            "chain_id": whole.chain_id, "token": whole.tokens[0].address, "amount": str(100 + self._count),
+            "is_amount_native": False, "admin_address": whole.admin_addresses[0], "recipient_address": EVM,
+        }  # fmt: skip
+
+    def _simulate_authorization(self) -> dict[str, Any]:
+        return {
+            "card_id": self.guide["cards"]["active"][0], "amount": 100 + self._count, "currency": "USD",
+            "merchant_name": "Corner Grocery", "merchant_category_code": "5411",
+        }  # fmt: skip
+
+    def _authorized(self) -> str:
+        return str(self.client.simulate_authorization(**self._simulate_authorization()).transaction_id)
+
+    def _simulate_reversal(self) -> dict[str, Any]:
+        return {"transaction_id": self._authorized(), "new_amount": 50}
+
+    def _simulate_refund(self) -> dict[str, Any]:
+        transaction = self._authorized()
+        self.sandbox.settle(transaction)
+        return {"transaction_id": transaction, "amount": 10}
+
+    def _create_payment_account(self) -> dict[str, Any]:
+        return {
+            "type": "externalFiatAccount", "nickname": f"Account {self._count}",
+            "user_id": self.guide["users"]["approved"][0],
+            "external_fiat_account": {
+                "beneficiary_type": "business", "beneficiary_business_name": "Example Ltd", "currency": "usd",
+                "beneficiary_address": BANK_ADDRESS, "bank_name": "Example Bank", "account_number": "000123456789",
+                "routing_number": "000000000",
+            },
+        }  # fmt: skip
+
+    def _delete_payment_account(self) -> dict[str, Any]:
+        return {"payment_account_id": self.client.create_payment_account(**self._create_payment_account()).id}
+
+    def _update_user(self) -> dict[str, Any]:
+        return {"user_id": self.guide["users"]["approved"][0], "first_name": f"Ada {self._count}"}
+
+    def _update_ubo(self) -> dict[str, Any]:
+        company = self.guide["companies"][0]
+        return {"company_id": company["id"], "ubo_id": company["owners"][0]["id"], "first_name": f"Ada {self._count}"}
+
+    def _update_dispute(self) -> dict[str, Any]:
+        return {"dispute_id": self.guide["disputes"]["pending"][0], "text_evidence": f"Evidence {self._count}"}
+
+    def _create_user_application(self) -> dict[str, Any]:
+        return {
+            "first_name": "Ada", "last_name": "Example", "birth_date": "1990-02-01", "national_id": "900112233",
+            "country_of_issue": "US", "email": f"ada{self._count}@example.com", "address": ADDRESS,
+            "ip_address": "203.0.113.5", "occupation": "Engineer", "annual_salary": "1", "account_purpose": "x",
+            "expected_monthly_volume": "1", "wallet_address": EVM,
+        }  # fmt: skip
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[Any, End, int]:
+        """Call; give answer or error, the end of the entry that it made, and how many effects it had."""
+        known = {entry.id for entry in self.client.journal}
+        effects = self.network.effects
+        result: Any
+        try:
+            result = getattr(self.client, name)(**arguments)
+        except (WorkbenchError, KeyboardInterrupt) as error:
+            result = error
+        made = [entry for entry in self.client.journal if entry.id not in known]
+        assert len(made) == 1
+        return result, made[0].end, self.network.effects - effects
+
+
+EFFECTS = [name for name, row in OPERATIONS.items() if row.effect]
+ERRORS = {End.NOT_SENT: NotSent, End.UNKNOWN: (OutcomeUnknown, KeyboardInterrupt), End.REFUSED: WorkbenchError}
+
+
+def agrees(result: Any, end: End, effects: int) -> bool:
+    """Whether what the caller was told, what the journal says and what the ledger has go together."""
+    if end is End.DONE:
+        return effects == 1 and (not isinstance(result, BaseException) or isinstance(result, UnexpectedAnswer))
+    if end is End.UNKNOWN:
+        return effects in {0, 1} and isinstance(result, OutcomeUnknown | KeyboardInterrupt)
+    if end is End.NOT_SENT:
+        return effects == 0 and isinstance(result, NotSent)
+    return end is End.REFUSED and effects == 0 and isinstance(result, WorkbenchError)
+
+
+@pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", EFFECTS)
+def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
+    """A fault on the way loses and doubles nothing, and the caller is told what is known."""
+    broken, expected = FAULTS[fault]
+    rig = Rig()
+    arguments = rig.arguments(name)
+    rig.network.fault, rig.network.only_once = broken, once
+    sent = rig.network.sent
+    result, end, effects = rig.call(name, arguments)
+
+    # What provably never left is sent again, so one such fault is not even seen.
+    recovered = once and expected == {End.NOT_SENT}
+    assert end in ({End.DONE} if recovered else expected)
+    assert agrees(result, end, effects), (result, end, effects)
+    assert rig.network.sent - sent == (1 if expected != {End.NOT_SENT} else 2 if once else 3)
+    if "acted" in fault:
+        assert effects == 1
+    rig.network.fault = None
+    following = rig.call(name, rig.arguments(name))
+    assert agrees(*following), following
+    assert following[1] is End.DONE
+
+
+def test_unknown_is_what_the_ledger_cannot_tell() -> None:
+    """Of many calls, exactly those whose answers were lost are unknown."""
+    rig = Rig()
+    lost = 0
+    for i, (fault, (broken, expected)) in enumerate(FAULTS.items()):
+        arguments = rig.arguments("simulate_authorization")
+        rig.network.fault, rig.network.only_once = broken, True
+        _, end, effects = rig.call("simulate_authorization", arguments)
+        lost += end is End.UNKNOWN
+        assert effects <= 1, (i, fault)
+        assert end in expected | {End.DONE}
+
+    assert len(rig.client.journal.unknown()) == lost
+
+
+# the journal's own faults
+
+
+def _failing(at: str) -> Callable[..., Any]:
+    """Make a file's `write` fail: before anything is stored, at the commit, or after it (fsync told too late)."""
+    whole = File.write
+
+    @contextlib.contextmanager
+    def write(self: File) -> Iterator[Any]:
+        if at == "write":
+            raise UnusableFile("the disk is full")
+        if at == "commit":
+            with contextlib.suppress(UnusableFile), whole(self) as run:
+                yield run
+                raise UnusableFile("no space to commit")
+            raise UnusableFile("no space to commit")
+        with whole(self) as run:
+            yield run
+        raise UnusableFile("fsync failed")
+
+    return write
+
+
+@pytest.mark.parametrize("at", ["write", "commit", "fsync"])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_faults_of_the_journal_before_the_call(
+    name: str, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A journal that fails before a call keeps it here: no effect, and nothing reached the network."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
+    arguments = rig.arguments(name)
+    sent, effects = rig.network.sent, rig.network.effects
+    with monkeypatch.context() as patch:
+        patch.setattr(File, "write", _failing(at))
+        for _ in range(3):
+            with pytest.raises(CannotRecord, match="nothing is sent"):
+                getattr(rig.client, name)(**arguments)
+
+    assert (sent, effects) == (rig.network.sent, rig.network.effects)
+    result, end, made = rig.call(name, arguments)
+    assert end is End.DONE
+    assert agrees(result, end, made)
+
+
+@pytest.mark.parametrize("at", ["write", "commit", "fsync"])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_faults_of_the_journal_after_the_call(
+    name: str, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A journal that fails after a call does not take the answer away; the entry is then unknown or done, once."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
+    arguments = rig.arguments(name)
+    effects = rig.network.effects
+
+    def breaks(request: httpx.Request, answer: Answer) -> httpx.Response:
+        monkeypatch.setattr(File, "write", _failing(at))
+        return answer(request)
+
+    rig.network.fault = breaks
+    with pytest.warns(AdviceWarning, match="could not be recorded"):
+        answer = getattr(rig.client, name)(**arguments)
+    monkeypatch.undo()
+    newest = list(rig.client.journal)[-1]
+
+    assert type(answer) is OPERATIONS[name].answer
+    assert rig.network.effects - effects == 1
+    assert newest.end is (End.DONE if at == "fsync" else End.UNKNOWN)
+
+
+def test_reads_need_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal that cannot be used keeps no read here."""
+    rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
+    monkeypatch.setattr(File, "write", _failing("write"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        assert rig.client.list_contracts()
+
+
+def test_reads_go_on_after_faults() -> None:
+    """A read that meets each fault once has its answer all the same, unless the service itself fails."""
+    for fault, (broken, _) in FAULTS.items():
+        if "interrupt" in fault or "refusal" in fault or "unreadable" in fault or "shape" in fault:
+            continue  # these are answers of their own
+        rig = Rig()
+        rig.network.fault = broken
+        with contextlib.suppress(ServiceFailure):
+            assert rig.client.list_contracts(), fault

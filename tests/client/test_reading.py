@@ -1,0 +1,144 @@
+"""Wire bodies as requests, and guesses held against a service."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import workbench as wb
+from tests.client.doubles import CARD, TRANSACTION, Service, client_on
+from workbench.client.advice import AdviceWarning
+from workbench.client.probe import Verdict, verify_assumptions
+from workbench.client.reading import from_wire
+from workbench.errors import InvalidArguments, InvalidRequest
+from workbench.interface import strict_json
+from workbench.interface.convert import wires
+from workbench.interface.rules import FULL
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import given
+
+OWN = Path(__file__).parents[1] / "samples"
+SHARED = Path(__file__).parents[3] / "shared" / "samples"
+REQUESTS = [path for folder in (OWN, SHARED) for path in sorted(folder.glob("*.request*.json"))]
+
+
+@pytest.mark.parametrize("kind", [bytes, str, dict], ids=["bytes", "str", "mapping"])
+def test_a_body_is_read_in_any_form(kind: Any) -> None:
+    """A wire body becomes the request, from bytes, text or a mapping."""
+    body: Any = {"amount": 2500}
+    body = json.dumps(body).encode() if kind is bytes else json.dumps(body) if kind is str else body
+    request = from_wire("simulate_refund", body, transaction_id=TRANSACTION)
+
+    assert request == OPERATIONS["simulate_refund"].request(transaction_id=TRANSACTION, amount=2500)
+
+
+def test_an_absent_amount_is_the_full_one() -> None:
+    """What leaving an amount out means on the wire has its name in the request."""
+    assert from_wire("simulate_refund", {}, transaction_id=TRANSACTION).amount is FULL
+    assert from_wire("simulate_reversal", None, transaction_id=TRANSACTION).new_amount is FULL
+
+
+def test_a_query_is_read() -> None:
+    """For operations with a query, the body is the query."""
+    request = from_wire("list_rewards_activity", {"userId": CARD, "limit": "7"})
+
+    assert given(request) == {"user_id": CARD, "limit": 7}
+
+
+def test_unknown_members_are_told() -> None:
+    """A member the interface does not know is left out, with a warning that names it."""
+    with pytest.warns(AdviceWarning, match="does not know colour"):
+        request = from_wire("update_user", {"firstName": "Grace", "colour": "red"}, user_id=CARD)
+
+    assert given(request) == {"user_id": CARD, "first_name": "Grace"}
+
+
+def test_names_of_a_client_are_used() -> None:
+    """Read through the method of a client, its wire names hold."""
+    client = client_on(Service({}), wire_names={"update_user.first_name": "givenName"})
+    request = from_wire(client.update_user, {"givenName": "Grace"}, user_id=CARD)
+
+    assert request.first_name == "Grace"
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [(b"{", "cannot be read"), ("[]", "JSON object"), (b"\xff", "not UTF-8"), (7, "JSON text or an object"),
+     ('{"firstName":null}', "firstName must not be null"), ('{"address":7}', "address must be an object"), ('{"a":1,"a":2}', "twice"),
+     ("\ud800", "cannot be read")],
+    ids=map(str, range(8)),
+)  # fmt: skip
+def test_odd_bodies_are_refused(body: Any, words: str) -> None:
+    """What is no body of the operation is refused with where."""
+    with pytest.raises(InvalidRequest, match=words):
+        from_wire("update_user", body, user_id=CARD)
+
+
+def test_odd_operations_and_paths_are_refused() -> None:
+    """An unknown operation, or an argument that is no part of the path, is refused with what there is."""
+    with pytest.raises(InvalidArguments, match="there are list_contracts"):
+        from_wire("nothing", {})
+    with pytest.raises(InvalidArguments, match="user is no part of the path; there are user_id"):
+        from_wire("update_user", {}, user=CARD)
+    with pytest.raises(InvalidArguments, match="there is none"):
+        from_wire("list_contracts", {}, user=CARD)
+
+
+@pytest.mark.parametrize("path", REQUESTS, ids=lambda path: f"{path.parents[1].name}-{path.name}")
+def test_samples_are_read_without_loss(path: Path) -> None:
+    """Each sample of a request is read, and is written again as the same members."""
+    row = OPERATIONS[path.name.partition(".")[0]]
+    request = from_wire(row, path.read_bytes())
+    _, written = wires().write_request(row, request)
+
+    asked = json.loads(path.read_text())
+    assert json.loads(strict_json.dumps(written)) == asked
+
+
+# guesses
+
+
+def test_the_sandbox_keeps_its_guesses() -> None:
+    """On the sandbox, which is built on the guesses, none is contradicted, and nothing has an effect."""
+    api = wb.connect()
+    found = verify_assumptions(api, user_id=api.sandbox.guide()["rewards_users"][0]["id"])
+
+    assert found.of(Verdict.CONTRADICTED) == ()
+    assert len(found.of("confirmed")) >= 8
+    assert {one.id for one in found} == {guess.id for guess in wb.assumptions()}
+    assert len(api.journal) == 0
+    assert "untested: " in str(found)
+
+
+def _service(items: Any) -> Any:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "contracts" in request.url.path:
+            return httpx.Response(200, json=[])
+        return httpx.Response(200, json={"items": items(request.url.params)})
+
+    return client_on(answer)
+
+
+def test_wrong_names_are_found() -> None:
+    """A service that ignores limit and offset contradicts those guesses, with the line of the profile to change."""
+    rows = [{"type": "earned", "id": str(i), "createdAt": f"2026-01-{i + 1:02}T00:00:00Z"} for i in range(5)]
+    found = {one.id: one for one in verify_assumptions(_service(lambda _: rows), user_id=CARD)}
+
+    for name in ("limit", "offset"):
+        one = found[f"list_rewards_activity.{name}"]
+        assert one.verdict is Verdict.CONTRADICTED
+        assert f'wire_names."list_rewards_activity.{name}"' in one.change
+    assert found["rewards_order"].verdict is Verdict.CONTRADICTED
+    assert str(found["rewards_order"]).startswith("contradicted: ")
+
+
+@pytest.mark.parametrize(
+    "answer", [401, 403, 404, 500, httpx.ConnectError("x"), httpx.Response(200, content=b"<html>")], ids=repr
+)
+def test_a_service_that_does_not_answer_proves_nothing(answer: Any) -> None:
+    """A probe of a service that refuses or fails ends with a report, not with an error."""
+    found = verify_assumptions(client_on(Service(answer)), user_id=CARD)
+
+    assert found.of("contradicted") == ()
