@@ -8,10 +8,14 @@
 Every name below is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as checkers know it; importing typing for it would cost more than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
+    from workbench import chains as chains
+    from workbench import runs as runs
+    from workbench import sequences as sequences
+    from workbench import tables as tables
     from workbench import withdrawals as withdrawals
     from workbench.client.advice import AdviceWarning as AdviceWarning
     from workbench.client.client import AsyncClient as AsyncClient
@@ -50,10 +54,17 @@ if TYPE_CHECKING:
     from workbench.errors import WrongEnvironment as WrongEnvironment
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
+    from workbench.runs.sending import apply as apply
+    from workbench.runs.sending import resume as resume
     from workbench.sandbox import Sandbox as Sandbox
+    from workbench.sequences.running import run as run
     from workbench.session import Session as Session
     from workbench.session import connect as connect
+    from workbench.tables.bodies import load_bodies as load_bodies
+    from workbench.tables.exports import save as save
+    from workbench.tables.frames import frame as frame
     from workbench.webhooks.inbox import Inbox as Inbox
+    from workbench.webhooks.samples import sample_event as sample_event
     from workbench.withdrawals.amounts import cents as cents
     from workbench.withdrawals.amounts import native as native
 
@@ -67,12 +78,23 @@ _WHERE = {
     "Limits": "workbench.client.guards",
     "Sandbox": "workbench.sandbox",
     "Session": "workbench.session",
+    "apply": "workbench.runs.sending",
     "assumptions": "workbench.interface.assumptions",
     "cents": "workbench.withdrawals.amounts",
+    "chains": "workbench.chains",
     "connect": "workbench.session",
+    "frame": "workbench.tables.frames",
     "from_wire": "workbench.client.reading",
-    "verify_assumptions": "workbench.client.probe",
+    "load_bodies": "workbench.tables.bodies",
     "native": "workbench.withdrawals.amounts",
+    "resume": "workbench.runs.sending",
+    "run": "workbench.sequences.running",
+    "runs": "workbench.runs",
+    "sample_event": "workbench.webhooks.samples",
+    "save": "workbench.tables.exports",
+    "sequences": "workbench.sequences",
+    "tables": "workbench.tables",
+    "verify_assumptions": "workbench.client.probe",
     "withdrawals": "workbench.withdrawals",
 }
 
@@ -113,7 +135,9 @@ __all__ = sorted(_WHERE)
 
 if not TYPE_CHECKING:  # a checker sees the names above, and no others
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> "Any":
+        from importlib import import_module
+
         where = _WHERE.get(name)
         if where is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -133,7 +133,7 @@ def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
     holder = spawn.Process(target=_hold, args=(str(path), ready, done))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(Held, match=rf"held by process {holder.pid} since"):
+    with pytest.raises(Held, match=rf"held by process {holder.pid} on"):
         run_kept(STORY, Sandbox(seed=3), path)
     holder.kill()
     holder.join()
