@@ -274,3 +274,18 @@ def test_a_teaching_wallet_says_what_it_is(api):
     assert "never that of a real wallet" in wallet.note
     with pytest.raises(BadRequest):
         api.sandbox.wallet(api.guide["contracts"][0]["proxy_address"])
+
+
+def test_a_served_sandbox_has_the_same_wallets(sandbox):
+    """The key stays with the sandbox; the signature is the one the embedded sandbox gives."""
+    from workbench.sandbox.remote import RemoteSandbox
+
+    admin = sandbox.guide()["contracts"][0]["admin_addresses"][0]
+    data = chains.withdraw_typed_data(
+        chain_id=84532, proxy=admin, user=admin, asset=admin, amount=1, recipient=admin, nonce=0, salt=b"\x01" * 32
+    )
+
+    with sandbox.serve() as url:
+        there = RemoteSandbox(url).wallet(admin)
+        assert there.address == admin
+        assert there.sign(data) == sandbox.wallet(admin).sign(data)

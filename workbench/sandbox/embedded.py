@@ -129,7 +129,7 @@ class Sandbox(Controls):
         Raises:
             ApiError: The address is not one the sandbox made.
         """
-        return TeachingWallet(self.wallet_sign, self.wallet_address(admin)["address"])
+        return TeachingWallet(self, admin)
 
     def transport(self) -> "SandboxTransport":
         """Give the sandbox as a transport for sync and async clients of httpx."""

@@ -13,6 +13,7 @@ from workbench.errors import ApiError, NotSent, WrongEnvironment
 from workbench.interface import strict_json, table
 from workbench.sandbox.control import CONTROLS
 from workbench.sandbox.server import BELOW, IDENTITY
+from workbench.sandbox.wallet import TeachingWallet
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SECONDS = 30.0
@@ -58,6 +59,14 @@ class RemoteSandbox:
         """Give the deliveries after a sequence number, each with its own, and the last number there is."""
         found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
         return [(number, dict(headers), body.encode()) for number, headers, body in found["deliveries"]], found["last"]
+
+    def wallet(self, admin: str) -> TeachingWallet:
+        """Give the teaching wallet of an admin of the sandbox's contracts; its key stays with the sandbox.
+
+        Raises:
+            ApiError: The address is not one the sandbox made.
+        """
+        return TeachingWallet(self, admin)
 
     def __getattr__(self, name: str) -> Any:
         row = CONTROLS.get(name)

@@ -1,7 +1,17 @@
 """A teaching wallet: it signs an admin's half of a withdrawal with a throw-away key of the sandbox. No real wallet's key."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Keeper(Protocol):
+    """The control that keeps the key: an embedded sandbox, or the control of a served one."""
+
+    def wallet_address(self, admin: str) -> Mapping[str, str]:
+        """Give the address of an admin's teaching wallet."""
+
+    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Mapping[str, str]:
+        """Sign typed data as an admin."""
 
 
 class TeachingWallet:
@@ -11,13 +21,13 @@ class TeachingWallet:
         "A teaching wallet of the sandbox. It holds a throw-away key made from the seed, never that of a real wallet."
     )
 
-    def __init__(self, sign: Callable[[str, Mapping[str, Any]], Mapping[str, str]], address: str) -> None:
-        self._sign = sign
-        self.address = address
+    def __init__(self, keeper: Keeper, admin: str) -> None:
+        self._keeper = keeper
+        self.address = keeper.wallet_address(admin=admin)["address"]
 
     def sign(self, typed_data: Mapping[str, Any]) -> str:
         """Sign EIP-712 typed data as the admin."""
-        return self._sign(self.address, typed_data)["signature"]
+        return self._keeper.wallet_sign(admin=self.address, typed_data=typed_data)["signature"]
 
     def __repr__(self) -> str:
         return f"<teaching wallet {self.address}, sandbox only>"
