@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from workbench import chains as chains
+    from workbench import errors as errors
     from workbench import runs as runs
     from workbench import sequences as sequences
     from workbench import tables as tables
@@ -83,6 +84,7 @@ _WHERE = {
     "cents": "workbench.withdrawals.amounts",
     "chains": "workbench.chains",
     "connect": "workbench.session",
+    "errors": "workbench.errors",
     "frame": "workbench.tables.frames",
     "from_wire": "workbench.client.reading",
     "load_bodies": "workbench.tables.bodies",

@@ -1,0 +1,133 @@
+"""What the client costs: a call beside plain httpx, its journal, `connect()`, and importing the package.
+
+Run: python -m tests.benchmarks.bench_client
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import workbench as wb
+from workbench.client.client import Client
+from workbench.client.journal import Journal
+from workbench.client.journal_file import JournalFile
+
+_ROUNDS = 15
+_CALL = {"currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411", "amount": 1}
+
+
+def fastest(*works: Callable[[], object], per_round: int, rounds: int = _ROUNDS) -> list[float]:
+    """Give microseconds a call, the best round of each; they take turns, so a busy machine slows all alike."""
+    best = [float("inf")] * len(works)
+    for _ in range(rounds):
+        for number, work in enumerate(works):
+            start = time.perf_counter()
+            for _ in range(per_round):
+                work()
+            best[number] = min(best[number], (time.perf_counter() - start) / per_round * 1e6)
+    return best
+
+
+class Canned(httpx.BaseTransport):
+    """Answers every request alike."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def handle_request(self, _: httpx.Request) -> httpx.Response:
+        """Give the answer."""
+        return httpx.Response(200, headers={"content-type": "application/json"}, content=self._content)
+
+
+def authorization() -> dict[str, float]:
+    """Give microseconds of one authorization, by the way it goes."""
+    sandbox = wb.Sandbox()
+    guide = sandbox.guide()
+    card, key, base = guide["cards"]["active"][0], guide["api_keys"]["full"], guide["base_url"]
+    path = "/simulate/transactions/authorize"
+    body = {
+        "cardId": card, "amount": 1, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411",
+    }  # fmt: skip
+    canned = Canned(json.dumps({"transactionId": card, "status": "authorized"}).encode())
+    plain = httpx.Client(transport=canned, base_url=base, headers={"Api-Key": key})
+    settings: dict[str, Any] = {"base_url": base, "api_key": key}
+    embedded, unrecorded, on_canned, on_canned_unrecorded = (
+        Client(**settings, transport=transport, journal=journal)
+        for transport, journal in (
+            (sandbox.transport(), None), (sandbox.transport(), False), (canned, None), (canned, False)
+        )
+    )  # fmt: skip
+    ways: dict[str, Callable[[], object]] = {
+        "httpx, canned answer": lambda: plain.post(path, json=body).json(),
+        "client, canned answer, no journal": lambda: on_canned_unrecorded.simulate_authorization(card_id=card, **_CALL),
+        "client, canned answer": lambda: on_canned.simulate_authorization(card_id=card, **_CALL),
+        "client and sandbox, no journal": lambda: unrecorded.simulate_authorization(card_id=card, **_CALL),
+        "client and sandbox": lambda: embedded.simulate_authorization(card_id=card, **_CALL),
+    }
+    return dict(zip(ways, fastest(*ways.values(), per_round=200), strict=True))
+
+
+def journal_file() -> float:
+    """Give microseconds of a call that is recorded in a file, on disk before it leaves and after it ended."""
+    canned = Canned(b'{"id": "3f2a0b1c-0000-4000-8000-000000000001"}')
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(JournalFile(Path(folder) / "journal.db"))
+        client = Client(base_url="https://api.example.com", api_key="a-key", transport=canned, journal=journal)
+        (cost,) = fastest(
+            lambda: client.update_user(user_id="3f2a0b1c-0000-4000-8000-000000000001", first_name="Grace"),
+            per_round=50, rounds=5,
+        )  # fmt: skip
+        journal.close()
+    return cost
+
+
+def connecting() -> tuple[float, float]:
+    """Give seconds of the first `connect()` in a process beyond its imports, and of a later one."""
+    code = (
+        "import time, workbench.session, workbench.sandbox.embedded, workbench.sandbox.transport\n"
+        "start = time.perf_counter(); workbench.session.connect(); first = time.perf_counter() - start\n"
+        "start = time.perf_counter(); workbench.session.connect(); print(first, time.perf_counter() - start)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(5)]
+    firsts, seconds = zip(*(map(float, run.stdout.split()) for run in runs), strict=True)
+    return min(firsts), min(seconds)
+
+
+def importing() -> tuple[float, float]:
+    """Give milliseconds of starting Python bare, and with `import workbench`."""
+    best = [float("inf")] * 2
+    for _ in range(15):
+        for number, code in enumerate(("pass", "import workbench")):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            best[number] = min(best[number], (time.perf_counter() - start) * 1e3)
+    return best[0], best[1]
+
+
+def main() -> None:
+    """Print the figures."""
+    ways = authorization()
+    for name, cost in ways.items():
+        print(f"an authorization, {name}: {cost:.0f} µs")
+    print(
+        f"  client and sandbox / httpx with a canned answer: {ways['client and sandbox'] / ways['httpx, canned answer']:.2f}"
+    )
+    print(
+        f"  journal in memory, on the sandbox: {ways['client and sandbox'] / ways['client and sandbox, no journal']:.2f}"
+    )
+    print(f"a call recorded in a file: {journal_file():.0f} µs")
+    first, later = connecting()
+    print(f"connect(), beyond its imports: {first * 1e3:.0f} ms at first, {later * 1e3:.1f} ms later")
+    bare, whole = importing()
+    print(f"import workbench: {whole - bare:.1f} ms over bare Python ({bare:.0f} ms)")
+
+
+if __name__ == "__main__":
+    main()
