@@ -62,7 +62,7 @@ def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         slow.recv(1000)
         slow.sendall(HEAD[:20])
 
-        assert rest(slow).startswith(b"HTTP/1.1 408")
+        assert b"HTTP/1.1 408" in rest(slow)
 
 
 def test_silent_connection_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,15 @@
 import pytest
 
 from tests.sandbox.driver import Api
+from tests.service.mirror import Mirrored
 from workbench.sandbox import Sandbox
 
 
-@pytest.fixture
-def sandbox() -> Sandbox:
-    return Sandbox()
+@pytest.fixture(params=[Sandbox, Mirrored], ids=["in process", "over HTTP"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """Give a sandbox, and once more one that is compared with a twin behind HTTP, byte for byte."""
+    made: Sandbox = request.param()
+    return made
 
 
 @pytest.fixture

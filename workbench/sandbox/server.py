@@ -47,7 +47,7 @@ def refused(status: int, message: str) -> Said:
     return Said(status=status, headers=(_JSON,), body=strict_json.dumps(body))
 
 
-class _Front:
+class Front:
     """Answers what is heard, for one sandbox at one address."""
 
     def __init__(self, sandbox: "Sandbox", url: str, local: bool) -> None:
@@ -159,7 +159,7 @@ def serving(sandbox: "Sandbox", *, host: str = "127.0.0.1", port: int = 0, hosts
     """
     listening = loopback.bound(host, port)
     url = loopback.url_of(listening)
-    front = _Front(sandbox, url, host in loopback.LOOPBACK)
+    front = Front(sandbox, url, host in loopback.LOOPBACK)
     with loopback.running(front.answer, listening=listening, **_how(_names(host, hosts))):
         yield url
 
@@ -179,7 +179,7 @@ def serve_forever(
     say = _line_by_line(out)
     listening = loopback.bound(host, port, otherwise_free=True)
     url = loopback.url_of(listening)
-    front = _Front(sandbox, url, host in loopback.LOOPBACK)
+    front = Front(sandbox, url, host in loopback.LOOPBACK)
     for line in introduction(sandbox, url):
         say(line)
     server = loopback.server(front.answer, **_how(_names(host, hosts)))

@@ -1,0 +1,31 @@
+"""Served sandboxes for the tests of the service."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.service.plain import Plain
+from workbench.sandbox import Sandbox
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    """Give a sandbox whose state is in a file."""
+    made = Sandbox(path=tmp_path / "sandbox.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def url(sandbox: Sandbox) -> Iterator[str]:
+    """Give the URL of that sandbox, served."""
+    with sandbox.serve() as made:
+        yield made
+
+
+@pytest.fixture
+def plain(url: str) -> Iterator[Plain]:
+    """Give a client of that sandbox that knows nothing of this package."""
+    with Plain(url) as made:
+        yield made

@@ -1,0 +1,126 @@
+"""A sandbox in process with a twin behind HTTP and in a file: what one says, the other has to say, byte for byte (S6)."""
+
+import atexit
+import http.client
+import json
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workbench import loopback
+from workbench.sandbox import Request, Response, Sandbox
+from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.server import Front, refused
+from workbench.sandbox.service import MAX_BODY
+
+_OWN = frozenset({"advance", "requests", "fork"})  # the clock is mirrored below; what was asked is each one's own
+
+
+class Served:
+    """One address for all twins, one after the other."""
+
+    def __init__(self) -> None:
+        stack = ExitStack()
+        atexit.register(stack.close)
+        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.front: Front | None = None
+        self.count = 0
+        url = stack.enter_context(loopback.running(self._answer, max_body=MAX_BODY, refusal=refused))
+        self.connection = http.client.HTTPConnection(url.removeprefix("http://"))
+        stack.callback(self.connection.close)
+
+    def _answer(self, heard: loopback.Heard) -> Any:
+        assert self.front is not None
+        return self.front.answer(heard)
+
+    def show(self, twin: Sandbox) -> None:
+        """Have requests answered by a twin."""
+        if self.front is not None:
+            self.front.sandbox.close()
+        self.front = Front(twin, "http://127.0.0.1", local=True)
+
+    def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """Give what the twin answers."""
+        self.connection.request(method, target, body or None, headers)
+        answer = self.connection.getresponse()
+        said = {
+            name.lower(): value
+            for name, value in answer.getheaders()
+            if name.lower() not in {"content-length", "connection"}
+        }
+        return answer.status, said, answer.read()
+
+
+@cache
+def served() -> Served:
+    """Give the address; it lasts as long as the process."""
+    return Served()
+
+
+class Mirrored(Sandbox):
+    """A sandbox that compares itself with its twin at every request and control."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._alone = False
+        self._twin = served()
+        self._twin.count += 1
+        self._twin.show(Sandbox(*args, **kwargs, path=self._twin.folder / f"{self._twin.count}.db"))
+
+    def handle(self, request: Request) -> Response:
+        """Answer as the twin does."""
+        if threading.current_thread() is not threading.main_thread():
+            self._alone = True  # calls at once have no order in which a twin could follow
+        here = super().handle(request)
+        target = request.path + (f"?{request.query}" if request.query else "")
+        if (
+            self._alone
+            or not target.isascii()
+            or " " in target
+            or not (target.isprintable() and request.method.isupper())
+        ):
+            return here  # or it cannot be sent by HTTP
+        status, headers, body = self._twin.ask(request.method, target, dict(request.headers), request.body)
+
+        assert (status, body) == (here.status, b"" if request.method == "HEAD" else here.body)
+        assert headers == dict(here.headers)
+        return here
+
+    def subscribe(self, *args: Any, **kwargs: Any) -> None:
+        """Subscribe; what subscribers call comes in between, so the twin cannot follow."""
+        self._alone = True
+        super().subscribe(*args, **kwargs)
+
+    def move_clock(self, by: int) -> None:
+        """Move both clocks."""
+        super().move_clock(by)
+        self._control("advance", {"seconds": by / 1000})
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name not in CONTROLS or name in _OWN or self._alone:
+            return found
+        control: Callable[..., Any] = found
+
+        def both(*args: Any, **kwargs: Any) -> Any:
+            arguments = CONTROLS[name].signature.bind(self, *args, **kwargs).arguments
+            arguments.pop("self")
+            try:
+                here: Any = control(*args, **kwargs)
+            finally:
+                there = self._control(name, arguments)
+            said = json.loads(json.dumps(here))
+            if name == "guide":
+                said["base_url"] = there["base_url"]  # each has its own
+            assert said == there
+            return here
+
+        return both
+
+    def _control(self, name: str, arguments: dict[str, Any]) -> Any:
+        headers = {"api-key": self.full_key, "content-type": "application/json"}
+        return json.loads(self._twin.ask("POST", f"/_sandbox/{name}", headers, json.dumps(arguments).encode())[2])
