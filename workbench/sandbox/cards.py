@@ -19,6 +19,7 @@ from workbench.sandbox.lifecycle import CARD, TRANSACTION, Table, Transition
 from workbench.sandbox.turn import Turn
 
 Record = dict[str, Any]
+_HOLDER = ("id", "first_name", "last_name", "email")
 
 
 def authorize(turn: Turn, asked: SimulateAuthorization) -> SimulatedTransaction:
@@ -61,8 +62,7 @@ def authorize(turn: Turn, asked: SimulateAuthorization) -> SimulatedTransaction:
         by_clock = turn.store.get("meta", "settle_by_clock") or turn.settings.get("settle_by_clock")
         if by_clock is not None:  # assumed: settle_by_clock
             turn.later(by_clock, "settle", spend["id"])
-    _tell(turn, "transaction.requested", spend)
-    _tell(turn, step.emits, spend)
+    _tell(turn, spend, "transaction.requested", step.emits)
     return SimulatedTransaction(transaction_id=spend["id"], status=status or "", declined_reason=reason)
 
 
@@ -83,7 +83,7 @@ def reverse(turn: Turn, asked: SimulateReversal) -> SimulatedTransaction:
         turn.forget(f"settle:{spend['id']}")
     _move(turn, turn.store.get("card", spend["card"]), available=freed, held=-freed)
     spend = _change(turn, spend, status=step.to, held=remains)
-    _tell(turn, step.emits, spend, change=-freed)
+    _tell(turn, spend, step.emits, change=-freed)
     if remains:
         return SimulatedTransaction(transaction_id=spend["id"], status=spend["status"])
     turn.assumed += ("full_reversal_status", "full_reversal_reason")
@@ -107,7 +107,7 @@ def settle(turn: Turn, asked: SettleTransaction) -> SimulatedTransaction:
     card = turn.store.get("card", spend["card"])
     _move(turn, card, available=spend["held"] - amount, held=-spend["held"], posted=amount)
     spend = _change(turn, spend, status=step.to, held=0, settled=amount, posted_at=turn.clock.at)
-    _tell(turn, step.emits, spend)
+    _tell(turn, spend, step.emits)
     return _completed(turn, spend, "SETTLEMENT")
 
 
@@ -125,7 +125,7 @@ def refund(turn: Turn, asked: SimulateRefund) -> SimulatedTransaction:
     if amount:
         _move(turn, turn.store.get("card", spend["card"]), available=amount, refunded=amount)
         spend = _change(turn, spend, status=step.to, refunded=spend["refunded"] + amount)
-        _tell(turn, step.emits, spend, refund=amount)
+        _tell(turn, spend, step.emits, refund=amount)
     return _completed(turn, spend, "REFUND")
 
 
@@ -136,6 +136,27 @@ def set_card(turn: Turn, card: Record, action: str) -> Record:
     turn.store.put("card", card["id"], card)
     assert step.emits is not None
     turn.emit(step.emits, card["tenant"], card=card)
+    return card
+
+
+def issue(turn: Turn, user: Record, limit: int) -> Record:
+    """Give a user a new, active card."""
+    card = {
+        "id": turn.new_id("card"),
+        "tenant": user["tenant"],
+        "user": user["id"],
+        "status": "active",
+        "limit": limit,
+        "available": limit,
+        "held": 0,
+        "posted": 0,
+        "refunded": 0,
+        "last4": f"{turn.store.count('card') % 10_000:04d}",
+        "expiration_month": "12",
+        "expiration_year": "2029",
+    }
+    turn.store.put("card", card["id"], card)
+    turn.emit("card.updated", card["tenant"], card=card)
     return card
 
 
@@ -182,9 +203,12 @@ def _change(turn: Turn, spend: Record, **to: Any) -> Record:
     return changed
 
 
-def _tell(turn: Turn, kind: str | None, spend: Record, **more: int) -> None:
-    assert kind is not None
-    turn.emit(kind, spend["tenant"], spend=spend, user=turn.store.get("user", spend["user"]), **more)
+def _tell(turn: Turn, spend: Record, *kinds: str | None, **more: int) -> None:
+    user = turn.store.get("user", spend["user"])
+    holder = {name: user.get(name) for name in _HOLDER}
+    for kind in kinds:
+        assert kind is not None
+        turn.emit(kind, spend["tenant"], spend=spend, user=holder, **more)
 
 
 def _completed(turn: Turn, spend: Record, reason: str) -> SimulatedTransaction:
