@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from workbench import chains
 from workbench.chains.byte_forms import Octets
 from workbench.errors import InvalidRequest, Problem
@@ -20,14 +18,16 @@ if TYPE_CHECKING:
     from workbench.withdrawals.planning import Plan
 
 
-@attrs.frozen(kw_only=True, repr=False)
 class AdminSignature(Unkept):
     """An admin's signature that was checked: it is this admin's, over this withdrawal. It prints masked."""
 
-    admin: str
-    nonce: int
-    salt: bytes
-    signature: bytes
+    __slots__ = ("admin", "nonce", "salt", "signature")
+
+    def __init__(self, *, admin: str, nonce: int, salt: bytes, signature: bytes) -> None:
+        self.admin = admin
+        self.nonce = nonce
+        self.salt = salt
+        self.signature = signature
 
     def __repr__(self) -> str:
         return f"<signature of admin {self.admin}, {DOTS}>"

@@ -35,7 +35,7 @@ class Native:
     units: int
 
     def __str__(self) -> str:
-        return f"{self.units:,} native unit{'s' if self.units != 1 else ''}"
+        return _count(self.units, "native unit")
 
 
 Amount = Cents | Native
@@ -128,7 +128,7 @@ def readings(amount: Amount, decimals: int | None, rate: Decimal | None) -> str:
         other = "how many native units that is" if isinstance(amount, Cents) else "what they are worth"
         return f"{amount}; {other} cannot be told here: the token's decimals are unknown (decimals=…)"
     at = "" if rate == 1 else f", at {rate:f} USD a token" if rate else ""
-    of_token = f"of a token with {decimals} decimals"
+    of_token = f"of a token with {_count(decimals, 'decimal')}"
     if isinstance(amount, Cents):
         if not rate:
             return f"{amount}; how many native units {of_token} that is cannot be told: the contract states no rate"
@@ -136,12 +136,14 @@ def readings(amount: Amount, decimals: int | None, rate: Decimal | None) -> str:
         assert units is not None
         about = "" if units.denominator == 1 and rate == 1 else "about "
         more = "; the service does the counting, and its answer says exactly" if about else ""
-        return f"{amount} = {about}{int(units):,} units {of_token}{at}{more}"
-    whole = plain(Fraction(amount.units, 10**decimals))
+        return f"{amount} = {about}{_count(int(units), 'unit')} {of_token}{at}{more}"
+    tokens = Fraction(amount.units, 10**decimals)
+    whole = f"{plain(tokens)} token{'' if tokens == 1 else 's'}"
+    units_here = f"{_count(amount.units, 'unit')} {of_token}"
     worth = dollars_of(amount, decimals, rate)
     if worth is None:
-        return f"{amount.units:,} units {of_token} = {whole} tokens; the contract states no rate, so no dollars"
-    return f"{amount.units:,} units {of_token} = {whole} tokens = {said_dollars(worth)}{at}"
+        return f"{units_here} = {whole}; the contract states no rate, so no dollars"
+    return f"{units_here} = {whole} = {said_dollars(worth)}{at}"
 
 
 def brief(amount: Amount, decimals: int | None, rate: Decimal | None, counted: Native | None = None) -> str:
@@ -177,6 +179,10 @@ def exact_balance(text: object) -> Fraction | None:
     if isinstance(text, str) and re.fullmatch(r"[0-9]{1,90}(?:\.[0-9]{1,90})?", text):
         return Fraction(text)
     return None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _named(value: Any) -> str:

@@ -1,5 +1,6 @@
 """The call that withdraws, and what it says in plain words. What holds a signature prints masked."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import attrs
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem
 from workbench.faces import moment
-from workbench.faces.layout import Sheet
+from workbench.faces.layout import Cell, Sheet
 from workbench.interface.masks import DOTS
 from workbench.withdrawals.amounts import Native, decimals_problem, readings
 from workbench.withdrawals.secret import Unkept
@@ -29,22 +30,38 @@ class CallData(Unkept, str):
         return f"<call data, {len(self) // 2 - 1:,} bytes, {DOTS}>"
 
 
-class Transaction(Unkept, dict[str, Any]):
+class Transaction(Unkept, dict[str, Any], Shown):
     """A transaction for a wallet to send, ready as JSON. Its data holds the signature, so it prints masked."""
+
+    def json(self) -> str:
+        """Give it as JSON text, for a wallet; the signature stands in it."""
+        return json.dumps(self, indent=2)
+
+    def sheet(self) -> Sheet:
+        """Give what is to be shown."""
+        rows = {name: value for name, value in self.items() if name != "data"}
+        return sheet_of("transaction", {**rows, "data": repr(self["data"])}, notes=("json() gives it to a wallet.",))
 
     def __repr__(self) -> str:
         return f"<transaction to {self['to']} on {chains.chain_of(int(self['chainId'], 0))}, data {DOTS}>"
 
-    __str__ = __repr__
 
-
-class Parameters(Unkept, list[Any]):
+class Parameters(Unkept, list[Any], Shown):
     """The arguments of an on-chain call, in order. They hold the signature, so they print masked."""
+
+    def json(self) -> str:
+        """Give them as JSON text; the signature stands in it."""
+        return json.dumps(self, indent=2)
+
+    def sheet(self) -> Sheet:
+        """Give what is to be shown."""
+        rows: dict[str, object] = dict(zip(("proxy", "asset", "amount", "recipient", "expires at"), self, strict=False))
+        masked = dict.fromkeys(("salt", "signature"), Cell((DOTS,), "private"))
+        key = {"public key": self[7]} if len(self) > 7 else {}
+        return sheet_of("parameters", {**rows, **masked, **key}, notes=("json() gives them in this order.",))
 
     def __repr__(self) -> str:
         return f"<{len(self)} parameters: {', '.join(map(repr, self[:4]))}, {self[4]}, {DOTS}>"
-
-    __str__ = __repr__
 
 
 @attrs.frozen(kw_only=True, repr=False)

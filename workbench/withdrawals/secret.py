@@ -2,8 +2,6 @@
 
 from typing import Any, NoReturn
 
-import attrs
-
 from workbench.errors import InvalidRequest
 from workbench.interface.masks import DOTS
 
@@ -22,15 +20,17 @@ class Unkept:
         raise TypeError("a withdrawal's signature is neither pickled nor copied: it allows moving funds")
 
 
-@attrs.frozen(kw_only=True, repr=False, eq=False)
 class Secret(Unkept):
-    """A signature and its salt, as bytes and as the service wrote them."""
+    """A signature and its salt, as bytes and as the service wrote them. No attrs class: `asdict` would look into it."""
 
-    data: bytes
-    salt: bytes
-    data_text: str
-    salt_text: str
-    public_key: bytes | None
+    __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
+
+    def __init__(self, *, data: bytes, salt: bytes, data_text: str, salt_text: str, public_key: bytes | None) -> None:
+        self.data = data
+        self.salt = salt
+        self.data_text = data_text
+        self.salt_text = salt_text
+        self.public_key = public_key
 
 
 class Revealed(Unkept):

@@ -1,0 +1,124 @@
+"""What the tests of this room share: a planned withdrawal, a service that answers what it is told, a clock to move."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import workbench as wb
+from workbench.client.guards import Limits
+from workbench.interface.convert import wires
+from workbench.interface.table import SIGN_WITHDRAWAL
+from workbench.withdrawals import Plan, Withdrawal
+
+RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def arguments(api: Any, number: int = 0, **changes: Any) -> dict[str, Any]:
+    """Give the arguments of a plan that has nothing wrong, but for the changes."""
+    contract = changes.pop("contract", None) or api.list_contracts()[number]
+    to = RECIPIENT if number < 2 else contract.admin_addresses[-1]
+    return {
+        "contract": contract,
+        "token": contract.tokens[0].address,
+        "amount": wb.cents("25.00"),
+        "admin": contract.admin_addresses[0],
+        "to": to,
+        "decimals": 7 if number == 3 else 6,
+        **changes,
+    }
+
+
+def planned(api: Any, number: int = 0, **changes: Any) -> Plan:
+    return wb.withdrawals.plan(api, **arguments(api, number, **changes))
+
+
+def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
+    """Give what is wrong with a plan, by the name of the argument."""
+    try:
+        planned(api, number, **changes)
+    except wb.InvalidRequest as error:
+        return {problem.path: problem.message for problem in error.problems}
+    return {}
+
+
+def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
+    """Give the transaction that the teaching wallet's signature completes."""
+    if withdrawal.plan.contract.contract_version == 1:
+        return withdrawal.transaction()
+    message = withdrawal.typed_data(nonce=nonce)
+    signature = api.sandbox.wallet(withdrawal.plan.admin).sign(message)
+    return withdrawal.transaction(message.accept(signature), direct_transfer=True)
+
+
+class Moving:
+    """A clock that moves when it is waited on, or told to."""
+
+    def __init__(self, start: datetime = NOON) -> None:
+        self.at = start
+        self.waits: list[float] = []
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return (self.at - NOON).total_seconds()
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.at += timedelta(seconds=seconds)
+
+
+class Service:
+    """Stands for a client: it answers what it is told, and counts what it was asked."""
+
+    environment = "sandbox"
+    clock_skew: float | None = None
+
+    def __init__(self, contract: Any, *answers: dict[str, Any], limits: Limits | None = None) -> None:
+        self.contract = contract
+        self.answers = list(answers)
+        self.limits = limits or Limits()
+        self.clock = Moving()
+        self._line = SimpleNamespace(clock=self.clock)
+        self.asked: list[bool] = []  # whether each question was allowed to come again
+        self.again = False
+
+    def list_contracts(self) -> list[Any]:
+        return [self.contract]
+
+    def allowing(self, *, again: bool) -> "Service":
+        view = object.__new__(Service)
+        view.__dict__.update(self.__dict__)
+        view.again = again
+        return view
+
+    @property
+    def journal(self) -> Any:
+        raise wb.InvalidRequest("made with journal=False", of="journal")
+
+    def send(self, request: Any) -> Any:
+        self.asked.append(self.again)
+        raw = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return wires({}).read_answer(SIGN_WITHDRAWAL, raw)
+
+    def plan(self, number: int = 0, **changes: Any) -> Plan:
+        return planned(self, number, clock=self.clock, **changes)
+
+
+def answered(contract: Any, **changes: Any) -> dict[str, Any]:
+    """Give a ready answer as JSON, that of the plan which has nothing wrong, but for the changes."""
+    end = int(NOON.timestamp()) + 600
+    data, salt = "0x" + "11" * 64 + "1b", "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="
+    raw = {
+        "status": "ready",
+        "signature": {"data": data, "salt": salt},
+        "expiresAt": "2026-11-21T12:10:00.000Z",
+        "sender": contract.admin_addresses[0],
+        "chainId": hex(contract.chain_id),
+        "parameters": [
+            contract.proxy_address, contract.tokens[0].address, "25000000", RECIPIENT, end, [0x5A] * 32, data,
+        ],
+    }  # fmt: skip
+    raw.update(changes)
+    return {name: value for name, value in raw.items() if value is not None}

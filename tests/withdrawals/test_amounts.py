@@ -1,0 +1,117 @@
+"""Amounts say their unit, exactly, or are refused in one sentence."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench.withdrawals import Cents, Native
+from workbench.withdrawals.amounts import brief, plain, readings
+
+ONE = Decimal(1)
+BAD_CENTS = {
+    "a float": 25.0, "a sum of floats": 0.1 + 0.2, "NaN": float("nan"), "infinity": float("inf"), "an int": 25,
+    "True": True, "None": None, "no cents": "25", "one digit": "25.5", "three digits": "25.001", "an exponent": "1e6",
+    "commas": "1,000.00", "a blank": " 25.00", "a line break": "25.00\n", "a sign": "-25.00", "nothing": "",
+    "nothing to take": "0.00", "a currency": "$25.00", "other digits": "٢٥.٠٠", "decimal NaN": Decimal("NaN"),
+    "decimal exponent": Decimal("1E+6"), "decimal of another scale": Decimal(25), "NaN in words": "NaN",
+}  # fmt: skip
+BAD_NATIVE = {
+    "a float": 25e6, "a whole float": 25.0, "NaN": float("nan"), "True": True, "None": None, "an exponent": "1e6",
+    "underscores": "25_000_000", "a point": "25.0", "hex": "0x10", "a leading zero": "007", "a decimal": Decimal(25),
+    "zero": 0, "minus one": -1, "too large": 1 << 256, "too large as text": str(1 << 256), "a line break": "25\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", BAD_CENTS.values(), ids=BAD_CENTS)
+def test_cents_refuse(value):
+    """Anything but dollars with both digits of the cents is refused, in one sentence that does not show it."""
+    with pytest.raises(wb.InvalidRequest) as caught:
+        wb.cents(value)
+
+    assert len(caught.value.problems) == 1
+    assert str(caught.value).endswith("\nNothing was sent.")
+
+
+@pytest.mark.parametrize("value", BAD_NATIVE.values(), ids=BAD_NATIVE)
+def test_native_refuses(value):
+    """Anything but a whole number above zero is refused."""
+    with pytest.raises(wb.InvalidRequest) as caught:
+        wb.native(value)
+
+    assert len(caught.value.problems) == 1
+
+
+def test_the_units_are_never_mixed():
+    """One is not made of the other, they do not add up, and they are never equal."""
+    with pytest.raises(wb.InvalidRequest, match="is in cents, and native units are asked for"):
+        wb.native(wb.cents("25.00"))
+    with pytest.raises(wb.InvalidRequest, match="is in native units, and cents are asked for"):
+        wb.cents(wb.native(2500))
+    with pytest.raises(TypeError):
+        _ = wb.cents("25.00") + wb.native(1)  # type: ignore[operator]
+
+    assert Cents(2500) != Native(2500)
+
+
+@pytest.mark.parametrize("key", ["0x" + "5a" * 32, "abandon " * 11 + "about"], ids=["hex", "words"])
+def test_a_private_key_is_no_amount(key):
+    """What looks like a private key is refused by name and is not in the message."""
+    for make in (wb.cents, wb.native):
+        with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+            make(key)
+
+        assert key[:10] not in str(caught.value)
+
+
+@given(st.integers(1, 10**30))
+def test_cents_are_exact(number):
+    """Any number of cents comes through as written, beyond what floats hold."""
+    assert Cents(number) == wb.cents(f"{number // 100}.{number % 100:02d}")
+
+
+@given(st.integers(1, (1 << 256) - 1))
+def test_native_units_are_exact(number):
+    """Any number of 256 bits comes through, as int and as text, and its reading loses no digit."""
+    assert Native(number) == wb.native(number) == wb.native(str(number))
+    assert readings(Native(number), 0, ONE).startswith(f"{number:,} unit")
+
+
+@pytest.mark.parametrize(
+    "amount, decimals, rate, reading",
+    [
+        (Cents(2500), 6, ONE, "25.00 USD = 25,000,000 units of a token with 6 decimals"),
+        (Cents(2500), 6, Decimal("2650.5"), "25.00 USD = about 9,432 units of a token with 6 decimals, at 2650.5 USD a token; the service does the counting, and its answer says exactly"),
+        (Cents(2500), None, ONE, "25.00 USD; how many native units that is cannot be told here: the token's decimals are unknown (decimals=…)"),
+        (Cents(2500), 6, None, "25.00 USD; how many native units of a token with 6 decimals that is cannot be told: the contract states no rate"),
+        (Native(1_000_000), 6, ONE, "1,000,000 units of a token with 6 decimals = 1 token = 1.00 USD"),
+        (Native(1), 6, ONE, "1 unit of a token with 6 decimals = 0.000001 tokens = less than 0.01 USD"),
+        (Native(10**18), 18, Decimal("2650.5"), "1,000,000,000,000,000,000 units of a token with 18 decimals = 1 token = 2,650.50 USD, at 2650.5 USD a token"),
+        (Native(25), None, ONE, "25 native units; what they are worth cannot be told here: the token's decimals are unknown (decimals=…)"),
+        (Native(25), 1, None, "25 units of a token with 1 decimal = 2.5 tokens; the contract states no rate, so no dollars"),
+    ],
+)  # fmt: skip
+def test_both_readings(amount, decimals, rate, reading):
+    """An amount is said in dollars and in native units, or why one of them is not known."""
+    assert reading == readings(amount, decimals, rate)
+
+
+def test_within_a_sentence():
+    """The short form names both units where both are known."""
+    assert brief(Cents(2500), 6, ONE) == "25.00 USD (25,000,000 native units)"
+    assert brief(Cents(2500), None, ONE) == "25.00 USD"
+    assert brief(Cents(2500), None, ONE, Native(7)) == "25.00 USD (7 native units, as the service counts)"
+    assert brief(Native(1), None, None) == "1 native unit"
+    assert brief(Native(25_000_000), 6, ONE) == "25,000,000 native units (25.00 USD)"
+
+
+@given(st.integers(0, 10**40), st.integers(0, 30))
+def test_fractions_are_written_out(number, decimals):
+    """A decimal fraction is written in full, without an exponent, and reads back as it was."""
+    from fractions import Fraction
+
+    whole = Fraction(number, 10**decimals)
+
+    assert whole == Fraction(plain(whole).replace(",", ""))

@@ -1,0 +1,103 @@
+"""Solana and Stellar: the arguments in order and form, and signatures that verify, asked of a second library too."""
+
+import base64
+import hashlib
+import json
+
+import pytest
+
+import workbench as wb
+from tests.chains.cases import chance
+from tests.chains.test_second_opinion import COUNTS
+from tests.withdrawals.lessons import planned
+from workbench import chains
+
+FAMILIES = pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
+
+
+def their_key(number: int, address: str) -> bytes:
+    """Read an address with a second library."""
+    if number == 2:
+        base58 = pytest.importorskip("base58")
+        return bytes(base58.b58decode(address))
+    stellar = pytest.importorskip("stellar_sdk")
+    decode = stellar.StrKey.decode_contract if address[0] == "C" else stellar.StrKey.decode_ed25519_public_key
+    return address[0].encode() + bytes(decode(address))
+
+
+def their_hash(number: int, said: dict, salt: bytes, end: int) -> bytes:
+    """Make the assumed message a second time, from its words."""
+    keys = b"".join(their_key(number, said[name]) for name in ("proxy", "admin", "token"))
+    recipient = their_key(number, said["to"])
+    if number == 2:
+        keccak = pytest.importorskip("eth_utils").keccak
+        numbers = [said["units"].to_bytes(8, "little"), end.to_bytes(8, "little")]
+        return keccak(b"Coordinator:Withdraw" + (901).to_bytes(8, "little") + keys + numbers[0] + recipient + numbers[1] + salt)  # fmt: skip
+    numbers = [said["units"].to_bytes(16), end.to_bytes(8)]
+    body = b"Coordinator:Withdraw" + (1501).to_bytes(8) + keys + numbers[0] + recipient + numbers[1] + salt
+    return hashlib.sha256(body).digest()
+
+
+def they_verify(key: bytes, message: bytes, signature: bytes) -> bool:
+    solders = pytest.importorskip("solders.pubkey"), pytest.importorskip("solders.signature")
+    return bool(solders[1].Signature.from_bytes(signature).verify(solders[0].Pubkey(key), message))
+
+
+@COUNTS
+@FAMILIES
+def test_another_library_verifies(api, number, count):
+    """Random withdrawals: the sandbox's signature verifies with the published key over the message made a second time."""
+    draw = chance(count)
+    contract = api.list_contracts()[number]
+    key = bytes.fromhex(api.sandbox.guide()["contracts"][number]["signer"])
+    for _ in range(count):
+        raw, units = draw.source.randbytes(32), draw.source.randrange(1, 250_000_000_000 // 10)
+        to = chains.base58_encode(raw) if number == 2 else chains.strkey_encode(draw.source.choice("GC"), raw)
+        admin = draw.source.choice(contract.admin_addresses)
+        withdrawal = planned(api, number, contract=contract, admin=admin, to=to, amount=wb.native(units)).sign()
+        parameters = withdrawal.parameters()
+        said = {"proxy": contract.proxy_address, "admin": admin, "token": contract.tokens[0].address, "to": to, "units": units}  # fmt: skip
+        salt, end = bytes(parameters[5]), parameters[4]
+        signature = base64.b64decode(parameters[6]) if number == 2 else bytes.fromhex(parameters[6])
+
+        assert they_verify(key, their_hash(number, said, salt, end), signature)
+        assert [contract.proxy_address, contract.tokens[0].address, str(units), to] == parameters[:4]
+        assert (withdrawal.verify(), withdrawal.verify(key), withdrawal.verify(key.hex())) == (True, True, True)
+
+
+@FAMILIES
+def test_another_key_does_not_fit(api, number):
+    """A signature fits the key it was made with and no other."""
+    withdrawal = planned(api, number).sign()
+    other = chains.ed25519_public_key(chance(7).secret())
+
+    assert not withdrawal.verify(other)
+
+
+@FAMILIES
+def test_the_parameters(api, number):
+    """They are the service's own, in its order and forms, with the key; they print masked and go out as JSON."""
+    contract = api.list_contracts()[number]
+    withdrawal = planned(api, number).sign()
+    parameters = withdrawal.parameters()
+    shown = withdrawal.reveal()
+    signer = api.sandbox.guide()["contracts"][number]["signer"]
+
+    assert [shown.data, signer] == parameters[6:]
+    assert 32 == len(parameters[5])
+    assert contract.proxy_address == json.loads(parameters.json())[0]
+    for face in (repr(parameters), str(parameters), parameters._repr_html_()):
+        assert shown.data not in face
+        assert contract.proxy_address in face
+    assert "parameters() gives the arguments" in str(withdrawal)
+
+
+def test_a_key_that_has_to_be_given(api):
+    """On EVM chains the signer and the nonce are given to verify; a key that is none is refused."""
+    evm, solana = planned(api).sign(), planned(api, 2).sign()
+
+    with pytest.raises(wb.InvalidRequest, match="signs for the service"):
+        evm.verify()
+    with pytest.raises(wb.InvalidRequest, match="32 are needed"):
+        solana.verify(b"short")
+    assert not evm.verify(evm.plan.admin, nonce=0)

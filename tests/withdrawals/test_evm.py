@@ -1,0 +1,333 @@
+"""The whole way on EVM chains: the admin's message, what the wallet gives back, the call, and the balance that moves.
+
+Digests, recoveries and call data are made a second time here with another library, from the document's own words.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import pytest
+
+import workbench as wb
+from tests.chains.cases import chance
+from tests.chains.test_second_opinion import COUNTS
+from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
+from workbench import chains
+from workbench.chains.signatures import ORDER
+from workbench.sandbox.signing import secret_of
+from workbench.withdrawals import explain
+
+eth_account = pytest.importorskip("eth_account")
+
+ADMIN_TYPE = "address user,address asset,uint256 amount,address recipient,uint256 nonce"
+SERVICE_TYPE = "address user,address collateral,address asset,uint256 amount,address recipient,uint256 nonce,uint256 expiresAt"  # fmt: skip
+CALLS = {
+    1: "withdrawAsset(address,address,uint256,address,uint256,bytes32,bytes)",
+    2: "withdrawAsset(address,address,uint256,address,uint256,bytes32,bytes,bytes32[],bytes[],bool)",
+}
+
+
+def their_message(name: str, declared: str, chain_id: int, contract: str, salt: bytes, values: dict[str, Any]) -> Any:
+    """Encode the message as `silences.md` words it, with eth-account."""
+    from eth_account.messages import encode_typed_data
+
+    domain = {"name": name, "version": "2", "chainId": chain_id, "verifyingContract": contract, "salt": salt}
+    members = [dict(zip(("type", "name"), part.split(), strict=True)) for part in declared.split(",")]
+    return encode_typed_data(domain, {"Withdraw": members}, values)
+
+
+def their_recovery(message: Any, signature: bytes) -> str:
+    from eth_account import Account
+
+    return str(Account.recover_message(message, signature=signature))
+
+
+def their_call(version: int, values: list[Any]) -> str:
+    from eth_abi import encode
+    from eth_utils import keccak
+
+    kinds = CALLS[version].partition("(")[2][:-1].split(",")
+    return "0x" + (keccak(text=CALLS[version])[:4] + encode(kinds, values)).hex()
+
+
+def draws(api: wb.Session, count: int):
+    """Give random withdrawals from the EVM contracts of a sandbox: a plan's changes, and the number of the contract."""
+    draw = chance(count)
+    for _ in range(count):
+        number = draw.source.randrange(2)
+        contract = api.list_contracts()[number]
+        changes = {
+            "contract": contract,
+            "token": contract.tokens[0].address,
+            "admin": draw.source.choice(contract.admin_addresses),
+            "to": draw.address(),
+        }
+        if draw.source.random() < 0.5:
+            cents = draw.source.randrange(1, 2_500_000)
+            yield number, {**changes, "amount": wb.cents(f"{cents // 100}.{cents % 100:02d}")}, cents * 10_000
+        else:
+            units = draw.source.randrange(1, 25_000_000_000)
+            yield number, {**changes, "amount": wb.native(units)}, units
+
+
+@COUNTS
+def test_another_library_agrees_on_the_whole_way(api, count):
+    """Random withdrawals: the sandbox's signature recovers to the published signer, the admin's to the admin, and the
+    call data are those of another library; then the call reads back as it was."""
+    guide = api.sandbox.guide()["contracts"]
+    for number, changes, units in draws(api, count):
+        withdrawal = planned(api, number, **changes).sign()
+        contract, shown, end = changes["contract"], withdrawal.reveal(), int(withdrawal.expires_at.timestamp())
+        salt, signature = chains.octets(shown.salt, 32, "salt"), bytes.fromhex(shown.data[2:])
+        said = {"user": changes["admin"], "asset": changes["token"], "amount": units, "recipient": changes["to"], "nonce": 0}  # fmt: skip
+        service = their_message(
+            "Coordinator", SERVICE_TYPE, contract.chain_id, contract.controller_address, salt,
+            {**said, "collateral": contract.proxy_address, "expiresAt": end},
+        )  # fmt: skip
+        assert guide[number]["signer"] == their_recovery(service, signature)
+        assert withdrawal.verify(guide[number]["signer"], nonce=0)
+        message = withdrawal.typed_data(nonce=0)
+        theirs = their_message("Collateral", ADMIN_TYPE, contract.chain_id, contract.proxy_address, message.salt, said)
+        admin = message.accept(api.sandbox.wallet(changes["admin"]).sign(message))
+        assert changes["admin"] == their_recovery(theirs, admin.signature)
+        values = [contract.proxy_address, changes["token"], units, changes["to"], end, salt, signature]
+        if number == 0:
+            data = withdrawal.call_data(admin, direct_transfer=True)
+            values += [[message.salt], [admin.signature], True]
+        else:
+            data = withdrawal.call_data()
+        assert their_call(contract.contract_version, values) == data
+        read = withdrawal.explain(data)
+        assert ((), units, changes["to"], end) == (read.differences, read.units.units, read.recipient, read.expires_at)
+
+
+@COUNTS
+def test_wrong_signatures_are_refused(contract, count):
+    """What a wallet returns is refused when it is of another key, over another message, malleable or damaged."""
+    draw = chance(count)
+    withdrawal = Service(contract, answered(contract)).plan().sign()
+    secret = draw.secret()
+    for _ in range(count):
+        message = withdrawal.typed_data(nonce=draw.source.randrange(1 << 64), admin=chains.public_address(secret))
+        good = chains.sign(message.digest, secret)
+        twin = good[:32] + (ORDER - int.from_bytes(good[32:64])).to_bytes(32) + bytes([27 + 28 - good[64]])
+        damaged = bytearray(good)
+        damaged[draw.source.randrange(64)] ^= 1 << draw.source.randrange(8)
+        wrong = [
+            chains.sign(message.digest, draw.secret()),
+            chains.sign(draw.source.randbytes(32), secret),
+            twin, bytes(damaged), good[:-1], good + b"\0", good[:64] + b"\x1d", bytes(65),
+        ]  # fmt: skip
+        assert message.accept(good).signature == message.accept("0x" + good.hex()).signature
+        for signature in wrong:
+            with pytest.raises(wb.InvalidRequest):
+                message.accept(signature)
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["version 2", "version 1"])
+def test_the_lesson(api, number):
+    """Plan, sign, the wallet signs, the transaction is carried out, and the contract's balance has moved."""
+    plan = planned(api, number)
+    withdrawal = plan.sign()
+    transaction = transacted(api, withdrawal)
+
+    done = api.sandbox.execute(transaction)
+
+    assert ("24975.50", RECIPIENT, 1) == (done["balance"], done["recipient"], done["nonce"])
+    assert "24975.50" == api.list_contracts()[number].tokens[0].balance
+    with pytest.raises(wb.BadRequest):
+        api.sandbox.execute(transaction)
+    again = transacted(api, planned(api, number).sign(), nonce=1)
+    assert "24950.50" == api.sandbox.execute(again)["balance"]
+
+
+def test_several_admins_in_order(api, contract):
+    """Version 2 takes several signatures: the arrays carry them in the order given, each with its salt."""
+    withdrawal = planned(api).sign()
+    halves = []
+    for admin in reversed(contract.admin_addresses):
+        message = withdrawal.typed_data(nonce=0, admin=admin)
+        halves.append(message.accept(api.sandbox.wallet(admin).sign(message)))
+
+    call = chains.read_call_data(withdrawal.call_data(*halves, direct_transfer=False))
+
+    assert [half.signature for half in halves] == list(call.admin_signatures)
+    assert [half.salt for half in halves] == list(call.admin_salts)
+    assert "2 of admins" in str(withdrawal.explain(withdrawal.call_data(*halves, direct_transfer=False)))
+    assert api.sandbox.execute(withdrawal.transaction(*halves, direct_transfer=False))["nonce"] == 1
+
+
+def test_halves_that_do_not_go_together(api, contract):
+    """The same admin twice, another nonce, a bare signature and one over another withdrawal are refused."""
+    withdrawal, other = planned(api).sign(), planned(api, amount=wb.cents("26.00")).sign()
+
+    def half(source, admin, nonce):
+        message = source.typed_data(nonce=nonce, admin=admin)
+        return message.accept(api.sandbox.wallet(admin).sign(message))
+
+    first, second = contract.admin_addresses
+    mine = half(withdrawal, first, 0)
+    for wrong, words in (
+        ((mine, mine), "whose signature is here already"),
+        ((mine, half(withdrawal, second, 1)), "different nonces"),
+        ((half(other, first, 0),), "is not of the admin"),
+        (("0x" + mine.signature.hex(),), "not the bare signature of a wallet"),
+        ((), "at least one"),
+    ):
+        with pytest.raises(wb.InvalidRequest, match=words):
+            withdrawal.call_data(*wrong, direct_transfer=True)
+    with pytest.raises(wb.InvalidRequest, match="directTransfer is True or False"):
+        withdrawal.transaction(mine)
+
+
+def test_version_1_carries_no_half(api):
+    """Its call has seven arguments, and its owner is who sends it."""
+    withdrawal = planned(api, 1).sign()
+    admin = withdrawal.plan.admin
+    message = withdrawal.typed_data(nonce=0)
+    half = message.accept(api.sandbox.wallet(admin).sign(message))
+
+    assert admin == withdrawal.transaction()["from"]
+    with pytest.raises(wb.InvalidRequest, match="whose call takes no admin"):
+        withdrawal.transaction(half)
+
+
+def test_the_transaction_is_ready_to_send(api, contract):
+    """It has what a wallet takes, in the wallet's own forms, and another library takes it as it is."""
+    from eth_account import Account
+
+    withdrawal = planned(api).sign()
+    transaction = transacted(api, withdrawal)
+    ready = json.loads(transaction.json())
+
+    assert {"to": contract.controller_address, "value": "0x0", "chainId": "0x14a34"} == {name: ready[name] for name in ("to", "value", "chainId")}  # fmt: skip
+    assert ready["data"] == transaction["data"]
+    more = {"gas": 200_000, "maxFeePerGas": 1, "maxPriorityFeePerGas": 1, "nonce": 0, "type": 2}
+    assert Account.sign_transaction({**ready, **more}, secret_of(api.sandbox.ground.seeds, "test")).raw_transaction
+
+
+def test_the_message_is_json_for_any_wallet(api, tmp_path):
+    """It is written to a file and read back as the same message, with the same digest; nothing in it is secret."""
+    withdrawal = planned(api).sign()
+    message = withdrawal.typed_data(nonce=3)
+    path = message.save(tmp_path / "message.json")
+    read = json.loads(path.read_text())
+
+    assert message == read == json.loads(message.json())
+    assert message.digest == chains.digest(read)
+    assert ("Collateral", "2", 84532) == (read["domain"]["name"], read["domain"]["version"], read["domain"]["chainId"])
+    shown = withdrawal.reveal()
+    assert shown.data[2:] not in path.read_text()
+    for face in (str(message), message._repr_html_()):
+        assert "0x" + message.digest.hex() in face
+
+
+@pytest.mark.parametrize("form", [bytes, bytes.hex, lambda raw: "0x" + raw.hex(), chains.write_salt], ids=["bytes", "hex", "0x", "base64"])  # fmt: skip
+def test_salts_in_every_form(api, form):
+    """The admin's salt comes as bytes, hex or base64, and always means the same message."""
+    salt = bytes(range(32))
+    message = planned(api).sign().typed_data(nonce=0, salt=form(salt))
+
+    assert "0x" + salt.hex() == message["domain"]["salt"]
+
+
+def test_a_salt_is_drawn(api):
+    """Left out, it is 32 bytes that nobody had before."""
+    withdrawal = planned(api).sign()
+
+    assert 32 == len(withdrawal.typed_data(nonce=0).salt)
+    assert withdrawal.typed_data(nonce=0).salt != withdrawal.typed_data(nonce=0).salt
+
+
+def test_the_admin_s_key_is_no_salt(contract):
+    """The admin's private key in the place of the salt would be published with the call: it is refused."""
+    secret = chance(1).secret()
+    api = Service(contract, answered(contract))
+    withdrawal = api.plan().sign()
+
+    with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+        withdrawal.typed_data(nonce=0, salt=secret, admin=chains.public_address(secret))
+    assert secret.hex() not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["5a" * 32, "0x" + "5a" * 32, " ".join(["abandon"] * 12)], ids=["hex", "0x", "words"])
+def test_a_private_key_is_no_signature(api, key):
+    """Pasted where a signature belongs, or to be explained, it is refused by name, and is nowhere in the message (K10)."""
+    message = planned(api).sign().typed_data(nonce=0)
+    for use in (message.accept, explain):
+        with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+            use(key)
+        assert key[:12] not in str(caught.value)
+
+
+@pytest.mark.parametrize("nonce", [-1, 1.0, "0", True, None, 1 << 256])
+def test_nonces(api, nonce):
+    """A nonce is a whole number from 0."""
+    with pytest.raises(wb.InvalidRequest, match="nonce"):
+        planned(api).sign().typed_data(nonce=nonce)
+
+
+def test_explaining_names_what_differs(api, contract):
+    """Call data of something else are read, and each difference is a reason not to send them."""
+    mine, other = planned(api).sign(), planned(api, amount=wb.cents("26.00"), to=contract.admin_addresses[1]).sign()
+    explanation = mine.explain({**transacted(api, other), "to": RECIPIENT, "value": "0x1", "chainId": 1})
+
+    assert explanation.differences == (
+        "the recipient is another than in this withdrawal",
+        "the amount is another than in this withdrawal",
+        "it is not sent to the contract's controller",
+        "it is for another chain",
+        "it sends coins of the chain along (value)",
+    )
+    assert "Do not send it: the recipient is another" in str(explanation)
+    assert "It is the same as this withdrawal in every value." in str(mine.explain(transacted(api, mine)))
+
+
+def test_explaining_alone(api):
+    """Without a withdrawal beside it the call says what it does, in the units that are known."""
+    transaction = transacted(api, planned(api).sign())
+    read = explain(transaction, decimals=6)
+
+    assert read.says == (
+        f"Takes 25,000,000 native units of the token {read.token} out of the contract {read.proxy} and sends them to "
+        f"{RECIPIENT}, if it is carried out before 2026-01-15 15:10:00 UTC."
+    )
+    assert "25,000,000 units of a token with 6 decimals = 25 tokens" in read.reading
+    assert "25,000,000 native units" == explain(transaction["data"]).reading
+    assert ("Base Sepolia (chain 84532)", None) == (read.chain, read.differences)
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["0x", "0x12345678", "not hex", 5, None, {}, {"data": 5}, "0x" + "00" * 900],
+    ids=["empty", "another call", "no hex", "a number", "nothing", "no data", "a number as data", "zeros"],
+)
+def test_what_cannot_be_explained(data):
+    """It is refused in words."""
+    with pytest.raises(wb.InvalidRequest, match="data"):
+        explain(data)
+
+
+def test_far_ends_are_read(api):
+    """An end beyond all calendars does not break the words."""
+    read = attrs.evolve(explain(transacted(api, planned(api).sign())), expires_at=1 << 200)
+
+    assert "of unix time" in read.says
+
+
+def test_only_for_evm(api):
+    """On other chains typed data and calls are refused with what to use there."""
+    withdrawal = planned(api, 2).sign()
+    for use in (lambda: withdrawal.typed_data(nonce=0), withdrawal.call_data, withdrawal.transaction):
+        with pytest.raises(wb.InvalidRequest, match=r"Solana devnet \(chain 901\).*parameters\(\)"):
+            use()
+
+
+def test_times_are_the_service_s(api):
+    """The call carries the second that was signed."""
+    withdrawal = planned(api).sign()
+    call = chains.read_call_data(transacted(api, withdrawal)["data"])
+
+    assert withdrawal.expires_at == datetime.fromtimestamp(call.expires_at, UTC)

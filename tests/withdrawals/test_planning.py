@@ -1,0 +1,248 @@
+"""A plan is checked as a whole before anything is asked."""
+
+import attrs
+import pytest
+
+import workbench as wb
+from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, planned, problems
+from workbench import chains
+from workbench.client.guards import Limits
+
+ZEROS = {
+    0: "0x" + "0" * 40,
+    2: "1" * 32,
+    3: chains.strkey_encode("G", bytes(32)),
+}
+HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # mixed case that is no check sum
+
+
+def sent(api):
+    """How many signatures were asked for."""
+    return len([entry for entry in api.journal if entry.operation == "sign_withdrawal"])
+
+
+def test_a_sound_plan_says_what_it_is(api, contract):
+    """Who takes how much of what out of which contract, and where it goes, with both readings and full addresses."""
+    plan = planned(api)
+
+    assert plan.warnings == ()
+    assert plan.reading == "25.00 USD = 25,000,000 units of a token with 6 decimals"
+    assert plan.says == (
+        f"{contract.admin_addresses[0]} takes 25.00 USD (25,000,000 native units) of the token "
+        f"{contract.tokens[0].address} out of the contract {contract.proxy_address} on Base Sepolia (chain 84532) and "
+        f"sends them to {RECIPIENT}."
+    )
+    assert sent(api) == 0
+
+
+def test_the_face_shows_every_character(api):
+    """Text and HTML carry the recipient in full and in groups of four (F11)."""
+    plan = planned(api)
+
+    for face in (str(plan), plan._repr_html_()):
+        assert RECIPIENT in face
+        assert "0x 5aAe b605 3F3E 94C9 b9A0 9f33 6694 35E7 Ef1B eAed" in face
+        assert "25.00 USD = 25,000,000 units of a token with 6 decimals" in face
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3], ids=["EVM 2", "EVM 1", "Solana", "Stellar"])
+def test_each_family(api, number):
+    """Each contract of the sandbox can be withdrawn from, by the record or by its id."""
+    contract = api.list_contracts()[number]
+
+    assert planned(api, number).warnings == ()
+    assert planned(api, number, contract=contract, token=contract.tokens[0]).token == contract.tokens[0]
+    assert wb.withdrawals.plan(api, **{**arguments(api, number), "contract": contract.id}).contract == contract
+
+
+def test_all_problems_at_once(api, contract):
+    """Everything that is wrong is told together, nothing is sent, and no value of a wrong kind gets through."""
+    found = problems(api, token=5, amount=2500, admin="vitalik.eth", to=ZEROS[0], decimals=6.0)
+
+    assert set(found) == {"token", "amount", "admin", "to", "decimals"}
+    assert "names such as those of ENS are not looked up" in found["admin"]
+    assert sent(api) == 0
+
+
+SLIPS = {
+    "a line break": (RECIPIENT + "\n", "has a line break in it"),
+    "blanks": (f" {RECIPIENT}", "has blanks before or after it"),
+    "a zero-width character": (RECIPIENT[:9] + "\u200b" + RECIPIENT[9:], "has an invisible character (U+200B)"),
+    "a capital X": ("0X" + RECIPIENT[2:], "begins with 0X"),
+    "a wrong check sum": (HALF, "checksum does not fit: a character is probably mistyped"),
+    "too short": (RECIPIENT[:-1], "has 39 hex digits after 0x; 40 are needed"),
+    "no prefix": (RECIPIENT[2:], "put 0x before it"),
+    "Solana": ("11111111111111111111111111111112", "is a Solana address, and Base Sepolia (chain 84532) takes an EVM one"),
+    "a name": ("alice.eth", "is a name"),
+    "a number": (5, "is text"),
+    "nothing": ("", "is empty"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value, words", SLIPS.values(), ids=SLIPS)
+@pytest.mark.parametrize("path", ["token", "admin", "to"])
+def test_slips_of_addresses(api, path, value, words):
+    """A slip in any address is named, and refuses the plan (V13, V14)."""
+    assert words in problems(api, **{path: value})[path]
+
+
+@pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
+def test_slips_on_other_chains(api, number):
+    """base58 length and Stellar check sums are checked too, and EVM addresses refused there."""
+    good = api.list_contracts()[number].admin_addresses[1]
+    swapped = good[:20] + ("A" if good[20] != "A" else "B") + good[21:]
+
+    assert "is an EVM address" in problems(api, number, to=RECIPIENT)["to"]
+    if number == 2:
+        assert "decodes to" in problems(api, number, to=good[:-2])["to"]
+    else:
+        assert "checksum does not fit" in problems(api, number, to=swapped)["to"]
+
+
+def test_a_token_the_contract_does_not_take(api, contract):
+    """The tokens it accepts are listed."""
+    assert contract.tokens[1].address in problems(api, token=RECIPIENT)["token"]
+
+
+def test_places_to_which_nothing_should_go(api, contract):
+    """The zero address, the token, the contract, its controller and its deposit address are refused (V15)."""
+    places = [ZEROS[0], *(t.address for t in contract.tokens), contract.proxy_address, contract.controller_address]
+    for place in (*places, contract.proxy_address.lower()):
+        found = problems(api, to=place)
+
+        assert "type the last 8 characters of the recipient" in found["to"]
+        assert planned(api, to=place, allow=place[-8:]).warnings[0].startswith(("overridden", "the recipient"))
+        assert "is not the last 8 characters" in problems(api, to=place, allow="12345678")["allow"]
+
+
+@pytest.mark.parametrize("number", ZEROS)
+def test_the_zero_address_of_each_family(api, number):
+    """Nothing comes back from any of them."""
+    assert "zero address" in problems(api, number, to=ZEROS[number])["to"]
+
+
+def test_the_program_of_a_solana_contract(api):
+    """A Solana contract's program is no place to send to."""
+    contract = api.list_contracts()[2]
+
+    assert "program" in problems(api, 2, to=contract.program_address)["to"]
+
+
+@pytest.mark.parametrize(
+    "amount, fits",
+    [
+        (wb.cents("25000.50"), True),
+        (wb.cents("25000.51"), False),
+        (wb.native(25_000_500_000), True),
+        (wb.native(25_000_500_001), False),
+    ],
+)
+def test_the_balance(api, amount, fits):
+    """What the contract does not hold is not asked for, to the last unit."""
+    assert fits == (not problems(api, amount=amount))
+
+
+def test_a_balance_that_cannot_be_compared(api, contract):
+    """Without decimals, a rate or a balance the plan says that it was not compared."""
+    bare = attrs.evolve(contract.tokens[0], balance=None, exchange_rate=None)
+
+    for changes in (
+        {"amount": wb.native(5), "decimals": None},
+        {"contract": attrs.evolve(contract, tokens=(bare,))},
+        {"contract": attrs.evolve(contract, tokens=(attrs.evolve(bare, balance="25.0"),))},
+    ):
+        assert any("covers it" in one or "compared" in one for one in planned(api, **changes).warnings)
+
+
+def test_an_admin_that_is_none(api, contract):
+    """It is warned of before sending, and the admins are listed (V17); the service then says no, and what to do."""
+    plan = planned(api, admin=RECIPIENT, to=contract.admin_addresses[0])
+
+    assert all(admin in plan.warnings[0] for admin in contract.admin_addresses)
+    with pytest.raises(wb.Forbidden, match=r"contractsAndSignatures:write .* as an admin of this contract"):
+        plan.sign()
+
+
+def test_look_alikes(api, contract):
+    """A recipient that begins and ends like a known address is warned of (F11)."""
+    known = contract.admin_addresses[0]
+    middle = known[6:-4]
+    poison = chains.eip55(known[:6].lower() + middle[::-1].lower() + known[-4:].lower())
+
+    assert any(
+        f"begins and ends like an admin of the contract, {known}" in one for one in planned(api, to=poison).warnings
+    )
+    assert not planned(api, to=known).warnings
+
+
+def test_one_case_carries_no_check_sum(api):
+    """A recipient in lower case is taken, and what cannot be noticed is said."""
+    (warning,) = planned(api, to=RECIPIENT.lower()).warnings
+
+    assert "carries no check sum" in warning
+
+
+def test_native_units_that_look_like_cents(api):
+    """2500 units of a token with six decimals are worth less than a cent, which is said."""
+    (warning,) = planned(api, amount=wb.native(2500)).warnings
+
+    assert "were cents meant" in warning
+
+
+def test_the_list_of_recipients(contract):
+    """A profile's list of recipients is kept to, and typing does not override it."""
+    api = Service(contract, answered(contract), limits=Limits(recipients=(contract.admin_addresses[1].lower(),)))
+
+    assert "limits.recipients" in problems(api)["to"]
+    assert "limits.recipients" in problems(api, allow=RECIPIENT[-8:])["to"]
+    assert problems(api, to=contract.admin_addresses[1]) == {}
+
+
+@pytest.mark.parametrize("chain_id", [0, -1, True, 1 << 70], ids=["0", "-1", "True", "huge"])
+def test_a_chain_number_that_is_none(api, contract, chain_id):
+    """A chain number out of range refuses the plan (V16)."""
+    assert "chain number" in problems(api, contract=attrs.evolve(contract, chain_id=chain_id))["contract"]
+
+
+def test_an_unknown_contract(api):
+    """An id that is none of the tenant's is refused with those that are."""
+    with pytest.raises(wb.InvalidRequest, match=api.list_contracts()[0].id):
+        wb.withdrawals.plan(api, **{**arguments(api), "contract": "00000000-0000-4000-8000-000000000000"})
+
+
+def test_versions_and_chains_we_do_not_know(api, contract):
+    """They are planned, and what cannot be done then is said."""
+    odd = attrs.evolve(contract, contract_version=3, chain_id=7777)
+
+    assert [one.partition(";")[0] for one in planned(api, contract=odd).warnings] == [
+        "the call of this contract's version is not known here: a signature can be asked for, no transaction made",
+        "EVM chain 7777 is not a chain we know",
+    ]
+
+
+@pytest.mark.parametrize("path", ["token", "admin", "to", "contract"])
+@pytest.mark.parametrize("key", ["0x" + "5a" * 32, "legal winner thank year wave sausage worth useful legal winner thank yellow"])  # fmt: skip
+def test_private_keys(api, path, key):
+    """What looks like one is refused anywhere, and is nowhere in the message (K10)."""
+    with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+        wb.withdrawals.plan(api, **{**arguments(api), path: key})
+
+    assert key[:12] not in str(caught.value)
+
+
+def test_an_asynchronous_client_is_refused():
+    """The plan asks and waits, so it takes the plain client."""
+    client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
+
+    with pytest.raises(wb.InvalidArguments, match="not with an asynchronous one"):
+        wb.withdrawals.plan(client, "an id", token="", amount=wb.native(1), admin="", to="")
+
+
+def test_hostile_words_of_the_service(api, contract):
+    """Markup and control characters in what the service sent come out as text."""
+    evil = '<img src=x onerror="alert(1)">\u202e'
+    token = attrs.evolve(contract.tokens[0], balance=evil)
+    plan = planned(api, contract=attrs.evolve(contract, tokens=(token,)))
+
+    assert "<img" not in plan._repr_html_()
+    assert "\u202e" not in str(plan)

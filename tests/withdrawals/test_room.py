@@ -1,0 +1,74 @@
+"""The room itself: cheap to import, its names exist, and the sandbox's half of the way is there at another sandbox too."""
+
+import subprocess
+import sys
+
+import pytest
+
+import workbench as wb
+from tests.benchmarks.bench_chains import import_cost
+from workbench import faces, withdrawals
+
+HEAVY = ("coincurve", "sha3", "nacl", "httpx", "pandas", "matplotlib", "ipywidgets", "IPython")
+
+
+@pytest.mark.parametrize("name", withdrawals.__all__)
+def test_each_name_exists(name):
+    """Every public name can be had, and says what it is."""
+    value = getattr(withdrawals, name)
+
+    assert name == value.__name__
+    assert value.__doc__
+    assert name in dir(withdrawals)
+
+
+def test_a_name_that_does_not_exist():
+    with pytest.raises(AttributeError, match="nothing_of_this"):
+        withdrawals.nothing_of_this  # noqa: B018
+
+
+def test_it_is_public():
+    """The room and both amounts are names of the package."""
+    assert (withdrawals, withdrawals.cents, withdrawals.native) == (wb.withdrawals, wb.cents, wb.native)
+
+
+def test_libraries_are_loaded_when_used():
+    """Importing the room and all it names loads no library for cryptography, and no client."""
+    code = f"""
+import sys
+from workbench import withdrawals
+for name in withdrawals.__all__:
+    getattr(withdrawals, name)
+withdrawals.cents("25.00")
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_the_import_costs_little():
+    """The room and everything it names are imported within 100 ms over the interface it stands on."""
+    everything = "import workbench.withdrawals as w; [getattr(w, name) for name in w.__all__]"
+    below = "import workbench.interface.assumptions, workbench.faces, workbench.interface.withdrawals"
+
+    assert import_cost("import workbench.withdrawals") <= 100
+    assert import_cost(f"{everything}") - import_cost(below) <= 100
+
+
+def test_faces_show_what_has_a_sheet(api):
+    """The faces room shows a plan by its own sheet, as a notebook does."""
+    contract = api.list_contracts()[0]
+    plan = wb.withdrawals.plan(
+        api,
+        contract,
+        token=contract.tokens[0],
+        amount=wb.native(25_000_000),
+        admin=contract.admin_addresses[0],
+        to=contract.admin_addresses[1],
+        decimals=6,
+    )
+
+    assert str(plan) == faces.plain(plan)
+    assert plan._repr_html_() == faces.html(plan)

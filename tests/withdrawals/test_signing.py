@@ -1,0 +1,202 @@
+"""Asking for the signature: once, again only as told, and refusals that say what to do."""
+
+import httpx
+import pytest
+
+import workbench as wb
+from tests.withdrawals.lessons import RECIPIENT, Moving, Service, answered, arguments, planned
+from workbench import chains
+
+PENDING = {"status": "pending", "retryAfter": 3}
+
+
+def asked(api):
+    return len([entry for entry in api.journal if entry.operation == "sign_withdrawal"])
+
+
+def test_it_asks_once(api):
+    """One call, and the answer says who may take how much of what from which contract, to where, until when."""
+    plan = planned(api)
+
+    withdrawal = plan.sign()
+
+    assert (1, True) == (asked(api), withdrawal.ready)
+    assert withdrawal.says == (
+        f"{plan.admin} may take 25.00 USD (25,000,000 native units, as the service counts) of the token "
+        f"{plan.token.address} from the contract {plan.contract.proxy_address} on Base Sepolia (chain 84532) and send "
+        f"them to {RECIPIENT}, until 2026-01-15 15:10:00 UTC."
+    )
+
+
+def test_the_same_question_gets_the_same_signature(api):
+    """Running a cell twice works: the sandbox gives the signature that still lives."""
+    first, second = planned(api).sign(), planned(api).sign()
+
+    assert first.reveal().data == second.reveal().data
+    assert first.expires_at == second.expires_at
+
+
+def test_pending_is_an_answer(api):
+    """Asked once, a pending answer comes back as it is; it says when to ask again, and gives no signature out."""
+    api.sandbox.pending_first(times=1, retry_after=3)
+    plan = planned(api)
+
+    withdrawal = plan.sign()
+
+    assert ("pending", 3, False) == (withdrawal.status, withdrawal.retry_after, withdrawal.ready)
+    assert withdrawal.says.startswith("Not ready (pending); the service asks to come back in 3 s; plan.sign(wait=60)")
+    for use in (
+        withdrawal.reveal,
+        withdrawal.parameters,
+        withdrawal.transaction,
+        lambda: withdrawal.typed_data(nonce=0),
+    ):
+        with pytest.raises(wb.InvalidRequest, match=r"not ready \(pending\)"):
+            use()
+    assert plan.sign().ready
+
+
+def test_pending_is_polled_as_told(api):
+    """With a time to wait it asks again after exactly what the service said, each time."""
+    api.sandbox.pending_first(times=2, retry_after=7)
+    clock = Moving(api.sandbox.clock.now())
+
+    withdrawal = wb.withdrawals.plan(api, **arguments(api), clock=clock).sign(wait=60)
+
+    assert ([7, 7], 3, True) == (clock.waits, asked(api), withdrawal.ready)
+
+
+def test_the_deadline_holds(contract):
+    """It does not wait beyond its time, and asks no more often."""
+    api = Service(contract, PENDING)
+
+    withdrawal = api.plan().sign(wait=8)
+
+    assert ("pending", [3, 3], [False, True, True]) == (withdrawal.status, api.clock.waits, api.asked)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"status": "pending"}, {"status": "queued", "retryAfter": 3}, {"status": "ready"}, {}],
+    ids=["no time", "another word", "no signature", "nothing"],
+)
+def test_what_is_not_told_is_not_polled(contract, answer):
+    """Without a time, with an unknown word or without a signature it stops after one question (C27)."""
+    api = Service(contract, answer)
+
+    withdrawal = api.plan().sign(wait=60)
+
+    assert ([], 1, False) == (api.clock.waits, len(api.asked), withdrawal.ready)
+    assert str(withdrawal)
+
+
+def test_a_time_of_nothing_does_not_spin(contract):
+    """A retryAfter of 0 waits a second all the same."""
+    api = Service(contract, {"status": "pending", "retryAfter": 0}, answered(contract))
+
+    assert api.plan().sign(wait=60).ready
+    assert [1] == api.clock.waits
+
+
+@pytest.mark.parametrize("wait", [-1, float("nan"), float("inf"), True, "60", 10**9])
+def test_a_wait_that_is_none(contract, wait):
+    """It is refused before anything is asked."""
+    api = Service(contract, PENDING)
+
+    with pytest.raises(wb.InvalidRequest, match="wait"):
+        api.plan().sign(wait=wait)
+    assert api.asked == []
+
+
+def test_more_than_the_balance(api):
+    """422 says to list the contracts anew, ask for less, or deposit."""
+    stale = api.list_contracts()[0]
+    plan = planned(api, contract=stale, amount=wb.cents("20000.00"))
+    first = planned(api, amount=wb.cents("20000.00")).sign()
+    message = first.typed_data(nonce=0)
+    admin = api.sandbox.wallet(first.plan.admin)
+    api.sandbox.execute(first.transaction(message.accept(admin.sign(message)), direct_transfer=True))
+
+    with pytest.raises(wb.Unprocessable, match="List the contracts anew and ask for less, or deposit first"):
+        plan.sign()
+
+
+def test_another_signature_lives():
+    """409, as observed services answer, says that nothing was signed and what to use or wait for."""
+    api = wb.connect(sandbox={"profile": "observed"})
+    planned(api).sign()
+
+    with pytest.raises(wb.Conflict, match="Use the signature that was given before, or wait until it expires"):
+        planned(api, amount=wb.cents("26.00")).sign()
+    assert planned(api).sign().ready
+    api.sandbox.advance(minutes=11)
+    assert planned(api, amount=wb.cents("26.00")).sign().ready
+
+
+def test_a_token_the_service_does_not_know(api):
+    """404 says where to look."""
+    import attrs
+
+    contract = api.list_contracts()[0]
+    token = attrs.evolve(contract.tokens[0], address=RECIPIENT)
+    other = contract.admin_addresses[1]
+
+    with pytest.raises(wb.NotFound, match="which tokens each contract accepts"):
+        planned(api, contract=attrs.evolve(contract, tokens=(token,)), token=RECIPIENT, to=other).sign()
+
+
+def test_a_key_without_the_role(api):
+    """403 names the role, and that read is not enough."""
+    key = api.sandbox.guide()["api_keys"]["read only"]
+    reader = wb.Session(
+        base_url=api.base_url, api_key=key, transport=api.sandbox.transport(), sandbox=api.sandbox, keys=(key,)
+    )
+
+    with pytest.raises(wb.Forbidden, match=r"contractsAndSignatures:write \(read is not enough\)"):
+        planned(reader).sign()
+
+
+@pytest.mark.parametrize("status", [500, 503, 408])
+def test_it_is_never_asked_again_by_itself(api, status):
+    """After an answer that leaves it open, exactly one request was sent, without a key of its own to cache (C25)."""
+    seen = []
+
+    def answer(request):
+        seen.append(request.headers)
+        return httpx.Response(status, json={"message": "Internal server error"})
+
+    client = wb.Client(base_url="https://api.example.com", api_key="a-key", transport=httpx.MockTransport(answer))
+    contract = api.list_contracts()[0]
+
+    with pytest.raises(wb.OutcomeUnknown):
+        planned(client, contract=contract).sign()
+    assert ["no-store"] == [headers["cache-control"] for headers in seen]
+
+
+def test_production_asks_for_typing(api, contract):
+    """In production the number and the end of the recipient are typed, and the client has to be armed."""
+
+    def answer(request):
+        return httpx.Response(200, json=answered(contract, expiresAt="2099-01-01T00:00:00Z", parameters=None))
+
+    client = wb.Client(
+        base_url="https://api.example.com",
+        api_key="a-key",
+        environment="production",
+        transport=httpx.MockTransport(answer),
+        journal=wb.Journal(),
+    )
+    plan = planned(client, contract=contract)
+    typed = f"2500 {RECIPIENT[-8:]}"
+
+    for wrong in (None, "", "2500", f"25.00 {RECIPIENT[-8:]}"):
+        with pytest.raises(wb.InvalidRequest, match="is the number of cents, a blank, and the last 8 characters"):
+            plan.sign(typed=wrong)
+    with pytest.raises(wb.NotArmed):
+        plan.sign(typed=typed)
+    client.arm(operations={"sign_withdrawal"}, minutes=5, reason="test")
+    assert plan.sign(typed=typed).ready
+    with pytest.raises(wb.DuplicateSuspected):
+        plan.sign(typed=typed)
+    assert "sign(typed=" in str(plan)
+    assert chains.chain_of(84532) == plan.chain

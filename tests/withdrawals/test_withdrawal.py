@@ -1,0 +1,309 @@
+"""What an answer says: its life by the service's clock, what differs from the question, and a signature that stays masked."""
+
+import copy
+import json
+import logging
+import pickle
+from datetime import timedelta
+from decimal import Decimal
+
+import attrs
+import pytest
+
+import workbench as wb
+from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
+from workbench import faces
+from workbench.withdrawals import AdminSignature
+from workbench.withdrawals.secret import SHOWN_FOR, Secret
+
+
+def signed(contract, skew=None, changes=None, **plan):
+    """Give a withdrawal of a service that answers with these changes."""
+    api = Service(contract, answered(contract, **(changes or {})))
+    api.clock_skew = skew
+    return api.plan(**plan).sign(), api.clock
+
+
+def test_the_time_left(contract):
+    """It counts down by the clock, and ends."""
+    withdrawal, clock = signed(contract)
+
+    assert (timedelta(minutes=10), "10 min 0 s left") == (withdrawal.remaining(), withdrawal.countdown())
+    clock.at += timedelta(seconds=558)
+    assert "42 s left" == withdrawal.countdown()
+    clock.at += timedelta(seconds=84)
+    assert (True, "this signature expired 42 s ago") == (withdrawal.expired, withdrawal.countdown())
+
+
+@pytest.mark.parametrize(
+    "skew, left, said",
+    [
+        (-540.0, 60, "this signature expired 42 s ago (your clock is 9 min 0 s slow)"),
+        (600.0, 1200, "this signature expired 42 s ago (your clock is 10 min 0 s fast)"),
+        (1.4, 600, "this signature expired 42 s ago"),
+        (float("nan"), 600, "this signature expired 42 s ago"),
+        (None, 600, "this signature expired 42 s ago"),
+    ],
+)
+def test_the_service_s_clock_counts(contract, skew, left, said):
+    """The life is that by the service's Date, whatever this machine's clock says (C26)."""
+    withdrawal, clock = signed(contract, skew)
+
+    assert timedelta(seconds=left) == withdrawal.remaining()
+    clock.at += timedelta(seconds=left + 42)
+    assert said == withdrawal.countdown()
+
+
+def test_it_expires_by_the_clock_of_the_sandbox(api):
+    """In a lesson the sandbox's clock counts: moved beyond the end, nothing of the signature is given out."""
+    withdrawal = planned(api).sign()
+    transaction = transacted(api, withdrawal)
+    api.sandbox.advance(minutes=10)
+
+    assert withdrawal.expired
+    for use in (
+        withdrawal.reveal,
+        withdrawal.parameters,
+        withdrawal.transaction,
+        lambda: withdrawal.typed_data(nonce=0),
+    ):
+        with pytest.raises(wb.InvalidRequest, match="this signature expired 0 s ago"):
+            use()
+    assert withdrawal._secret is None
+    assert "could take 25.00 USD" in str(withdrawal)
+    with pytest.raises(wb.BadRequest, match="expired"):
+        api.sandbox.execute(transaction)
+
+
+@pytest.mark.parametrize(
+    "expires_at, note",
+    [("2027-11-21T12:00:00Z", "it lives unusually long: 365 d 0 h"), ("2026-11-21T12:10:00", "expiresAt")],
+)
+def test_odd_ends_are_said(contract, expires_at, note):
+    """A far end, and one without a zone, are remarked."""
+    withdrawal, _ = signed(contract, changes={"expiresAt": expires_at, "parameters": None})
+
+    assert any(note in one for one in withdrawal.notes)
+    assert withdrawal.ready
+
+
+def test_no_end_at_all(contract):
+    """Without an end it says so, and makes no call."""
+    withdrawal, _ = signed(contract, changes={"expiresAt": None, "parameters": None}, amount=wb.native(25_000_000))
+
+    assert "the service did not say until when" == withdrawal.countdown()
+    assert "a time that the service did not say" in withdrawal.says
+    with pytest.raises(wb.InvalidRequest, match="expiresAt is missing"):
+        withdrawal.transaction(direct_transfer=True)
+
+
+def changed(contract, place, value):
+    parameters = answered(contract)["parameters"]
+    parameters[place] = value
+    return parameters
+
+
+OTHER = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+DIFFERENCES = {
+    "another recipient": (3, OTHER, "is another recipient than was asked for"),
+    "another contract": (0, OTHER, "is another contract than was asked for"),
+    "another token": (1, OTHER, "is another token than was asked for"),
+    "another end": (4, int(NOON.timestamp()) + 601, "is another end than expiresAt"),
+    "another salt": (5, [1] * 32, "or their salts, are not the same"),
+    "another signature": (6, "0x" + "12" * 64 + "1b", "signature.data"),
+    "another count": (2, "25000001", "the decimals given may be wrong"),
+}
+
+
+@pytest.mark.parametrize("place, value, words", DIFFERENCES.values(), ids=DIFFERENCES)
+def test_an_answer_to_another_question(contract, place, value, words):
+    """Where the answer's parameters differ from the question, that is said, and the signature is not given out."""
+    withdrawal, _ = signed(contract, changes={"parameters": changed(contract, place, value)})
+
+    assert not withdrawal.ready
+    assert "Do not use it" in str(withdrawal)
+    with pytest.raises(wb.InvalidRequest, match=words):
+        withdrawal.reveal()
+
+
+def test_another_amount_in_native_units(contract):
+    """What was asked in native units has to come back to the unit."""
+    changes = {"parameters": changed(contract, 2, "25000001")}
+    withdrawal, _ = signed(contract, changes=changes, amount=wb.native(25_000_000))
+
+    assert ["is another amount than was asked for"] == [problem.message for problem in withdrawal.problems]
+
+
+def test_another_chain(contract):
+    """So does the chain."""
+    withdrawal, _ = signed(contract, changes={"chainId": "0x1"})
+
+    assert ["is another chain than the contract's"] == [problem.message for problem in withdrawal.problems]
+
+
+def test_another_rate_is_noted(contract):
+    """A token whose rate has moved since the contracts were listed is counted by the service; a large step is noted."""
+    token = attrs.evolve(contract.tokens[0], exchange_rate=Decimal(2))
+    withdrawal, _ = signed(attrs.evolve(contract, tokens=(token,)))
+
+    assert withdrawal.ready
+    assert (
+        "the service counts 25,000,000 native units, where the contract's rate makes about 12,500,000"
+        in withdrawal.notes
+    )
+
+
+def test_parameters_we_do_not_know(contract):
+    """Parameters of another form say nothing against the signature; the units then have to be given."""
+    withdrawal, _ = signed(contract, changes={"parameters": [1, 2, 3]})
+
+    assert withdrawal.ready
+    assert any("parameters are not as we know them" in note for note in withdrawal.notes)
+    with pytest.raises(wb.InvalidRequest, match="units is needed"):
+        withdrawal.typed_data(nonce=0)
+    assert "25000000" == withdrawal.typed_data(nonce=0, units=wb.native(25_000_000))["message"]["amount"]
+
+
+def test_units_that_differ(contract):
+    """Units given beside those the service signed have to be the same, and are native ones."""
+    withdrawal, _ = signed(contract)
+
+    with pytest.raises(wb.InvalidRequest, match="differs from what the service signed, 25,000,000 native units"):
+        withdrawal.typed_data(nonce=0, units=wb.native(2500))
+    with pytest.raises(wb.InvalidRequest, match="is an amount in native units"):
+        withdrawal.typed_data(nonce=0, units=wb.cents("25.00"))
+
+
+@pytest.mark.parametrize("data", ["0x1234", "nonsense", "00" * 64], ids=["short", "no bytes", "64 bytes"])
+def test_a_signature_that_cannot_be_read(contract, data):
+    """It is told, and not shown."""
+    withdrawal, _ = signed(contract, changes={"signature": {"data": data, "salt": "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="}})  # fmt: skip
+
+    assert "The answer cannot be used" in str(withdrawal)
+    assert [data in str(problem) for problem in withdrawal.problems] == [False]
+
+
+def test_revealing(contract):
+    """A revealed signature can be read for a minute, prints masked, and is gone then."""
+    withdrawal, clock = signed(contract)
+    shown = withdrawal.reveal()
+
+    assert "0x" + "11" * 64 + "1b" == shown.data
+    assert shown.salt.startswith("Wlpa")
+    assert "11" not in repr(shown)
+    assert "11" not in str(shown)
+    clock.at += timedelta(seconds=SHOWN_FOR)
+    with pytest.raises(wb.InvalidRequest, match="revealed for 60 s, which are over"):
+        _ = shown.data
+    clock.at -= timedelta(seconds=SHOWN_FOR)
+    with pytest.raises(wb.InvalidRequest, match="are over"):
+        _ = shown.data
+
+
+def test_hiding(contract):
+    """It can be hidden before its time."""
+    shown = signed(contract)[0].reveal()
+    shown.hide()
+
+    assert 0 == shown.seconds_left
+    with pytest.raises(wb.InvalidRequest):
+        _ = shown.salt
+
+
+def test_that_it_was_shown_is_noted(api):
+    """The journal has a note of it, without the signature."""
+    withdrawal = planned(api).sign()
+    data = withdrawal.reveal().data
+    (note,) = api.journal.notes
+
+    assert ("revealed", f"withdrawal signature for 25.00 USD to {RECIPIENT}") == (note.kind, note.text)
+    assert data not in repr(api.journal.notes)
+
+
+def secrets_of(withdrawal):
+    """Give the texts that must be nowhere: the signature and the salt, in each form in which they might stand."""
+    shown, secret = withdrawal.reveal(), withdrawal._secret
+    return [
+        shown.data, shown.salt, secret.data.hex(), secret.salt.hex(), repr(secret.data)[2:-1], repr(secret.salt)[2:-1],
+        ", ".join(map(str, secret.salt)),
+    ]  # fmt: skip
+
+
+def dumps(thing):
+    """Show a thing in every way in which things come to be printed or kept."""
+    yield repr(thing)
+    yield f"{thing}"
+    yield f"{thing!r}"
+    yield faces.plain(thing)
+    yield faces.html(thing)
+    yield repr(getattr(thing, "__dict__", ""))
+    for name in ("_repr_html_", "sheet"):
+        if hasattr(thing, name):
+            yield str(getattr(thing, name)())
+    if not isinstance(thing, Secret | AdminSignature):  # which hold it; nobody else may in the open
+        for name in getattr(type(thing), "__slots__", ()):
+            yield repr(getattr(thing, name, ""))
+    try:
+        yield json.dumps(thing, default=repr) if not isinstance(thing, dict | list | str) else ""
+        yield repr(attrs.asdict(thing)) if attrs.has(type(thing)) else ""
+    except TypeError:
+        yield ""
+
+
+def test_the_signature_is_nowhere(api, caplog):
+    """No dump of a plan, a withdrawal, a transaction or what belongs to them holds it; nor do journal and log (K9)."""
+    caplog.set_level(logging.DEBUG)
+    plan = planned(api)
+    withdrawal = plan.sign()
+    message = withdrawal.typed_data(nonce=0)
+    half = message.accept(api.sandbox.wallet(plan.admin).sign(message))
+    transaction = withdrawal.transaction(half, direct_transfer=True)
+    other = planned(api, 2).sign()
+    things = [
+        plan, withdrawal, withdrawal.reveal(), withdrawal._secret, withdrawal._read, message, half, transaction,
+        transaction["to"], withdrawal.explain(transaction), other, other.parameters(), api.journal,
+        *api.journal, *api.journal.notes,
+    ]  # fmt: skip
+    things += [repr(transaction["data"]), repr(list(transaction.items())), repr([withdrawal, transaction, half])]
+    seen = "\n".join(text for thing in things for text in dumps(thing)) + caplog.text
+
+    found = [secret for secret in (*secrets_of(withdrawal), *secrets_of(other)) if secret and secret in seen]
+    assert found == []
+    assert half.signature.hex() not in seen
+
+
+def test_nothing_of_it_is_pickled_or_copied(api):
+    """What holds a signature refuses to be pickled and copied."""
+    withdrawal = planned(api).sign()
+    transaction = transacted(api, withdrawal)
+    other = planned(api, 2).sign()
+
+    for thing in (
+        withdrawal,
+        withdrawal.reveal(),
+        withdrawal._secret,
+        transaction,
+        transaction["data"],
+        other.parameters(),
+    ):
+        for keep in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="neither pickled nor copied"):
+                keep(thing)
+
+
+def test_the_face(api):
+    """Text and HTML say who, how much, from where, to where and until when, and mask the signature."""
+    withdrawal = planned(api).sign()
+
+    for face in (str(withdrawal), withdrawal._repr_html_()):
+        for words in (RECIPIENT, withdrawal.plan.admin, "25.00 USD", "25,000,000", "10 min 0 s left", "•••", "2026-01-15 15:10:00 UTC"):  # fmt: skip
+            assert words in face
+    assert "•••" in repr(withdrawal)
+
+
+def test_hostile_words(contract):
+    """A status of the service comes out as text."""
+    withdrawal, _ = signed(contract, changes={"status": "<b>\u202e\x1b[31m"})
+
+    assert "<b>" not in withdrawal._repr_html_()
+    assert "\x1b" not in str(withdrawal) + repr(withdrawal)
