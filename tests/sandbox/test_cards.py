@@ -3,6 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import Api
+from workbench.errors import BadRequest
 from workbench.interface.rules import DeclineReason
 from workbench.sandbox import Sandbox
 
@@ -298,3 +299,19 @@ def test_cards_are_moved_by_controls(api):
 
     events = sandbox.events("card.updated")
     assert [one["event"]["body"]["status"] for one in events] == ["locked", "active", "canceled", "active"]
+
+
+def test_a_card_can_be_issued(api):
+    """To a user of the world, with a limit; it is active, and told of."""
+    made = api.sandbox.issue_card(api.user, 5000)
+
+    assert made["status"] == "active"
+    assert money(api, made["id"]) == {"limit": 5000, "available": 5000, "held": 0, "posted": 0, "refunded": 0}
+    assert api.sandbox.events(kind="card.updated")[-1]["event"]["body"]["id"] == made["id"]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 12.5, True, "100", 10**12 + 1])
+def test_a_limit_of_a_card_is_a_whole_number_of_cents(api, limit):
+    """Within reason."""
+    with pytest.raises(BadRequest, match="whole number of cents"):
+        api.sandbox.issue_card(api.user, limit)

@@ -21,6 +21,7 @@ from workbench.sandbox.world import populate
 
 Record = dict[str, Any]
 _STATUSES = frozenset(EventApplicationStatus)
+_MOST_CREDIT = 10**12  # cents
 _NO_WORLD = ("snapshot", *DELIVERY_KINDS)
 
 
@@ -52,6 +53,17 @@ class Controls(DeliveryControls, FaultControls, Inspection):
         return self._decide("accept_terms", user_id, "approved", action="accept_terms")
 
     # cards and money
+
+    @control(changes=True)
+    def issue_card(self, user_id: str, limit: int = 1_000_000) -> Record:
+        """Give a user a new, active card with a limit in cents."""
+        if type(limit) is not int or not 1 <= limit <= _MOST_CREDIT:
+            raise bad("issue_card", f"limit must be a whole number of cents, 1 to {_MOST_CREDIT}")
+        with self.store:
+            user = self._record("issue_card", "user", user_id)
+            card = cards.issue(self._for(user, "issue_card"), user, limit)
+        self.tell()
+        return {"id": card["id"], "status": card["status"]}
 
     @control(changes=True)
     def activate_card(self, card_id: str) -> Record:

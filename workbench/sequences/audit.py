@@ -1,7 +1,7 @@
 """What is wrong with a sequence before its first call: names, types, references, limits; all of it, with step and line."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -42,9 +42,10 @@ def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tup
     found = [*_named(sequence), *_parameters(sequence)]
     if values is not None:
         found += problems_of_values(sequence, values)
+    names = frozenset(one.name for one in sequence.steps)
     earlier: dict[str, Step] = {}
     for one in sequence.steps:
-        found += _step(one, sequence, earlier)
+        found += _step(one, names, earlier)
         earlier[one.name] = one
     return tuple(found)
 
@@ -140,11 +141,11 @@ def problems_of_values(sequence: Sequence, values: Mapping[str, Any]) -> Iterato
             yield Problem(name, "type", said)
 
 
-def _step(one: Step, sequence: Sequence, earlier: Mapping[str, Step]) -> Iterator[Problem]:
+def _step(one: Step, names: Collection[str], earlier: Mapping[str, Step]) -> Iterator[Problem]:
     if one.do == SIGN_WITHDRAWAL.name:
         yield _at(one, "do", "forbidden", "sign_withdrawal authorizes moving funds and is never a step of a script")
         return
-    yield from _references(one, sequence, earlier)
+    yield from _references(one, names, earlier)
     if one.do in SCRIPTED:
         yield from _arguments(one, SCRIPTED[one.do])
     elif one.do in CONTROLLED:
@@ -215,8 +216,7 @@ def _of_its_own(one: Step) -> Iterator[Problem]:
             yield _at(one, "kind", "enum", f"must be one of {', '.join(EVENT_KINDS)}")
 
 
-def _references(one: Step, sequence: Sequence, earlier: Mapping[str, Step]) -> Iterator[Problem]:
-    names = [each.name for each in sequence.steps]
+def _references(one: Step, names: Collection[str], earlier: Mapping[str, Step]) -> Iterator[Problem]:
     for reference in references((one.arguments, one.expect.state, one.expect.result, _wheres(one))):
         if not isinstance(reference, Ref):
             continue
