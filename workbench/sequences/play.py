@@ -147,7 +147,7 @@ class Player:
         venue = self.venue
         at, before = venue.now(), venue.cursor()
         try:
-            arguments = self.resolved({**one.arguments, **self._changed.get(one.name, {})})
+            arguments = self._arguments(one)
         except Blocked as blocked:
             said = Miss("step", "its references", str(blocked))
             self.done[one.name] = Done(one, "blocked", at, {}, before=before, after=before, misses=(said,))
@@ -217,23 +217,35 @@ class Player:
             missing += missed_money(expect.money, self.ledger.total())
         return missing
 
+    def _arguments(self, one: Step) -> Mapping[str, Any]:
+        changed = self._changed.get(one.name)
+        if changed is not None:
+            return self.resolved({**one.arguments, **changed})  # type: ignore[no-any-return]
+        if not one.refers:
+            return one.arguments
+        filled = dict(one.arguments)
+        for name in one.refers:
+            filled[name] = self._filled_in(filled[name])
+        return filled
+
     def resolved(self, value: Any) -> Any:
         """Give a value with its references filled in.
 
         Raises:
             Blocked: A reference names a step that came to no result.
         """
-        if not any(True for _ in references(value)):
-            return value
-        match value:
-            case Param(name=name):
-                return self.values[name]
-            case Guide(path=path):
-                return self.venue.example(path)
-            case Ref():
-                return self._result(value)
-            case Mapping():
-                return {key: self.resolved(one) for key, one in value.items()}
+        return self._filled_in(value) if any(True for _ in references(value)) else value
+
+    def _filled_in(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is Ref:
+            return self._result(value)
+        if kind is Param:
+            return self.values[value.name]
+        if kind is Guide:
+            return self.venue.example(value.path)
+        if isinstance(value, Mapping):
+            return {key: self.resolved(one) for key, one in value.items()}
         return [self.resolved(one) for one in value]
 
     def _result(self, reference: Ref) -> Any:

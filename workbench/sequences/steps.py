@@ -117,6 +117,11 @@ class Step:
     expect: Expect = NOTHING
     doc: str = ""
     line: int | None = attrs.field(default=None, eq=False)  # where it stands in its file
+    refers: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)  # arguments that hold references
+
+    @refers.default
+    def _find(self) -> tuple[str, ...]:
+        return tuple(name for name, value in self.arguments.items() if any(True for _ in references(value)))
 
 
 def step(
