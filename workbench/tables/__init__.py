@@ -8,11 +8,18 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "Saved": "exports", "file_name": "exports", "save": "exports",
     "Body": "bodies", "load_bodies": "bodies", "typed": "bodies",
+    "ClusterRewards": "cluster",
+    "contract_totals": "contracts", "contract_values": "contracts",
     "cumulated": "decimals", "floats": "decimals", "grouped": "decimals", "mean": "decimals", "multiplied": "decimals",
-    "resampled": "decimals", "total": "decimals", "rewards_from_pages": "rewards_pages",
+    "resampled": "decimals", "total": "decimals",
+    "Events": "event_logs", "read_events": "event_logs",
+    "Saved": "exports", "file_name": "exports", "save": "exports",
     "frame": "frames", "register": "frames",
+    "micro_deposits": "histories", "reasons": "histories", "status_history": "histories", "time_in_status": "histories",
+    "Progress": "progress",
+    "Rewards": "reads", "read_rewards": "reads",
+    "rewards_from_pages": "rewards_pages",
 }  # fmt: skip
 __all__ = sorted(_WHERE)
 

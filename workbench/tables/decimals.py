@@ -31,7 +31,7 @@ def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
             return pa.array(values, type=width)
         except (pa.ArrowInvalid, ValueError, OverflowError):
             continue
-    texts = [None if value is None else plain(value.normalize(EXACT)) for value in values]
+    texts = [None if value is None else plain(value.normalize(EXACT)) if value else "0" for value in values]
     return pa.array(texts, type=pa.large_string())
 
 

@@ -77,10 +77,10 @@ def save(
         raise FileExistsError(f"{path} exists; overwrite=True replaces it")
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(frame)
-    _whole(path, lambda file: write(frame, file, formulas), private=bool(revealed))
+    written_whole(path, lambda file: write(frame, file, formulas), private=bool(revealed))
     if path.suffix.lower() == ".csv" and (words := _notes(frame)):
         notes = path.with_name(path.name + ".notes.txt")
-        _whole(notes, lambda file: file.write(("\n".join(words) + "\n").encode()), private=bool(revealed))
+        written_whole(notes, lambda file: file.write(("\n".join(words) + "\n").encode()), private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
@@ -95,7 +95,7 @@ def _notes(frame: pd.DataFrame) -> list[str]:
     return words
 
 
-def _whole(path: Path, write: Callable[[BinaryIO], Any], *, private: bool) -> None:
+def written_whole(path: Path, write: Callable[[BinaryIO], Any], *, private: bool) -> None:
     """Write a file wholly or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
     try:

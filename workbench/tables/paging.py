@@ -7,7 +7,7 @@ n rows the next one starts where these ended, whichever way the service counts.
 """
 
 from collections.abc import Generator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import attrs
 
@@ -19,8 +19,7 @@ READINGS = 3
 """How often the list of one user is read where it changes in between."""
 
 
-@attrs.frozen
-class Key:
+class Key(NamedTuple):
     """What a row is known by. An id alone may stand in both types; a row without id is known by its text."""
 
     type: str | None
@@ -113,12 +112,14 @@ def _reading(said: Walk, pages: list[Page], limit: int, reach: int) -> Generator
         at = len(said.kept) - 1
         full_before = len(before) >= limit
         overlap = before_at + len(before) - offset if full_before else 0
-        if before and list(page) == list(before):
-            # P4: another offset, the same page. After a short page that can be, if hidden rows stand before its rows;
-            # but none of them can come again a whole window later.
-            if full_before or (before_at + limit <= reach and list((yield from ask(before_at + limit))) == list(page)):
-                said.end = "offset ignored"
-                return False
+        # P4: another offset, the same page. After a short page that can be, if hidden rows stand before its rows;
+        # but none of them can come again a whole window later.
+        same = bool(before) and list(page) == list(before)
+        if same and not full_before:
+            same = before_at + limit <= reach and list((yield from ask(before_at + limit))) == list(page)
+        if same:
+            said.end = "offset ignored"
+            return False
         if full_before and list(page[:overlap]) != list(before[-overlap:]):
             return True
         if not page:

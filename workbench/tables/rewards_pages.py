@@ -50,6 +50,7 @@ class Part:
     table: Table
     rows: tuple[int, ...]  # of each page
     fast: bool
+    pages: int = 0  # where several pages are one piece of rows; 0: as many as `rows` says
 
 
 class Pages:
@@ -155,7 +156,7 @@ class Pages:
                 return None
             columns[column.name] = values
         aside = Aside()
-        columns[EXTRA] = _dots(more, len(rows), aside)
+        columns[EXTRA] = _dots(more, len(rows))
         for name, values in above.items():
             if values.null_count < len(values):
                 aside.pages[name] += len(values) - values.null_count
@@ -166,7 +167,7 @@ class Pages:
         counts = []
         above: Counter[str] = Counter()
         for i, body in enumerate(bodies):
-            page = self._page(body, first + i)
+            page = self.page(body, first + i)
             items += page.items
             counts.append(len(page.items))
             above.update(name for name, value in page.extra.items() if value is not None)
@@ -174,7 +175,15 @@ class Pages:
         table.aside.pages.update(above)
         return Part(table, tuple(counts), fast=False)
 
-    def _page(self, body: bytes, number: int) -> RewardsActivity:
+    def page(self, body: bytes, number: int) -> RewardsActivity:
+        """Read one page as records.
+
+        Args:
+            number: Its number, for the message.
+
+        Raises:
+            UnexpectedAnswer: It is not of the agreed shape.
+        """
         try:
             raw = strict_json.loads(body)
             page: RewardsActivity = self.wires.read(RewardsActivity, raw)
@@ -228,7 +237,7 @@ def _moments(texts: Any) -> Any:
     return made
 
 
-def _dots(more: dict[str, Any], rows: int, aside: Aside) -> Any:
+def _dots(more: dict[str, Any], rows: int) -> Any:
     """Give the column of unknown members, each masked, in the order of their names in each row."""
     if not more:
         return pa.nulls(rows, pa.large_string())
@@ -240,8 +249,6 @@ def _dots(more: dict[str, Any], rows: int, aside: Aside) -> Any:
             names = [name for name, is_there in zip(masks_of, there, strict=True) if is_there]
             texts[there] = json_text(dict.fromkeys(sorted(names), masks.DOTS)) if names else None
         cells.append(texts[there])
-    for name, mask in masks_of.items():
-        aside.unknown[name] += int(mask.sum())
     return pa.array(cells, type=pa.large_string())
 
 
@@ -284,7 +291,9 @@ def rewards_from_pages(
 def assembled(reader: Pages, parts: list[Part], users: Sequence[str] | None = None) -> pd.DataFrame:
     """Make the frame of parts. The parts are used up, so that memory holds each column only once."""
     counts = [rows for part in parts for rows in part.rows]
-    routes = {"fast": sum(len(p.rows) for p in parts if p.fast), "exact": sum(len(p.rows) for p in parts if not p.fast)}
+    routes = {"fast": 0, "exact": 0}
+    for part in parts:
+        routes["fast" if part.fast else "exact"] += part.pages or len(part.rows)
     aside = Aside()
     for part in parts:
         aside.add(part.table.aside)
@@ -302,9 +311,22 @@ def assembled(reader: Pages, parts: list[Part], users: Sequence[str] | None = No
             aside.notes.append("points stays text: a value has more digits than a decimal column holds.")
         arrays[column.name] = to_pandas(made, column)
         del made
-    arrays[EXTRA] = to_pandas(_concat([table.pop(EXTRA) for table in tables] or [empty[EXTRA]]))
+    made = _concat([table.pop(EXTRA) for table in tables] or [empty[EXTRA]])
+    aside.unknown = _unknown(made, set(reader.names.values()))
+    arrays[EXTRA] = to_pandas(made)
     frame = pd.DataFrame(arrays, copy=False)
     return with_attrs(frame, reader.plan.kind, aside, reader.shown, routes=routes)
+
+
+def _unknown(extra: Any, known: Collection[str]) -> Counter[str]:
+    """Count the rows of each unknown member in a column `extra`."""
+    found: Counter[str] = Counter()
+    if extra.null_count < len(extra):
+        for cell in pc.value_counts(extra).to_pylist():
+            for name in orjson.loads(cell["values"]) if cell["values"] is not None else ():
+                if name not in known:
+                    found[name] += cell["counts"]
+    return found
 
 
 def _repeated(users: Sequence[str], counts: Sequence[int]) -> Any:

@@ -1,0 +1,106 @@
+"""Reads on a cluster: the same rows, no key in the graph, one budget."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench import tables
+from workbench.errors import InvalidRequest
+from workbench.sandbox import Sandbox
+from workbench.sandbox.server import serving
+from workbench.session import connect
+from workbench.tables import cluster as room
+from workbench.tables.reads import read_rewards
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(Sandbox(seed=5)) as served:
+        yield served
+
+
+def users(url: str) -> list[str]:
+    with connect(url) as api:
+        return [user["id"] for user in api.sandbox.guide()["rewards_users"]][:6]
+
+
+def test_a_cluster_reads_the_same_rows(
+    machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two workers with clients of their own read what one reads here, to a Dask DataFrame and to a folder."""
+    monkeypatch.setattr(room, "TASK_PAGES", 4)
+    wanted = users(url)
+    with connect(url) as api:
+        here = read_rewards(api, wanted, progress=False)
+    there = read_rewards(url, wanted, progress=False, cluster=machines)
+    frame = there.frame().compute().reset_index(drop=True)
+
+    assert there.frame().npartitions > 1
+    assert there.complete == here.complete
+    assert frame["id"].tolist() == here.frame()["id"].tolist()
+    assert tables.total(frame["points"]) == tables.total(here.frame()["points"])
+
+    on_disk = read_rewards(url, wanted, progress=False, cluster=machines, path=tmp_path)
+    assert sorted(on_disk.frame().compute()["id"]) == sorted(frame["id"])
+
+
+def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is submitted names a profile or a URL; a client is refused, since it holds a key."""
+    with connect(url) as api:
+        key = api._key.header().decode()
+    sent: list[bytes] = []
+    submit = machines.submit
+
+    def spy(function: Any, *args: Any, **more: Any) -> Any:
+        from distributed.protocol.pickle import dumps
+
+        sent.append(dumps([a for a in args if isinstance(a, str | tuple | dict | room.Share)]))
+        return submit(function, *args, **more)
+
+    monkeypatch.setattr(machines, "submit", spy)
+    read_rewards(url, users(url)[:1], progress=False, cluster=machines)
+
+    assert sent
+    assert not any(key.encode() in one for one in sent)
+    with connect(seed=1) as own, pytest.raises(InvalidRequest, match="so that no key travels"):
+        read_rewards(own, users(url), progress=False, cluster=machines)
+
+
+def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users are dealt out so that each task asks for at least a thousand pages, and the rate is shared."""
+    seen: list[tuple[Any, ...]] = []
+
+    class Stop(Exception):
+        pass
+
+    def spy(function: Any, *args: Any, **more: Any) -> Any:
+        seen.append(args)
+        if len(seen) == 3:
+            raise Stop
+        return machines.scatter(None)
+
+    monkeypatch.setattr(machines, "submit", spy)
+    many = [f"00000000-0000-4000-8000-{n:012}" for n in range(1_700)]
+    with pytest.raises(Stop), serving(Sandbox(seed=1)) as url:
+        read_rewards(url, many, progress=False, cluster=machines)
+
+    assert [len(args[1]) * room.LEAST_PAGES >= 1_000 for args in seen] == [True] * 3
+    assert seen[0][3].concurrency == room.CONCURRENCY // 2

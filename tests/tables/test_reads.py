@@ -1,0 +1,479 @@
+"""Reads of many users: whole, or known not to be; kept when stopped; one pace for all."""
+
+import asyncio
+import signal
+import threading
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from tests.tables.services import Service, refusal, row, user_id, usual
+from workbench.client.client import Client
+from workbench.client.pace import Clock
+from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
+from workbench.tables.gate import Gate
+from workbench.tables.progress import Line, Progress, meter
+from workbench.tables.reads import Rewards, read_rewards
+
+
+def read(service: Service, **how: Any) -> Rewards:
+    users = how.pop("users", list(service.rows))
+    made: Rewards = read_rewards(service.client(), users, progress=False, **how)
+    return made
+
+
+class Quick(Clock):
+    """A clock that is moved by what is waited for."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.waited: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.at
+
+    async def asleep(self, seconds: float) -> None:
+        self.at += seconds
+        self.waited.append(seconds)
+        await asyncio.sleep(0)
+
+
+def test_all_rows_of_all_users() -> None:
+    """Every row once, users in the order asked for, typed, complete, with what the service hides in the notes."""
+    service = Service(usual(5, 150))
+    rewards = read(service)
+    frame = rewards.frame()
+
+    assert frame["id"].tolist() == [one["id"] for rows in service.rows.values() for one in rows]
+    assert frame["user_id"].tolist() == [user for user, rows in service.rows.items() for _ in rows]
+    assert str(frame["points"].dtype) == "decimal128(38, 6)[pyarrow]"
+    assert rewards.complete
+    assert frame.attrs["complete"] is True
+    assert frame.attrs["routes"]["exact"] == 0
+    assert any("travel bookings" in note for note in frame.attrs["notes"])
+    assert "750 rows, complete" in repr(rewards)
+
+
+def test_an_async_client_is_awaited() -> None:
+    """The same read of an async client."""
+    service = Service(usual(2, 30))
+    rewards = asyncio.run(read_rewards(service.async_client(), list(service.rows), progress=False))
+
+    assert len(rewards.frame()) == 60
+
+
+def test_it_works_where_a_loop_runs_already() -> None:
+    """P9, C21: as in every cell of a notebook."""
+
+    async def cell() -> Rewards:
+        return read(Service(usual(1, 5)))
+
+    assert asyncio.run(cell()).complete
+
+
+def test_users_may_be_given_in_many_ways() -> None:
+    """Ids, records, a frame, one id; each user is read once."""
+    service = Service(usual(2, 3))
+    first, second = service.rows
+    frame = pd.DataFrame({"user_id": [first, second, first]})
+
+    assert read(service, users=frame).users == (first, second)
+    assert read(service, users=first).users == (first,)
+    assert len(read(service, users=[]).frame()) == 0
+
+
+@pytest.mark.parametrize(
+    "how", [{"users": ["../x"]}, {"type": "burned"}, {"since": datetime(2026, 1, 1)}, {"concurrency": 0}],  # noqa: DTZ001
+    ids=["user", "type", "zone", "concurrency"],
+)  # fmt: skip
+def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
+    """P5: what cannot be asked is refused before anything leaves."""
+    service = Service(usual(1, 1))
+
+    with pytest.raises(InvalidRequest):
+        read(service, **how)
+    assert service.asked == []
+
+
+def test_rows_are_kept_by_type_and_time() -> None:
+    """`type` is asked for, `since` and `until` are kept to here."""
+    service = Service(usual(1, 30))
+    since, until = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
+    frame = read(service, type="earned", since=since, until=until).frame()
+
+    assert set(frame["type"]) == {"earned"}
+    assert sorted(set(frame["created_at"].dt.day)) == [5, 7]
+    assert {query["type"] for query in service.asked} == {"earned"}
+
+
+def test_a_type_that_is_ignored_is_noticed() -> None:
+    """P4: rows of another type are left out, counted, and the read is not called complete."""
+    rewards = read(Service(usual(1, 30), ignores=["type"]), type="earned")
+
+    assert set(rewards.frame()["type"]) == {"earned"}
+    assert not rewards.complete
+    assert any("ignore the type parameter (name: type, assumed): 10 rows" in note for note in rewards.notes)
+
+
+def test_an_offset_that_is_ignored_is_noticed() -> None:
+    """P4: at most three requests, the first page, and a note that names the parameter."""
+    service = Service(usual(1, 250), ignores=["offset"])
+    rewards = read(service)
+
+    assert len(rewards.frame()) == 100
+    assert len(service.asked) <= 3
+    assert not rewards.complete
+    assert any("ignore the offset parameter (name: offset, assumed)" in note for note in rewards.notes)
+
+
+def test_a_limit_that_is_ignored_is_noticed() -> None:
+    """P4: all rows come, and the note says how many a page."""
+    rewards = read(Service(usual(1, 90), ignores=["limit"]))
+
+    assert len(rewards.frame()) == 90
+    assert rewards.complete
+    assert any("ignore the limit parameter" in note and "20 rows a page" in note for note in rewards.notes)
+
+
+def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
+    """P4: two users with the same rows cannot be."""
+    rows = [row(i) for i in range(5)]
+    rewards = read(Service({user_id(1): rows, user_id(2): rows}))
+
+    assert not rewards.complete
+    assert rewards.notes[0].startswith("The service seems to ignore the user parameter (name: userId, assumed)")
+
+
+def test_the_reach_is_noticed() -> None:
+    """P3: 10,100 rows, not complete, with the advice to read by type, which then reaches all."""
+    service = Service({user_id(0): [row(i) for i in range(12_000)]})
+    rewards = read(service)
+
+    assert len(rewards.frame()) == 10_100
+    assert not rewards.complete
+    assert any("reading each type by itself reaches further" in note for note in rewards.notes)
+    assert read(service, type="earned").complete
+
+
+def test_rows_that_move_are_read_again() -> None:
+    """P1: a row inserted between two pages: each row once, complete, and the notes say it was read twice."""
+    service = Service({user_id(0): [row(i) for i in range(250)]})
+
+    def insert(_: dict[str, str], call: int) -> None:
+        if call == 2:
+            service.rows[user_id(0)].insert(0, row(9_999))
+
+    service.before = insert
+    rewards = read(service)
+
+    assert sorted(rewards.frame()["id"]) == sorted(one["id"] for one in service.rows[user_id(0)])
+    assert rewards.complete
+    assert any("was read again" in note for note in rewards.notes)
+
+
+def test_ids_in_both_types_and_rows_without_id() -> None:
+    """P6: the same id twice in one type stands once; in both types twice; without id always, counted."""
+    rows = [row(1, type="earned"), row(1, type="redeemed"), row(1, type="earned"), row(2, id=None), row(2, id=None)]
+    rewards = read(Service({user_id(0): rows}))
+
+    assert rewards.frame()["id"].isna().tolist() == [False, False, True, True]
+    assert any(note.startswith("2 rows have no id") for note in rewards.notes)
+    assert any(note.startswith("1 rows that came twice") for note in rewards.notes)
+
+
+@pytest.mark.parametrize("items", [b'{"items":null}', b"{}", b'{"items":{}}', b"[]"], ids=str)
+def test_pages_without_items_are_no_pages(items: bytes) -> None:
+    """P8: not zero rows but an error, that says so."""
+    service = Service(usual(1, 5), before=lambda query, call: httpx.Response(200, content=items))
+
+    with pytest.raises(UnexpectedAnswer, match="is no page of rewards activity"):
+        read(service)
+
+
+def test_a_row_of_the_wrong_type_costs_its_user_alone() -> None:
+    """P8: the others are read; the notes name the user and the member, and it is not complete."""
+    service = Service({user_id(0): [row(1)], user_id(1): [row(2, transactionAmountCents="5")], user_id(2): [row(3)]})
+    rewards = read(service)
+
+    assert rewards.frame()["id"].tolist() == ["r1", "r3"]
+    assert rewards.unfinished == (user_id(1),)
+    assert any("transactionAmountCents must be a whole number" in note for note in rewards.notes)
+
+
+def failing(offset: str, answer: Any) -> Any:
+    return lambda query, call: answer() if query["offset"] == offset else None
+
+
+def test_a_failure_keeps_what_was_read_and_goes_on_there() -> None:
+    """P7: page 4 fails for good: the error holds the rest, and a second call asks for no page twice."""
+    service = Service({user_id(0): [row(i) for i in range(700)]}, before=failing("297", lambda: refusal(500, "E", "e")))
+    client = quick_client(service)
+
+    with pytest.raises(ServiceFailure) as caught:
+        read_rewards(client, [user_id(0)], progress=False)
+    partial: Rewards = caught.value.partial  # type: ignore[attr-defined]
+    assert len(partial.frame()) == 298
+    assert not partial.complete
+    assert any("stopped at offset 297" in note for note in partial.notes)
+
+    service.before, service.asked = (lambda query, call: None), []
+    rewards = read_rewards(client, [user_id(0)], progress=False, resume=partial)
+    assert next(query["offset"] for query in service.asked) == "297"
+    assert rewards.frame()["id"].tolist() == [f"r{i}" for i in range(700)]
+    assert rewards.complete
+
+
+def quick_client(service: Service) -> Client:
+    transport = httpx.MockTransport(service)
+    return Client(base_url="http://127.0.0.1:1/v1", api_key="k", transport=transport, clock=Quick())
+
+
+def test_a_failed_user_does_not_cost_the_others() -> None:
+    """The notes say which user stopped where; a later call with `resume` reads that one alone."""
+    users = usual(4, 30)
+    service = Service(users, before=lambda q, _: refusal(500, "E", "e") if q["userId"] == user_id(2) else None)
+    client = quick_client(service)
+    first = read_rewards(client, list(users), progress=False)
+    assert first.unfinished == (user_id(2),)
+    assert len(first.frame()) == 90
+
+    service.before, service.asked = (lambda query, call: None), []
+    second = read_rewards(client, list(users), progress=False, resume=first)
+    assert {query["userId"] for query in service.asked} == {user_id(2)}
+    assert second.complete
+    assert second.frame()["user_id"].tolist() == [user for user, rows in users.items() for _ in rows]
+
+
+def test_an_unknown_user_is_said() -> None:
+    """A 404 is one user's."""
+    service = Service(usual(2, 3))
+    rewards = read(service, users=[*service.rows, user_id(99)])
+
+    assert any("User not found" in note for note in rewards.notes)
+    assert len(rewards.frame()) == 6
+
+
+def test_a_refused_key_stops_the_read_at_once() -> None:
+    """C22: 403 is not asked again for each user."""
+    service = Service(
+        usual(50, 3), before=lambda q, call: refusal(403, "ForbiddenError", "Forbidden") if call > 5 else None
+    )
+
+    with pytest.raises(Forbidden, match=r"rewards:read"):
+        read(service, concurrency=2)
+    assert len(service.asked) < 12
+
+
+def test_a_service_that_is_gone_ends_the_read() -> None:
+    """Twenty users in a row without an answer are enough."""
+    service = Service(usual(200, 3), before=lambda q, call: httpx.ConnectError("gone"))
+
+    with pytest.raises(Exception, match="never left this machine") as caught:
+        read_rewards(quick_client(service), list(service.rows), progress=False, concurrency=4)
+    assert len(service.asked) < 100
+    assert caught.value.partial.notes[0].startswith("20 users in a row")  # type: ignore[attr-defined]
+
+
+class Interrupt:
+    """Interrupts the main thread at one call, and waits until it has heard."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.heard = threading.Event()
+        self.before = signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, *_: Any) -> None:
+        signal.signal(signal.SIGINT, self.before)
+        self.heard.set()
+        raise KeyboardInterrupt
+
+    def __call__(self, _: dict[str, str], call: int) -> None:
+        if call == self.at:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            assert self.heard.wait(10)
+
+
+def test_an_interrupt_keeps_what_was_read() -> None:
+    """P9: Ctrl-C in the middle: rows so far are there, marked, nothing more is asked; a second call goes on."""
+    users = usual(200, 120)
+    service = Service(users, before=Interrupt(at=20))
+    rewards = read(service, concurrency=2)
+    asked = len(service.asked)
+
+    assert not rewards.complete
+    assert rewards.notes[0].startswith("The read was interrupted")
+    assert 0 < len(rewards.frame()) < 200 * 120
+    assert asked < 2 * 200
+
+    service.before = lambda query, call: None
+    whole = read(service, resume=rewards)
+    assert whole.complete
+    assert whole.frame()["id"].tolist() == [one["id"] for rows in users.values() for one in rows]
+
+
+def test_too_many_requests_slow_all_down() -> None:
+    """429 with Retry-After: all wait as asked, fewer go at once, every row still comes."""
+    service = Service(usual(20, 30))
+    service.before = lambda q, call: refusal(429, "E", "slow", Retry_After="7") if call in {3, 4, 5} else None
+    client = quick_client(service)
+    rewards = read_rewards(client, list(service.rows), progress=False, concurrency=8)
+
+    assert rewards.complete
+    assert len(rewards.frame()) == 600
+    assert sum(client._line.clock.waited) >= 7  # type: ignore[attr-defined]
+
+
+def test_an_endless_429_ends_the_read() -> None:
+    """A service that keeps saying no is left alone, with a word."""
+    service = Service(usual(3, 3), before=lambda q, call: refusal(429, "E", "no", Retry_After="3600"))
+
+    with pytest.raises(Exception, match="429") as caught:
+        read_rewards(quick_client(service), list(service.rows), progress=False)
+    assert "try again after 3600 s" in caught.value.partial.notes[0]  # type: ignore[attr-defined]
+    assert len(service.asked) <= 6
+
+
+def test_the_gate_narrows_and_widens() -> None:
+    """A 429 halves what may be in flight, once a burst; answers widen it again, up to where it was."""
+
+    async def through() -> list[int]:
+        gate, seen = Gate(8), []
+        gate.slower()
+        gate.slower()
+        seen.append(int(gate.allowed))
+        for _ in range(200):
+            async with gate:
+                pass
+        seen.append(int(gate.allowed))
+        return seen
+
+    assert asyncio.run(through()) == [4, 8]
+
+
+def test_never_more_in_flight_than_asked_for() -> None:
+    """The gate holds with many workers."""
+
+    async def through() -> int:
+        gate, inside, most = Gate(3), 0, 0
+
+        async def work() -> None:
+            nonlocal inside, most
+            async with gate:
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0)
+                inside -= 1
+
+        await asyncio.gather(*(work() for _ in range(50)))
+        return most
+
+    assert asyncio.run(through()) == 3
+
+
+def test_a_folder_holds_all_and_goes_on(tmp_path: Path) -> None:
+    """`path=` writes Parquet as it goes; a second call reads what is missing; the frame is that of a read in memory."""
+    users = usual(6, 150)
+    service = Service(users)
+    folder = tmp_path / "rewards"
+    half = read(service, users=list(users)[:3], path=folder)
+    service.asked = []
+    whole = read(service, path=folder)
+
+    assert half.complete
+    assert {query["userId"] for query in service.asked} == set(list(users)[3:])
+    pd.testing.assert_frame_equal(whole.frame(), read(service).frame())
+    assert whole.frame().attrs["complete"] is True
+    assert str(pq.read_table(folder).schema.field("points").type) == "decimal128(38, 18)"
+
+
+def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
+    """Earned and redeemed do not mix in one folder, nor do strange files."""
+    service = Service(usual(1, 5))
+    read(service, path=tmp_path / "a")
+    with pytest.raises(InvalidRequest, match="holds another read"):
+        read(service, path=tmp_path / "a", type="earned")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x.txt").write_text("mine")
+    with pytest.raises(InvalidRequest, match="is not empty"):
+        read(service, path=tmp_path / "b")
+
+
+def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read before is on disk, users in the middle of it are read anew, and no row stands twice."""
+    monkeypatch.setattr("workbench.tables.reading.PART_PAGES", 4)
+    users = usual(200, 120)
+    service = Service(users, before=Interrupt(at=25))
+    first = read(service, concurrency=2, path=tmp_path / "r")
+    service.before, service.asked = (lambda query, call: None), []
+    second = read(service, path=tmp_path / "r")
+
+    assert not first.complete
+    assert second.complete
+    assert 0 < len({query["userId"] for query in service.asked}) < 200
+    assert second.frame()["id"].tolist() == [one["id"] for rows in users.values() for one in rows]
+
+
+def test_points_no_decimal_holds_stand_beside_in_a_folder(tmp_path: Path) -> None:
+    """The folder has one schema; what it cannot hold is kept as text in `extra`."""
+    service = Service({user_id(0): [row(1), row(2, points=str(2**256))]})
+    frame = read(service, path=tmp_path / "r").frame()
+
+    assert frame["points"].tolist()[0] == Decimal("1.5")
+    assert frame["points"].isna().tolist() == [False, True]
+    assert frame["extra"].tolist()[1] == f'{{"points":"{2**256}"}}'
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the disk ends the read as itself."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    service = Service(usual(3, 5))
+    monkeypatch.setattr("workbench.tables.spool.written_whole", full)
+    with pytest.raises(OSError, match="No space left"):
+        read(service, path=tmp_path / "r")
+
+
+def test_progress_is_told() -> None:
+    """A function is called with what was done; at the end all is."""
+    seen: list[str] = []
+    service = Service(usual(3, 5))
+    read_rewards(service.client(), list(service.rows), progress=lambda progress: seen.append(str(progress)))
+
+    assert "0 of 3 users" in seen[0]
+    assert "3 of 3 users · 15 rows" in seen[-1]
+    assert " in 0:00" in seen[-1]
+
+
+def test_progress_overwrites_its_line() -> None:
+    """One line, ended once, on any terminal; nothing where nobody looks."""
+    import io
+
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    progress = Progress(users=2, done=1, rows=1_000)
+    line = Line(out)
+    line(progress)
+    progress.ended = True
+    line(progress)
+    out.flush()
+    text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+    assert text.count("\r") == 2
+    assert "1 of 2 users" in text
+    assert meter(True, out)(progress) is None
+    assert out.buffer.getvalue().decode() == text  # type: ignore[attr-defined]
+
+
+def test_a_read_that_gets_no_answer_is_told(tmp_path: Path) -> None:
+    """No answer for any user is NoAnswer, with what was read."""
+    service = Service(usual(1, 5), before=lambda q, call: httpx.ReadTimeout("slow"))
+
+    with pytest.raises(NoAnswer):
+        read_rewards(quick_client(service), list(service.rows), progress=False)
