@@ -1,0 +1,117 @@
+"""What contracts are worth, and what events tell over time."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+
+from tests.tables import samples
+from workbench import tables
+
+
+def test_values_and_advances_are_exact() -> None:
+    """1250.50 tokens at 0.999 USD are 1249.2495 USD, of which half is advanced."""
+    made = tables.contract_values(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
+
+    assert made["value"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
+    assert made["advance"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
+    assert made.attrs["notes"][0].startswith("Assumed: balances are whole tokens")
+
+
+def test_totals_in_all_and_by_chain() -> None:
+    """Totals add up exactly, by chain and in all; the assumption goes along."""
+    other = samples.CONTRACT.replace(b"11155111", b"43113")
+    contracts = samples.answer("list_contracts", samples.CONTRACT, other)
+    everything = tables.contract_totals(contracts)
+    by_chain = tables.contract_totals(tables.contract_values(contracts), by="chain_id")
+
+    assert everything["value"].tolist() == [Decimal("2498.699")]
+    assert by_chain["chain_id"].tolist() == [43113, 11155111]
+    assert by_chain["value"].tolist() == [Decimal("1249.3495")] * 2
+    assert tables.total(by_chain["advance"]) == everything["advance"][0]
+    assert everything.attrs["notes"] == by_chain.attrs["notes"]
+
+
+def test_no_contracts_are_worth_nothing() -> None:
+    """An empty list has the same columns, and a total of 0."""
+    made = tables.contract_values([])
+
+    assert str(made["value"].dtype) == "decimal128(38, 6)[pyarrow]"
+    assert tables.contract_totals([])["value"].tolist() == [Decimal(0)]
+
+
+def test_a_token_without_a_rate_has_no_value() -> None:
+    """It is counted in the notes, not taken for 0."""
+    made = tables.contract_values(samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b"")))
+
+    assert made["value"].isna().tolist() == [False, True]
+    assert made.attrs["notes"][-1].startswith("1 tokens have no balance or no rate")
+
+
+def change(event_id: str, user: str, status: str, day: int, reason: str = "") -> object:
+    text = (
+        f'{{"id":"{event_id}","resource":"user","action":"updated","version":"1.0.0",'
+        f'"eventReceivedAt":"2026-01-{day:02}T00:00:00Z","body":{{"id":"{user}","email":"x@example.com",'
+        f'"applicationStatus":"{status}","applicationReason":"{reason}"}}}}'
+    )
+    return samples.event(text.encode())
+
+
+EVENTS = [
+    change("1", "u1", "pending", 1),
+    change("2", "u2", "pending", 2),
+    change("4", "u1", "approved", 6),
+    change("3", "u1", "needsInformation", 3, "BAD_PHOTO, EXPIRED,"),
+    change("3", "u1", "needsInformation", 3, "BAD_PHOTO, EXPIRED,"),
+    change("5", "u1", "approved", 9),
+    samples.event(samples.MICRO_DEPOSIT),
+    samples.event(samples.STRANGE),
+]
+
+
+def test_the_history_of_a_user() -> None:
+    """Changes in the order of their time, each once, with what was before; a repeated status is no change."""
+    made = tables.status_history(EVENTS)  # type: ignore[arg-type]
+
+    assert made["user_id"].tolist() == ["u1", "u1", "u1", "u2"]
+    assert made["status"].tolist() == ["pending", "needsInformation", "approved", "pending"]
+    assert made["previous"].tolist()[1:3] == ["pending", "needsInformation"]
+    assert made["previous"].isna().tolist() == [True, False, False, True]
+    assert str(made["at"].dtype) == "datetime64[us, UTC]"
+
+
+def test_how_long_each_status_lasted() -> None:
+    """Two days pending, three waiting; the last has no end unless it is told what time it is."""
+    made = tables.time_in_status(EVENTS)
+    until = tables.time_in_status(EVENTS, now=datetime(2026, 1, 7, tzinfo=UTC))
+
+    assert made["days"].tolist()[:2] == [2.0, 3.0]
+    assert made["days"].isna().tolist() == [False, False, True, True]
+    assert until["days"].tolist() == [2.0, 3.0, 1.0, 5.0]
+
+
+def test_reasons_one_by_one() -> None:
+    """The comma-separated text becomes one row a reason, without blanks and empty ones."""
+    made = tables.reasons(EVENTS)
+
+    assert made["reason"].tolist() == ["BAD_PHOTO", "EXPIRED"]
+    assert set(made["status"]) == {"needsInformation"}
+
+
+def test_micro_deposits_are_decimals_and_marked() -> None:
+    """Their amounts add up exactly; the frame says that it holds a secret."""
+    made = tables.micro_deposits(EVENTS)  # type: ignore[arg-type]
+
+    assert tables.total(made["amount"]) == Decimal("0.12")
+    assert made.attrs["revealed"] == ["amount"]
+    assert made["description"].tolist() == ["•••"]
+
+
+@pytest.mark.parametrize("make", [tables.status_history, tables.time_in_status, tables.reasons, tables.micro_deposits])
+def test_no_events_have_the_same_columns(make: object) -> None:
+    """Nothing to tell has the same columns and dtypes."""
+    assert callable(make)
+    empty, full = make([]), make(EVENTS)
+
+    pd.testing.assert_series_equal(empty.dtypes.astype(str), full.dtypes.astype(str))
