@@ -205,6 +205,20 @@ def test_refusals_of_ours_hold_nothing_private(wrong: dict[str, Any]) -> None:
     assert leaks(str(caught.value) + repr(caught.value)) == []
 
 
+def test_a_refusal_that_repeats_what_it_was_sent() -> None:
+    """Where the service's own words repeat the key or a private value, neither text nor journal has it."""
+    words = (
+        f"{PRIVATE['email']} of {PRIVATE['first_name']} at canary-street with {KEY} is known; {PRIVATE['national_id']}"
+    )
+    for content in (json.dumps({"message": words, "error": KEY}), words, f"<p>{words}</p>", json.dumps(words)):
+        client = client_on(Service(httpx.Response(409, content=content.encode())), api_key=KEY)
+        with pytest.raises(wb.Conflict) as caught:
+            client.create_user_application(**PRIVATE)
+        (entry,) = client.journal
+
+        assert leaks(f"{caught.value} {vars(caught.value)!r} {entry.error}") == []
+
+
 def test_errors_of_the_network_hold_nothing_private() -> None:
     """A connection that fails on a real socket leaves no key in any frame, cause or context."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -15,7 +15,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from workbench.client.calls import Calls
 from workbench.client.client import AsyncClient
-from workbench.client.wire import Broken, Pause, Request, Response
+from workbench.client.messages import Broken, Pause, Request, Response
 from workbench.errors import InvalidRequest
 from workbench.interface.table import OPERATIONS
 

@@ -14,8 +14,9 @@ from workbench.client.base_url import base_url as read_base_url
 from workbench.client.guards import Arming, Guards, Limits, check_environment
 from workbench.client.journal import Journal
 from workbench.client.keys import Key, warn_if_in_cell
+from workbench.client.line import Line
 from workbench.client.pace import Clock, Pace, http_date
-from workbench.client.wire import Exchange, Line, exchange
+from workbench.client.wire import Exchange, exchange
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem
 from workbench.interface.convert import Wires, wires
 from workbench.interface.operation import Operation
@@ -80,6 +81,7 @@ class Calls(Operations, ABC):
         real = transport is None and not url.local
         self._line = Line(
             host=url.host,
+            key=self._key,
             environment=environment,
             timeout=timeout,
             check=check,

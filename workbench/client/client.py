@@ -17,7 +17,8 @@ import httpx
 from workbench.client.advice import advise
 from workbench.client.calls import Calls
 from workbench.client.flight import DEADLINE, Timely, Trace
-from workbench.client.wire import WRITTEN, Body, Broken, Exchange, Pause, Request, Response, TooLarge
+from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
+from workbench.client.wire import Exchange
 from workbench.errors import visible
 from workbench.interface.operation import Async, Sync
 from workbench.interface.table import KEY_HEADER

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from workbench.client.wire import WRITTEN, Request
+from workbench.client.messages import WRITTEN, Request
 
 
 class Trace:

@@ -292,6 +292,10 @@ class Journal:
             attempt, {"end": end, "ended": self._clock.now(), "status": status, "answer": answer, "error": error}
         )
 
+    def let_go(self, attempt: str) -> None:
+        """Take a call for no longer in the air; without a recorded end it is unknown."""
+        self._flying.discard(attempt)
+
     def earlier(self, digest: str) -> Entry | None:
         """Give an entry with the same body within a day that may have had its effect."""
         return self._store.since(digest, self._clock.now() - SAME_WITHIN)

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,8 @@ class JournalFile:
         self.place = str(path)
         self._file: File | None = None
         self._owner = 0
+        self._opening = threading.Lock()
+        self._of_parents: list[File | None] = []  # never closed here: they belong to another process
 
     @property
     def secret(self) -> bytes:
@@ -47,10 +50,14 @@ class JournalFile:
         return installation_secret()
 
     def _opened(self) -> File:
-        if self._file is None or self._owner != os.getpid():
+        if self._owner not in {0, os.getpid()}:
             # A forked process opens the file anew: SQLite's connections do not survive a fork.
-            self._file, self._owner = File(self.path, application=APPLICATION, schema=_SCHEMA), os.getpid()
-        return self._file
+            self._of_parents.append(self._file)
+            self._file, self._owner, self._opening = None, 0, threading.Lock()
+        with self._opening:
+            if self._file is None:
+                self._file, self._owner = File(self.path, application=APPLICATION, schema=_SCHEMA), os.getpid()
+            return self._file
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

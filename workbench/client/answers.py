@@ -1,0 +1,136 @@
+"""An answer as it is met in practice: read where it can be read, and put in words where it is a refusal."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from workbench.client.messages import Response
+from workbench.errors import Problem, visible
+from workbench.interface import masks, strict_json
+from workbench.interface.convert import Unreadable, Wires
+from workbench.interface.fields import OPEN
+from workbench.interface.operation import Operation
+from workbench.interface.rules import Role
+from workbench.interface.table import DELETE_PAYMENT_ACCOUNT, LIST_REWARDS_ACTIVITY, UPDATE_DISPUTE
+from workbench.interface.walk import is_record, member, members
+
+# "Success body: not shown" (Endpoints 7 and 10): for these an empty body is an answer.
+_MAY_BE_EMPTY = frozenset({DELETE_PAYMENT_ACCOUNT.name, UPDATE_DISPUTE.name})
+_NO_BODY = frozenset({204, 205})
+
+
+@attrs.frozen
+class Reading:
+    """What came of reading an answer: the record, or why there is none, with what was read of it."""
+
+    answer: Any = None
+    why: str | None = None
+    problems: tuple[Problem, ...] = ()
+    raw: Any = None
+
+
+def read(operation: Operation[..., Any], response: Response, wires: Wires) -> Reading:
+    """Read the body of a success."""
+    if response.broken is not None:
+        return Reading(why=response.broken.why)
+    if not response.body.strip():
+        may_be_empty = response.status in _NO_BODY or operation.name in _MAY_BE_EMPTY
+        if not (operation.effect and may_be_empty):
+            return Reading(why="it is empty")
+        return Reading(answer=wires.read_answer(operation, None))
+    raw = None
+    try:
+        raw = strict_json.loads(response.body)
+        if operation is LIST_REWARDS_ACTIVITY and not _has_items(raw, wires):
+            # A page without items is not a page of zero items.
+            return Reading(
+                why="it is no page", problems=(Problem("items", "required", "is missing or no list"),), raw=raw
+            )
+        if raw is None or not (operation.many or isinstance(raw, dict)):
+            return Reading(why="it is not an object")
+        return Reading(answer=wires.read_answer(operation, raw), raw=raw)
+    except strict_json.NotJson as error:
+        return Reading(why=str(error))
+    except Unreadable as error:
+        return Reading(why="it has another shape", problems=error.problems, raw=raw)
+
+
+def _has_items(raw: Any, wires: Wires) -> bool:
+    items = wires.wire(LIST_REWARDS_ACTIVITY.answer, member(LIST_REWARDS_ACTIVITY.answer, "items"))
+    return isinstance(raw, dict) and isinstance(raw.get(items), list)
+
+
+@attrs.frozen
+class Refusal:
+    """A refusal in the service's words, whatever their form; what they repeat of private values is masked."""
+
+    body: Any
+    error: str | None
+    message: str | None
+
+
+def refusal(response: Response, request: Any, key: bytes) -> Refusal:
+    """Read the body of a refusal as far as it can be read."""
+    private = sorted({key.decode("ascii"), *_private_texts(request)}, key=len, reverse=True)
+
+    def clean(words: Any) -> str | None:
+        if not isinstance(words, str):
+            return None
+        cleaned: str = words
+        for value in private:
+            if len(value) > 1:
+                cleaned = cleaned.replace(value, masks.DOTS)
+        return cleaned
+
+    try:
+        raw = strict_json.loads(response.body)
+    except strict_json.NotJson:
+        text = clean(response.body[:2000].decode("utf-8", "replace").strip()) or ""
+        html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
+        return Refusal(None, None, "a page of HTML" if html else visible(text, 500) or None)
+    if not isinstance(raw, dict):
+        said = clean(raw)
+        return Refusal(raw if said is None else said, None, said)
+    return Refusal(raw, clean(raw.get("error")) or clean(raw.get("code")), clean(raw.get("message", raw.get("msg"))))
+
+
+def _private_texts(record: Any) -> Iterator[str]:
+    for one in members(type(record)):
+        value = getattr(record, one.name)
+        if is_record(value):
+            yield from _private_texts(value)
+        elif value is not None and one.about.privacy is not OPEN:
+            yield str(value)
+
+
+def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
+    """Give what a person can do about a refusal, where the document or the environment tells."""
+    if status == 401:
+        return "Check the key of this profile and its environment"
+    if status == 403 and operation.roles:
+        role = ", ".join(sorted(operation.roles))
+        more = " (read is not enough)" if Role.CONTRACTS_AND_SIGNATURES_WRITE in operation.roles else ""
+        return f"This key may lack the role {role}{more}"
+    if status == 404 and operation.sandbox_only:
+        return (
+            f"Either {host} is a production base URL, where simulations do not exist, "
+            "or no such card or transaction is known here"
+        )
+    return None
+
+
+def host_of(location: str) -> str:
+    """Give the host that a Location names, and nothing else of it."""
+    _, slashes, rest = location.partition("//")
+    host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return visible(host, 80) if slashes and host else "another path"
+
+
+TOLD = (
+    ("deprecation", "the service calls this deprecated"),
+    ("sunset", "the service will take this away"),
+    ("workbench-fault", "the sandbox makes faults on purpose"),
+)
+"""Headers that are told once."""

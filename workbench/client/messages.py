@@ -1,0 +1,111 @@
+"""What a driver is asked to do, and what it may bring back: plain objects, printed without what they hold."""
+
+import zlib
+from collections.abc import Mapping
+
+CAP = 10_000_000  # bytes of an answer, unpacked
+WRITTEN = 2  # the phase from which the service may have acted
+
+
+class Request:
+    """What to send. The driver notes in it how far it got."""
+
+    __slots__ = ("body", "deadline", "headers", "method", "phase", "status", "target", "traced", "where")
+
+    def __init__(
+        self, method: str, where: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes | None
+    ) -> None:
+        self.method = method
+        self.where = where  # the path template, which is harmless to show
+        self.target = target  # path and query, after the base URL
+        self.headers = headers  # all but the key
+        self.body = body
+        self.deadline = 0.0
+        self.phase = 0  # 1: the head is being written, 2: it was
+        self.traced = False  # whether the driver sees the phase
+        self.status: int | None = None
+
+    @property
+    def surely_not_sent(self) -> bool:
+        """Whether not a byte of it was written."""
+        return self.traced and self.phase == 0
+
+    def __repr__(self) -> str:
+        return f"<request {self.method} {self.where}>"
+
+
+class Response:
+    """What came back: a whole status, and the body as far as it could be read."""
+
+    __slots__ = ("body", "broken", "headers", "status")
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes, broken: "Broken | None" = None) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.broken = broken  # why the body is not whole
+
+    def __repr__(self) -> str:
+        return f"<response {self.status}, {len(self.body)} bytes>"
+
+
+class Broken:
+    """No answer: what happened, whether the request may have been acted on, and the transport's error without more."""
+
+    __slots__ = ("cause", "left", "timeout", "too_large", "why")
+
+    def __init__(
+        self, why: str, *, left: bool, timeout: bool = False, too_large: bool = False, cause: Exception | None = None
+    ) -> None:
+        self.why = why
+        self.left = left
+        self.timeout = timeout
+        self.too_large = too_large
+        self.cause = cause
+
+    def __repr__(self) -> str:
+        return f"<broken: {self.why}>"
+
+
+class Pause:
+    """Wait, then go on."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+class TooLarge(Exception):
+    """The body passed the cap; it is not read on."""
+
+
+class Body:
+    """A body while it arrives: unpacked by ourselves, so that it never grows beyond the cap."""
+
+    __slots__ = ("_left", "_parts", "_unpack")
+
+    def __init__(self, encoding: str | None, cap: int = CAP) -> None:
+        packed = (encoding or "").strip().lower()
+        # 47: gzip or zlib, told by the first bytes. Others were not asked for and stay as they are.
+        self._unpack = zlib.decompressobj(47) if packed in {"gzip", "x-gzip", "deflate"} else None
+        self._parts: list[bytes] = []
+        self._left = cap
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes.
+
+        Raises:
+            TooLarge: Unpacked they pass the cap.
+            zlib.error: They are not what their encoding says.
+        """
+        if self._unpack is not None:
+            chunk = self._unpack.decompress(chunk, self._left + 1)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise TooLarge
+        self._parts.append(chunk)
+
+    def whole(self) -> bytes:
+        """Give the body."""
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
