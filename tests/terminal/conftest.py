@@ -27,8 +27,9 @@ class Ended:
 def own_state(tmp_path_factory, monkeypatch) -> Path:
     """A state folder of the test's own, and nothing of the developer's environment."""
     folder = tmp_path_factory.mktemp("state")
-    for name in [name for name in os.environ if name.startswith("WORKBENCH_")]:
+    for name in [name for name in os.environ if name.startswith("WORKBENCH_") or name in {"COLUMNS", "NO_COLOR"}]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("WORKBENCH_STATE", str(folder))
     monkeypatch.setenv("WORKBENCH_CONFIG", str(folder / "profiles.toml"))
     return folder

@@ -35,7 +35,7 @@ _FEW = 8
 
 
 def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
-    """Give what is to be shown of x: a record, an error, problems, a mapping, or many of one of them.
+    """Give what is to be shown of x: a record, an error, problems, a mapping, many of one of them, or what has a `sheet()`.
 
     Args:
         reveal: Attribute names, or dotted paths, of private members that are shown as they are.
@@ -44,6 +44,9 @@ def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = Non
     """
     if isinstance(x, BaseException):
         return error_sheet(x)
+    if (own := getattr(type(x), "sheet", None)) is not None:  # a thing of a higher room that says how it looks
+        block: Block = own(x)
+        return block
     if is_record(x) and not isinstance(x, type):
         return record_sheet(x, reveal)
     if isinstance(x, Problem):

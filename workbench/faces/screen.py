@@ -36,9 +36,19 @@ class Screen:
 
     def fit(self, text: str) -> str:
         """Give text as the stream can take it: our own signs by likenesses in ASCII, others as escapes."""
-        if not self.plain or text.isascii():
-            return text
-        return "".join(_IN_ASCII.get(c, c) for c in text).encode("ascii", "backslashreplace").decode()
+        return text if not self.plain or text.isascii() else text.encode("ascii", LIKENESS).decode()
+
+
+def _like(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = error.object[error.start : error.end]
+    return "".join(_IN_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in found), error.end
+
+
+LIKENESS = "workbench-likeness"
+"""The name of the error handler, for streams, that writes our own signs by likenesses in ASCII, others as escapes."""
+codecs.register_error(LIKENESS, _like)
 
 
 def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Screen:

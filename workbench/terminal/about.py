@@ -5,6 +5,7 @@ import platform
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,7 +156,8 @@ def _findings() -> Iterator[tuple[bool, str]]:
             from workbench.terminal.keeping import kept_sandbox
 
             try:
-                yield True, f"sandbox kept there: {kept_sandbox()!r}"
+                with closing(kept_sandbox()) as sandbox:
+                    yield True, f"sandbox kept there: {sandbox!r}"
             except UnusableFile as error:
                 yield False, str(error)
     except WorkbenchError as error:

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import Parameter
@@ -58,7 +59,8 @@ def _candidates(before: list[str], part: str) -> Iterable[str]:
     command, rest, _ = find(before)
     if command is None:
         return _words(tuple(word.replace("-", "_") for word in before))
-    more = [one.path[1] for one in below(command.path) if len(one.path) > 1] if not rest else []
+    deep = len(command.path)
+    more = [one.path[deep] for one in below(command.path) if len(one.path) > deep] if not rest else []
     parameters = _parameters(command.make())
     last = rest[-1] if rest else ""
     if last.startswith("--") and last in parameters and not part.startswith("-"):
@@ -149,11 +151,11 @@ def _ids(name: str) -> list[str]:
 
     if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
         return []
-    sandbox = kept_sandbox()
-    if name == "transaction_id":
-        events = [one["event"] for one in sandbox.events("transaction.created")]
-        return [str(event["body"]["id"]) for event in events[-50:]]
-    guide = sandbox.guide()
+    with closing(kept_sandbox()) as sandbox:
+        if name == "transaction_id":
+            events = [one["event"] for one in sandbox.events("transaction.created")]
+            return [str(event["body"]["id"]) for event in events[-50:]]
+        guide = sandbox.guide()
     return [text for branch in _BRANCHES[name] for text in _texts(guide[branch])]
 
 

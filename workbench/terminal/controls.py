@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
@@ -23,7 +24,8 @@ _WHERE, _HOW = Where(), Output()
 def control_command(name: str) -> Callable[..., int]:
     """Give the function of a control's command."""
     control = CONTROLS[name]
-    taken = [one for one in control.signature.parameters.values() if one.name != "self"]
+    taken = [one for one in control.signature.parameters.values() if one.name not in {"self", *_KEYS}]
+    keys = [one for one in control.signature.parameters.values() if one.name in _KEYS]
 
     parameters = [_parameter(one, first=i == 0) for i, one in enumerate(taken)]
     parameters += [
@@ -36,7 +38,8 @@ def control_command(name: str) -> Callable[..., int]:
         given = dict(signature.bind(*args, **kwargs).arguments)
         where, how = given.pop("where", None) or _WHERE, given.pop("how", None) or _HOW
         arguments = {one.name: _value(one, given[one.name]) for one in taken if given.get(one.name) is not None}
-        missing = [one.name for one in taken if one.default is one.empty and one.name not in arguments]
+        arguments |= _keys_of(name, keys)
+        missing = [one.name for one in taken if one.default is one.empty and given.get(one.name) is None]
         if missing:
             raise wrong(f"sandbox {name} needs {', '.join(missing)}; workbench sandbox {name} --help says more.")
         with session(where) as api:
@@ -51,6 +54,11 @@ def control_command(name: str) -> Callable[..., int]:
     return command
 
 
+KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
+_KEYS = frozenset({"api_key", "signing_key"})
+_MEANINGS = (
+    ("Mapping", "A JSON object, or @FILE"), ("bool", "true or false"), ("int", "A whole number"), ("float", "A number"),
+)  # fmt: skip
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 
@@ -77,11 +85,22 @@ def _parameter(one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     return one.replace(kind=kind, default=None, annotation=Annotated[str | None, about])
 
 
+def _keys_of(name: str, keys: list[inspect.Parameter]) -> dict[str, str]:
+    """Give the key a control takes, from the environment: keys never stand on a command line."""
+    key = os.environ.get(KEY_VARIABLE)
+    for one in keys:
+        if one.name == "signing_key" and key:
+            return {one.name: key}
+        if one.default is one.empty:
+            raise wrong(f"sandbox {name} needs a key: set {KEY_VARIABLE}.")
+    return {}
+
+
 def _kind(one: inspect.Parameter) -> str:
     text = (
         one.annotation if isinstance(one.annotation, str) else getattr(one.annotation, "__name__", str(one.annotation))
     )
-    for word, meaning in (("Mapping", "A JSON object, or @FILE"), ("int", "A whole number"), ("float", "A number")):
+    for word, meaning in _MEANINGS:
         if word in text:
             return meaning
     return "Text"
@@ -93,7 +112,13 @@ def _value(one: inspect.Parameter, text: str) -> Any:
     Raises:
         Exit: It is no number, or no JSON object.
     """
+    if text == "none" and one.default is one.empty and "None" in str(one.annotation):
+        return None
     match _kind(one):
+        case "true or false":
+            if text not in {"true", "false"}:
+                raise wrong(f"--{one.name} is true or false, not {visible(text, 60)!r}.")
+            return text == "true"
         case "A whole number":
             if not text.removeprefix("-").isdecimal() or not text.isascii():
                 raise wrong(f"--{one.name} is a whole number, not {visible(text, 60)!r}.")

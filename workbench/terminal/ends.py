@@ -3,6 +3,8 @@
 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent; 130 and 143 when interrupted or stopped.
 """
 
+import errno
+import io
 import os
 import signal
 import sys
@@ -11,6 +13,7 @@ from typing import Any, NoReturn
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
+_DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 
 
 class Exit(Exception):
@@ -34,6 +37,7 @@ def wrong(words: str) -> Exit:
 def ending(command: Callable[[], int]) -> int:
     """Run a command to its end and give its exit code; errors become words on stderr."""
     restore = _on_signals()
+    _write_anything()
     try:
         code = command()
     except Exit as end:
@@ -49,8 +53,11 @@ def ending(command: Callable[[], int]) -> int:
         _forget(sys.stdout)
         code = DONE
     except OSError as error:
-        say(f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}")
-        code = WRONG_INPUT
+        if error.errno in _DISK and error.filename is None:
+            code = _unwritten(error, DONE)
+        else:
+            say(f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}")
+            code = WRONG_INPUT
     except Exception as error:  # noqa: BLE001 - shown as words; what is not ours is a bug, and says so
         code = _failed(error)
     finally:
@@ -80,12 +87,19 @@ def code_of(error: BaseException) -> int:
     from workbench import errors
 
     codes: tuple[tuple[Any, int], ...] = (
-        ((errors.InvalidRequest, errors.InvalidProfile), WRONG_INPUT),
+        (ValueError, WRONG_INPUT),  # InvalidRequest, InvalidProfile, InvalidSequence
         (errors.OutcomeUnknown, UNKNOWN),
         (errors.UnexpectedAnswer, PARTLY),  # done, and its answer cannot be read
         (errors.ResponseTooLarge, PARTLY),
         (
-            (errors.NotSent, errors.NotArmed, errors.WrongEnvironment, errors.DuplicateSuspected, errors.NoAnswer),
+            (
+                errors.NotSent,
+                errors.NotArmed,
+                errors.WrongEnvironment,
+                errors.DuplicateSuspected,
+                errors.NoAnswer,
+                errors.UnusableFile,
+            ),
             NOT_SENT,
         ),
     )
@@ -111,10 +125,23 @@ def _flushed(code: int) -> int:
     except BrokenPipeError:
         _forget(sys.stdout)
     except (OSError, ValueError) as error:
-        _forget(sys.stdout)
-        say(f"The output could not be written ({getattr(error, 'strerror', None) or error}). What was done is done.")
-        return code or PARTLY
+        return _unwritten(error, code)
     return code
+
+
+def _unwritten(error: Exception, code: int) -> int:
+    _forget(sys.stdout)
+    say(f"The output could not be written ({getattr(error, 'strerror', None) or error}). What was done is done.")
+    return code or PARTLY
+
+
+def _write_anything() -> None:
+    """Let no character that a terminal cannot show end a command."""
+    from workbench.faces.screen import LIKENESS
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=LIKENESS)
 
 
 def _forget(stream: Any) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from workbench.errors import visible
 from workbench.faces.screen import screen_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import is_record, leaves
+from workbench.terminal.controls import KEY_VARIABLE
 from workbench.terminal.ends import DONE, PARTLY, REFUSED, say, wrong
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
@@ -23,7 +24,6 @@ from workbench.terminal.where import Where, chosen_profile, session
 _WHERE, _HOW = Where(), Output()
 _WIDE = 124
 _LOOK = 0.2  # seconds between looks for new events
-_KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _KINDS = ", ".join(EVENT_KINDS)
 
 
@@ -79,22 +79,30 @@ def resend(
     event: Annotated[str, Parameter(help="Id of the event.")],
     /,
     *,
-    forward_to: Annotated[str, Parameter(help="Where it is wanted: an http URL.")],
+    forward_to: Annotated[
+        str | None, Parameter(help="Send it to this http URL; to the registered endpoints where left out.")
+    ] = None,
     where: Annotated[Where, Parameter(name="*")] = _WHERE,
 ) -> int:
-    """Send one event again, byte for byte, signed anew with the sandbox's key."""
-    from workbench.webhooks.verify import sign
-
-    target = _target(forward_to)
+    """Send one event again, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY, or with the sandbox's."""
+    target = _target(forward_to) if forward_to else None
     with session(where) as api:
+        if target is None:
+            show(api.sandbox.resend(event), _HOW)
+            return DONE
         inbox = _kept_inbox(where) if chosen_profile(where) else api.inbox
         try:
             body = inbox.raw(event)
         except KeyError:
             raise wrong(f"There is no event {visible(event, 60)!r}; workbench events lists them.") from None
         key = _webhook_key() or _sandbox_key(api)
-    headers = {"Content-Type": "application/json", **({"Signature": sign(body, key)} if key else {})}
-    return _sent(target, headers, body)
+    return _sent(target, _signed(body, key), body)
+
+
+def _signed(body: bytes, key: str | None) -> dict[str, str]:
+    from workbench.webhooks.verify import sign
+
+    return {"Content-Type": "application/json", **({"Signature": sign(body, key)} if key else {})}
 
 
 def trigger(
@@ -153,7 +161,7 @@ def listen(
     target = _target(forward_to) if forward_to else None
     until = None if within is None else time.monotonic() + within
     with ExitStack() as stack:
-        inbox, begin = stack.enter_context(_receiving(where, unsigned))
+        inbox, begin, key = stack.enter_context(_receiving(where, unsigned))
         url = stack.enter_context(inbox.serve(port=port))
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Ctrl-C ends it.")
         seen, failed = begin, 0
@@ -161,7 +169,7 @@ def listen(
             for kept in inbox.kept(since=seen):
                 seen = max(seen, kept.sequence)
                 _tell(kept, how)
-                failed += target is not None and _forward(target, kept) is False
+                failed += target is not None and not _forward(target, kept, key)
                 count = None if count is None else count - 1
                 if count == 0:
                     return PARTLY if failed else DONE
@@ -171,14 +179,14 @@ def listen(
 
 
 @contextmanager
-def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, int]]:
-    """Give an inbox to receive with, and the number after which its events are new."""
+def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, int, str | None]]:
+    """Give an inbox to receive with, the number after which its events are new, and the key to sign with."""
     from workbench.webhooks.inbox import Inbox
 
     if chosen_profile(where):
         inbox = _kept_inbox(where, unsigned)
         with inbox:
-            yield inbox, inbox.mark()
+            yield inbox, inbox.mark(), _webhook_key()
         return
     with session(where) as api:
         key = _webhook_key() or _sandbox_key(api)
@@ -186,7 +194,7 @@ def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, int]]:
         with Inbox(
             keys=keys, accept_unsigned=unsigned or not keys, source=getattr(api.sandbox, "drain", None)
         ) as inbox:
-            yield inbox, 0
+            yield inbox, 0, key
 
 
 def _kept_inbox(where: Where, unsigned: bool = False) -> Any:
@@ -216,12 +224,8 @@ def _tell(kept: Any, how: Output) -> None:
     sys.stdout.flush()
 
 
-def _forward(target: tuple[str, str, int | None, str], kept: Any) -> bool:
-    key = _webhook_key() or _own_key()
-    from workbench.webhooks.verify import sign
-
-    headers = {"Content-Type": "application/json", **({"Signature": sign(kept.raw, key)} if key else {})}
-    status = _post(target, headers, kept.raw)
+def _forward(target: tuple[str, str, int | None, str], kept: Any, key: str | None) -> bool:
+    status = _post(target, _signed(kept.raw, key), kept.raw)
     good = status is not None and 200 <= status < 300
     say(f"  forwarded: {status if status is not None else 'nobody answers there'}")
     return good
@@ -268,15 +272,16 @@ def _sent(target: tuple[str, str, int | None, str], headers: Mapping[str, str], 
 
 
 def _webhook_key() -> str | None:
-    return os.environ.get(_KEY_VARIABLE) or None
+    return os.environ.get(KEY_VARIABLE) or None
 
 
-def _own_key() -> str | None:
+def _own_key() -> str:
     """Give the key of this user's own sandbox."""
     from workbench.terminal.keeping import kept_sandbox
 
-    key: str = kept_sandbox().full_key
-    return key
+    with closing(kept_sandbox()) as sandbox:
+        key: str = sandbox.full_key
+        return key
 
 
 def _sandbox_key(api: Any) -> str | None:

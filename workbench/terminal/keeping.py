@@ -18,10 +18,8 @@ def kept_sandbox() -> Any:
         UnusableFile: The file is damaged, newer, or of another program.
     """
     from workbench.sandbox import Sandbox
-    from workbench.sandbox.file_store import FileBackend
-    from workbench.sandbox.store import Store
 
-    return Sandbox(store=Store(FileBackend(kept_path())))
+    return Sandbox(path=kept_path())
 
 
 def kept_session() -> Any:

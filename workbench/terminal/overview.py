@@ -6,6 +6,7 @@ import textwrap
 from workbench.faces.screen import Screen, screen_of
 from workbench.terminal.commands import GROUPS, Command, below, commands
 
+_LEAST = 30
 _BELOW = """
 Commands act on one sandbox of yours, kept in a file, so each sees what the one before did. `--fresh` takes a new one in
 memory, `--url URL` a served one, `--profile NAME` a real service. `workbench COMMAND --help` says more of each.
@@ -49,10 +50,16 @@ def group_help(words: tuple[str, ...]) -> int:
 
 
 def _lines(listed: list[Command], screen: Screen) -> list[str]:
-    column = max((len(one.name) for one in listed), default=0)
+    column = max((len(one.name) for one in listed), default=0) + 4
+    if screen.width - column < _LEAST:  # a narrow terminal: what it does stands below its name
+        return [
+            line
+            for one in listed
+            for line in (f"  {one.name}", *(f"      {said}" for said in textwrap.wrap(one.doc, screen.width - 6)))
+        ]
     made = []
     for one in listed:
-        first, *rest = textwrap.wrap(one.doc, max(20, screen.width - column - 4)) or [""]
-        made.append(f"  {one.name.ljust(column)}  {first}")
-        made += [" " * (column + 4) + line for line in rest]
+        first, *rest = textwrap.wrap(one.doc, screen.width - column) or [""]
+        made.append(f"  {one.name.ljust(column - 4)}  {first}")
+        made += [" " * column + line for line in rest]
     return made

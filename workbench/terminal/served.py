@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,23 +19,29 @@ def serve(
     own: Annotated[
         bool, Parameter(help="Serve the sandbox that commands act on.", negative="", show_default=False)
     ] = False,
-    seed: Annotated[int, Parameter(help="Seed of a new world.")] = 1,
-    environment: Annotated[Literal["sandbox", "production"], Parameter(help="What it says it is.")] = "sandbox",
+    seed: Annotated[int | None, Parameter(help="Seed of a new world; 1 where left out.")] = None,
+    environment: Annotated[Literal["sandbox", "production"] | None, Parameter(help="What it says it is.")] = None,
     behaviour: Annotated[
-        Literal["documented", "observed"], Parameter(help="What it does where the document is silent.")
-    ] = "documented",
+        Literal["documented", "observed"] | None,
+        Parameter(name="--profile", help="What it does where the document is silent."),
+    ] = None,
+    outside: Annotated[
+        bool,
+        Parameter(
+            name="--webhooks-outside", help="Let webhooks go to public addresses too.", negative="", show_default=False
+        ),
+    ] = False,
 ) -> int:
     """Serve a sandbox over HTTP, for other programs. Ctrl-C ends it."""
     from workbench.sandbox import Sandbox
-    from workbench.sandbox.file_store import FileBackend
-    from workbench.sandbox.store import Store
     from workbench.terminal.keeping import kept_path
 
     path = kept_path() if own else db
-    store = Store(FileBackend(path)) if path is not None else None
-    sandbox = Sandbox(seed=seed, environment=environment, profile=behaviour, store=store)
-    with sandbox.serve(port=port) as url:
+    made = Sandbox(seed=seed, environment=environment, profile=behaviour, path=path, webhooks_outside=outside)
+    with closing(made) as sandbox, sandbox.serve(port=port) as url:
         print(screen_of(sys.stdout).fit(url), flush=True)
-        say(f"A sandbox ({environment}, {behaviour}) answers there. Act on it with --url {url}; Ctrl-C ends it.")
+        say(
+            f"A sandbox ({sandbox.environment}, {sandbox.profile}) answers there. Act on it with --url {url}; Ctrl-C ends it."
+        )
         threading.Event().wait()
     return DONE

@@ -56,6 +56,9 @@ def session(where: Where) -> Iterator[Any]:
         yield api
     finally:
         api.close()
+        close = getattr(getattr(api, "_sandbox", None), "close", None)
+        if close is not None:
+            close()
 
 
 def _opened(where: Where) -> Any:

@@ -1,0 +1,150 @@
+"""Events at a prompt: received, verified, shown, forwarded byte for byte, sent as examples."""
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from tests.terminal.conftest import ROOT
+from workbench.webhooks.inbox import Inbox
+
+BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+WB = [sys.executable, "-m", "workbench"]
+
+
+@pytest.fixture
+def key(wb):
+    return json.loads(wb("sandbox", "guide", "-o", "json").out)["api_keys"]["full"]
+
+
+@contextmanager
+def receiver(*keys: str):
+    """An inbox that listens, as another program would."""
+    with Inbox(keys=keys) as inbox, inbox.serve() as url:
+        yield inbox, url
+
+
+def test_events_of_the_kept_sandbox(wb):
+    """What commands caused is listed, in order, and by kind."""
+    wb("create_user_application", "--from", BODY)
+    wb("sandbox", "advance", "--minutes", "2")
+
+    rows = [json.loads(line) for line in wb("events", "--kind", "user.updated", "-o", "ndjson").out.splitlines()]
+    assert [row["body"]["applicationStatus"] for row in rows] == ["pending", "approved"]
+    assert rows[0]["body"]["email"] == "n•••@e•••.com"
+    assert len(wb("events", "--last", "1", "-o", "ndjson").out.splitlines()) == 1
+    assert wb("events", "--kind", "house.bought").code == 2
+
+
+def test_listen_verifies_and_shows(wb):
+    """`listen` shows each event with whether it was verified."""
+    wb("create_user_application", "--from", BODY)
+    ended = wb("listen", "--count", "1")
+
+    assert ended.code == 0
+    assert ended.out.startswith("✓ verified  user.updated pending ")
+
+
+def test_listen_ends_in_time(wb):
+    """Without events `listen` ends when it was told to."""
+    ended = wb("listen", "--within", "0", "--count", "1")
+
+    assert ended.code == 5
+    assert ended.out == ""
+
+
+def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
+    """What is forwarded is what the sandbox sent, signed, in the same order."""
+    wb("create_user_application", "--from", BODY)
+    wb("sandbox", "advance", "--minutes", "2")
+    with receiver(key) as (inbox, url):
+        ended = wb("listen", "--forward-to", url, "--count", "2")
+        kept = inbox.kept()
+
+    assert ended.code == 0
+    assert [one.event.body.application_status for one in kept] == ["pending", "approved"]
+    assert all(one.verified for one in kept)
+    ids = [json.loads(line)["id"] for line in wb("events", "-o", "ndjson").out.splitlines()]
+    assert [one.event.id for one in kept] == ids
+
+
+def test_a_receiver_that_refuses_is_said(wb):
+    """A receiver with another key refuses; the command says so and ends with 5."""
+    wb("create_user_application", "--from", BODY)
+    with receiver("another key") as (inbox, url):
+        ended = wb("listen", "--forward-to", url, "--count", "1")
+        kept = inbox.kept()
+
+    assert ended.code == 5
+    assert "forwarded: 401" in ended.err
+    assert kept == []
+
+
+def test_trigger_sends_a_signed_example(wb, key):
+    """`trigger` sends one example that a receiver with the key takes; its members can be set."""
+    with receiver(key) as (inbox, url):
+        ended = wb("trigger", "user.updated", "--forward-to", url, "--set", "application_status=denied")
+        (event,) = inbox.events()
+
+    assert ended.code == 0
+    assert event.body.application_status == "denied"
+
+
+@pytest.mark.parametrize(
+    "tokens, code",
+    [
+        (["trigger", "house.bought", "--forward-to", "http://127.0.0.1:1/"], 2),
+        (["trigger", "user.updated", "--forward-to", "ftp://127.0.0.1/"], 2),
+        (["trigger", "user.updated", "--forward-to", "http://u:p@127.0.0.1/"], 2),
+        (["trigger", "user.updated", "--forward-to", "http://127.0.0.1:1/", "--set", "shoe=1"], 2),
+        (["trigger", "user.updated", "--forward-to", "http://127.0.0.1:1/"], 6),
+        (["events", "resend", "nobody", "--forward-to", "http://127.0.0.1:1/"], 2),
+    ],
+    ids=["kind", "scheme", "password", "member", "nobody listens", "no such event"],
+)
+def test_what_cannot_be_sent(wb, tokens, code):
+    """What cannot be sent ends with its code."""
+    assert wb(*tokens).code == code
+
+
+def test_resend(wb, key):
+    """One event is sent again, byte for byte."""
+    wb("create_user_application", "--from", BODY)
+    (row,) = [json.loads(line) for line in wb("events", "-o", "ndjson").out.splitlines()]
+    with receiver(key) as (inbox, url):
+        ended = wb("events", "resend", row["id"], "--forward-to", url)
+        (event,) = inbox.events()
+
+    assert ended.code == 0
+    assert event.id == row["id"]
+
+
+@pytest.mark.slow
+def test_a_served_sandbox_and_a_listener(tmp_path):
+    """One terminal serves, one listens, a third acts: the listener shows what the act caused."""
+    serving = subprocess.Popen(
+        [*WB, "sandbox", "serve"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert serving.stdout is not None
+        url = serving.stdout.readline().strip()
+        listening = subprocess.Popen(
+            [*WB, "listen", "--url", url, "--count", "2", "--within", "60"], cwd=ROOT, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        acted = subprocess.run(
+            [*WB, "sandbox", "deposit", "--url", url, "--amount", "0.31"], cwd=ROOT, check=True, capture_output=True
+        )
+        subprocess.run(
+            [*WB, "sandbox", "deposit", "--url", url, "--amount", "1.99"], cwd=ROOT, check=True, capture_output=True
+        )
+        said, _ = listening.communicate(timeout=90)
+    finally:
+        serving.terminate()
+        serving.communicate(timeout=30)
+
+    assert acted.returncode == 0
+    assert said.count("✓ verified  microDeposit.received") == 2
+    assert serving.returncode == 143

@@ -1,0 +1,181 @@
+"""Profiles, production and arming at a prompt (L7, L10)."""
+
+import json
+import sys
+
+import pexpect
+import pytest
+
+from tests.terminal.conftest import ROOT
+
+PROFILES = """
+[profiles.test]
+base_url = "https://test.example.com/v1"
+
+[profiles.live]
+base_url = "https://api.example.com/v1"
+environment = "production"
+limits = { amount = 5_000 }
+
+[profiles.own.sandbox]
+over_limit = "account_credit_limit_exceeded"
+"""
+NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(autouse=True)
+def profiles(own_state, monkeypatch):
+    path = own_state / "profiles.toml"
+    path.write_text(PROFILES)
+    path.chmod(0o600)
+    monkeypatch.setenv("WORKBENCH_API_KEY", "canary-of-a-key")
+    return path
+
+
+def test_profiles_are_listed_and_shown_without_keys(wb):
+    """A profile is shown with where its key comes from, never with the key."""
+    listed, shown = wb("profiles", "list"), wb("profiles", "show", "live")
+
+    assert listed.code == shown.code == 0
+    assert [name in listed.out for name in ("test", "live", "own")] == [True, True, True]
+    assert "50.00 USD" in shown.out or "5000" in shown.out
+    assert "canary" not in listed.out + shown.out
+    assert json.loads(wb("profiles", "show", "test", "-o", "json").out)["base_url"] == "https://test.example.com/v1"
+
+
+def test_profiles_are_checked(wb, profiles):
+    """A file with mistakes is told with all of them, and ends with 2."""
+    assert wb("profiles", "check").code == 0
+    profiles.write_text(PROFILES + '\n[profiles.bad]\nbase_url = "ftp://x"\napi_key = "canary-in-a-file"\n')
+    ended = wb("profiles", "check")
+
+    assert ended.code == 2
+    assert "✗ bad" in ended.err
+    assert "keys are never read from a file" in ended.err
+    assert "canary" not in ended.err
+
+
+def test_an_unknown_profile(wb):
+    """A profile that is not there ends with 2, and the others are named."""
+    ended = wb("list_contracts", "--profile", "nowhere")
+
+    assert ended.code == 2
+    assert "live" in ended.err
+
+
+def test_a_profile_may_be_a_sandbox_of_its_own(wb):
+    """A profile without a service acts on an embedded sandbox with its settings."""
+    assert wb("list_contracts", "--profile", "own", "--fields", "id").code == 0
+
+
+def test_production_needs_to_be_said(wb):
+    """Without --live a production profile is not used, by option or by variable (L7)."""
+    ended = wb("list_contracts", "--profile", "live")
+
+    assert ended.code == 2
+    assert "--live" in ended.err
+
+
+def test_simulations_are_refused_in_production(wb):
+    """A simulation never leaves for production."""
+    ended = wb("simulate_refund", NOBODY, "--amount", "FULL", "--profile", "live", "--live")
+
+    assert ended.code == 6
+    assert "exists in sandboxes only" in ended.err
+
+
+def test_effects_need_arming(wb):
+    """An effect in production is refused until `workbench arm` allowed it."""
+    ended = wb("update_user", NOBODY, "--first-name", "Ada", "--profile", "live", "--live")
+
+    assert ended.code == 6
+    assert "arm" in ended.err
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [["delete_payment_account", NOBODY], ["update_dispute", NOBODY, "--status", "canceled"],
+     ["arm", "update_user", "--reason", "x"]],
+    ids=["delete", "cancel", "arm"],
+)  # fmt: skip
+def test_a_typed_word_needs_a_terminal(wb, tokens):
+    """What asks for a typed word is not done from a script."""
+    live = [] if tokens[0] == "arm" else ["--live"]
+    ended = wb(*tokens, "--profile", "live", *live)
+
+    assert ended.code == 2
+    assert "needs a terminal" in ended.err
+
+
+def spawn(*tokens: str) -> pexpect.spawn:
+    return pexpect.spawn(sys.executable, ["-m", "workbench", *tokens], cwd=ROOT, timeout=60, encoding="utf-8")
+
+
+def test_arming_asks_for_a_word_and_lasts(wb, own_state):
+    """At a terminal, the typed host arms the named operations alone, for some minutes, in a file of the user's own."""
+    child = spawn("arm", "update_user", "--profile", "live", "--reason", "ticket 7", "--minutes", "5")
+    child.expect_exact("Type api.example.com to allow it: ")
+    child.sendline("api.example.com")
+    child.expect_exact("Armed until")
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert child.exitstatus == 0
+    (armed,) = own_state.glob("armed-*.json")
+    assert armed.stat().st_mode & 0o777 == 0o600
+    other = wb("update_dispute", NOBODY, "--text-evidence", "x", "--profile", "live", "--live")
+    assert other.code == 6
+    assert "Armed are only update_user" in other.err
+
+
+def test_a_wrong_word_arms_nothing(own_state):
+    """Any other word ends with 2, and arms nothing."""
+    child = spawn("arm", "update_user", "--profile", "live", "--reason", "x")
+    child.expect_exact("Type api.example.com to allow it: ")
+    child.sendline("yes")
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert child.exitstatus == 2
+    assert list(own_state.glob("armed-*.json")) == []
+
+
+def test_an_arming_ends(wb, own_state):
+    """An arming that is over, or that was tampered with, allows nothing and is forgotten."""
+    path = own_state / "armed-live.json"
+    for text in (
+        '{"operations": ["update_user"], "until": "2020-01-01T00:00:00+00:00", "reason": "x", "host": "api.example.com"}',
+        '{"operations": ["update_user"], "until": "2999-01-01T00:00:00+00:00", "reason": "x", "host": "api.example.com"}',
+        "{",
+    ):
+        path.write_text(text)
+        assert wb("update_user", NOBODY, "--first-name", "Ada", "--profile", "live", "--live").code == 6
+        assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [["arm", "list_contracts", "--profile", "live", "--reason", "x"], ["arm", "update_user", "--profile", "test", "--reason", "x"],
+     ["arm", "update_user", "--profile", "live", "--reason", " "],
+     ["arm", "update_user", "--profile", "live", "--reason", "x", "--minutes", "600"]],
+    ids=["a read", "a sandbox", "no reason", "too long"],
+)  # fmt: skip
+def test_what_cannot_be_armed(wb, tokens):
+    """Reads, sandboxes, no reason and long times are refused."""
+    assert wb(*tokens).code == 2
+
+
+def test_two_places_contradict_each_other(wb):
+    """A command acts in one place."""
+    assert wb("list_contracts", "--profile", "test", "--fresh").code == 2
+
+
+def test_doctor_names_a_file_others_can_read(wb, profiles):
+    """A profile file that others can read is named with the command that mends it (L10)."""
+    assert wb("doctor").code in {0, 5}
+    profiles.chmod(0o644)
+    ended = wb("doctor")
+
+    assert ended.code == 5
+    assert f"chmod 600 {profiles}" in ended.out
+    assert "canary" not in ended.out + ended.err

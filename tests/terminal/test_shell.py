@@ -1,0 +1,161 @@
+"""The shell: ready names, faces, magics, a history without keys; and the same as an extension."""
+
+import json
+import re
+import sqlite3
+import sys
+
+import pexpect
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+
+from tests.terminal.conftest import ROOT
+from workbench.errors import InvalidRequest
+from workbench.session import connect
+from workbench.terminal.shell import _holds_key, load
+
+
+@pytest.fixture
+def ipython(tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shell = InteractiveShell()
+    with connect() as api:
+        shell.user_ns["api"] = api
+        yield shell
+    shell.history_manager.end_session()
+
+
+def test_one_line(piped, tmp_path):
+    """`-c` runs one line with everything ready, and shows faces."""
+    done = piped(
+        "shell", "--fresh", "-c", "len(api.list_contracts()), wb.FULL, sandbox, inbox, pd", IPYTHONDIR=str(tmp_path)
+    )
+    said = done.stdout.decode()
+
+    assert done.returncode == 0
+    assert re.search(r"\(4, +FULL", said.replace("\n", ""))
+    assert "<pandas, loaded when first used>" in said
+
+
+def test_an_error_has_its_code_and_its_face(piped, tmp_path):
+    """A refusal in `-c` ends with 3 and shows what happened, without a trace."""
+    code = "api.simulate_refund(transaction_id='3f2a0b1c-0000-4000-8000-000000000000', amount=wb.FULL)"
+    done = piped("shell", "--fresh", "-c", code, IPYTHONDIR=str(tmp_path))
+
+    assert done.returncode == 3
+    assert b"Transaction not found" in done.stdout
+    assert b"Traceback" not in done.stdout
+
+
+def test_magics(ipython):
+    """The magics do what one does all the time."""
+    load(ipython)
+    made = ipython.run_line_magic("authorize", "12.50 'Example Books' --mcc 5942")
+    declined = ipython.run_line_magic("authorize", "1 --decline card_locked")
+    before = ipython.user_ns["api"].sandbox.clock.now()
+    ipython.run_line_magic("advance", "2d 3h")
+
+    assert (made.status, declined.status) == ("authorized", "declined")
+    assert len(ipython.run_line_magic("contracts", "")) == 4
+    assert [event.kind for event in ipython.run_line_magic("events", "transaction.created")] == [
+        "transaction.created"
+    ] * 2
+    assert ipython.run_line_magic("unknown", "") == []
+    assert (ipython.user_ns["api"].sandbox.clock.now() - before).total_seconds() == (2 * 24 + 3) * 3600
+
+
+@pytest.mark.parametrize(
+    "line", ["authorize 12.505", "authorize x", "authorize", "authorize 1 --shoe", "advance tomorrow"]
+)
+def test_a_slip_in_a_magic_is_said(ipython, line):
+    """A wrong magic is an error in words, and nothing is sent."""
+    load(ipython)
+    name, _, rest = line.partition(" ")
+
+    with pytest.raises(InvalidRequest):
+        ipython.run_line_magic(name, rest)
+    assert ipython.user_ns["api"].sandbox.events() == []
+
+
+def test_history_keeps_no_key(ipython, monkeypatch):
+    """An input that holds a key is left out of the history; others are kept."""
+    monkeypatch.setenv("WORKBENCH_FAR_API_KEY", "canary-7f3a")
+    load(ipython)
+    ipython.run_cell("settings = dict(api_key='canary-1')", store_history=True)
+    ipython.run_cell("print('canary-7f3a')", store_history=True)
+    ipython.run_cell("kept = 1", store_history=True)
+    ipython.history_manager.writeout_cache()
+    rows = (
+        sqlite3.connect(ipython.history_manager.hist_file).execute("SELECT source, source_raw FROM history").fetchall()
+    )
+
+    assert "kept = 1" in str(rows)
+    assert "canary" not in str(rows)
+    assert "canary" not in str(ipython.history_manager.input_hist_raw)
+
+
+@pytest.mark.parametrize(
+    "text, holds",
+    [
+        ("wb.Client(api_key='x')", True),
+        ('{"api_key": "x"}', True),
+        ("api_key = key", False),
+        ("token=row.token", False),
+    ],
+)
+def test_what_counts_as_a_key(text, holds):
+    """A literal beside a name of a key counts; a variable does not."""
+    assert _holds_key(text) is holds
+
+
+def test_undo(ipython):
+    """Unloading takes magics and faces back."""
+    undo = load(ipython)
+    undo()
+
+    assert "authorize" not in ipython.magics_manager.magics["line"]
+
+
+def test_the_shell_itself(tmp_path, own_state):
+    """At a terminal the shell says what is ready, completes operations, and ends with exit."""
+    child = pexpect.spawn(
+        sys.executable, ["-m", "workbench", "shell", "--fresh"], cwd=ROOT, timeout=60, encoding="utf-8",
+        env={"PATH": "", "TERM": "dumb", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "WORKBENCH_STATE": str(own_state)},
+    )  # fmt: skip
+    child.expect_exact("%contracts  %authorize")
+    child.expect(r"In \[1\]")
+    child.sendline("%authorize 3.20")
+    child.expect_exact("Simulated transaction")
+    child.sendline("exit")
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert child.exitstatus == 0
+
+
+def test_completion_of_operations_and_arguments(ipython):
+    """IPython completes operations and their arguments from the signatures."""
+    load(ipython)
+
+    def completed(text: str) -> set[str]:
+        with provisionalcompleter():
+            return {one.text for one in ipython.Completer.completions(text, len(text))}
+
+    assert {"simulate_refund", "simulate_reversal"} <= {one.rpartition(".")[2] for one in completed("api.simulate_re")}
+    assert "transaction_id=" in completed("api.simulate_refund(tran")
+
+
+def test_lab_says_what_is_missing(wb, monkeypatch):
+    """Without JupyterLab the command says which extra brings it."""
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    assert wb("lab").code == 2
+
+
+def test_json_is_importable():
+    """The session that the shell opens can say what it is, without its key."""
+    with connect() as api:
+        assert api.sandbox.full_key not in json.dumps(api.info())

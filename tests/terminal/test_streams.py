@@ -1,0 +1,162 @@
+"""Streams: terminals and pipes, broken ones, full disks, interrupts, poor encodings (L3, L4, L5, L8)."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.terminal.conftest import ROOT
+
+WB = [sys.executable, "-m", "workbench"]
+
+
+def test_colour_on_a_terminal_and_none_in_a_pipe(piped):
+    """A terminal gets colours; a pipe, and NO_COLOR, get none."""
+    child = pexpect.spawn(sys.executable, ["-m", "workbench", "list_contracts", "--fresh"], cwd=ROOT, timeout=60)
+    shown = child.read()
+    child.close()
+
+    assert child.exitstatus == 0
+    assert b"\x1b[1m" in shown
+    assert b"\x1b" not in piped("list_contracts", "--fresh").stdout
+    bare = pexpect.run(
+        f"{sys.executable} -m workbench list_contracts --fresh", cwd=str(ROOT), env={**os.environ, "NO_COLOR": "1"}
+    )
+    assert b"\x1b" not in bare
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+def test_width_of_the_terminal_is_kept(columns):
+    """Help fits a narrow terminal."""
+    child = pexpect.spawn(
+        sys.executable, ["-m", "workbench", "--help"], cwd=ROOT, timeout=60, dimensions=(50, columns), encoding="utf-8",
+        env=dict(os.environ),  # said aloud: readline puts its own COLUMNS into what a child would inherit
+    )  # fmt: skip
+    lines = [re.sub(r"\x1b\[\d+m", "", line) for line in child.read().splitlines()]
+    child.close()
+
+    assert max(map(len, lines)) <= columns
+
+
+@pytest.mark.parametrize("environ", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+                                     {"PYTHONIOENCODING": "cp1252"}, {"PYTHONIOENCODING": "ascii"}])  # fmt: skip
+def test_poor_encodings(piped, environ):
+    """Where only ASCII, or a code page, can be written, nothing fails (L8)."""
+    for tokens in (
+        ["--help"],
+        ["simulate_refund", "--help"],
+        ["assumptions"],
+        ["demo", "--out", os.devnull + "x"],
+        ["simulate_refund"],
+    ):
+        done = piped(*tokens, **environ)
+        assert b"Traceback" not in done.stderr
+        assert b"UnicodeEncodeError" not in done.stderr
+    assert piped("assumptions", **environ).returncode == 0
+
+
+def test_a_closed_pipe_is_no_error(tmp_path):
+    """`| head -1` ends quietly."""
+    script = f"set -o pipefail; {sys.executable} -m workbench assumptions -o ndjson | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "0"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
+    """An answer that cannot be written ends with 5; what was done is done, and is in the journal."""
+    body = ROOT / "workbench/demo/bodies/create_user_application.request.personal.json"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*WB, "create_user_application", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
+            check=False, timeout=60,
+        )  # fmt: skip
+
+    assert done.returncode == 5
+    assert b"What was done is done" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"consumer application" in piped("journal", "list").stdout
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+def test_interrupts(number, code):
+    """Ctrl-C and a stop end with their codes, and say where to look for the unknown (L5)."""
+    child = subprocess.Popen(
+        [*WB, "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert child.stderr is not None
+    assert "Receiving at" in child.stderr.readline()
+    child.send_signal(number)
+    _, said = child.communicate(timeout=30)
+
+    assert child.returncode == code
+    assert "workbench journal unknown" in said
+    assert "Traceback" not in said
+
+
+def test_nothing_is_asked_where_nobody_types(piped, own_state):
+    """A key that is missing is an error in a pipe, never a prompt that hangs (L3)."""
+    (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
+    done = piped("list_contracts", "--profile", "far")
+
+    assert done.returncode == 2
+    assert b"WORKBENCH_FAR_API_KEY" in done.stderr
+
+
+def test_nothing_is_read_from_a_terminal_for_a_body():
+    """`--from -` with nothing piped in says so, and does not wait."""
+    child = pexpect.spawn(
+        sys.executable, ["-m", "workbench", "create_user_application", "--from", "-"], cwd=ROOT, timeout=60
+    )
+    shown = child.read()
+    child.close()
+
+    assert child.exitstatus == 2
+    assert b"nothing is piped in" in shown
+
+
+def test_the_key_is_in_no_process_list(own_state, monkeypatch):
+    """The command line of a running command holds no key (L1)."""
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "canary-of-a-key")
+    with subprocess.Popen(
+        [*WB, "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stderr is not None
+        child.stderr.readline()
+        line = Path(f"/proc/{child.pid}/cmdline").read_bytes()
+        child.terminate()
+        said = child.communicate(timeout=30)
+
+    assert b"canary" not in line
+    assert "canary" not in "".join(said)
+
+
+def test_two_commands_at_once_lose_nothing(own_state):
+    """Commands that run at the same time share the sandbox's file."""
+    subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)
+    words = [*WB, "sandbox", "deposit", "--amount", "0.50", "-o", "json"]
+    children = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(4)]
+    for child in children:
+        child.communicate(timeout=60)
+    events = subprocess.run([*WB, "events", "-o", "ndjson"], cwd=ROOT, check=True, capture_output=True)
+
+    assert [child.returncode for child in children] == [0, 0, 0, 0]
+    assert len(events.stdout.splitlines()) == 4
+
+
+def test_a_command_is_quick():
+    """A command on the kept sandbox answers within a second of processor time."""
+    subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)
+    before = time.process_time(), os.times()
+    subprocess.run([*WB, "list_contracts"], cwd=ROOT, check=True, capture_output=True)
+    spent = os.times().children_user - before[1].children_user
+
+    assert spent < 1
