@@ -105,6 +105,9 @@ def test_a_salt_is_not_a_key():
         pytest.param("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", id="EVM address"),
         pytest.param("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", id="Solana address"),
         pytest.param("GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ", id="Stellar address"),
+        pytest.param(
+            "CBF5VXQ2FUQ5JUUO3PLNQ3SPO4JDDUNJC3PKSB6QUQW4LQS2HJE3ACQX", id="Stellar address cut by its digits"
+        ),
         pytest.param(base58_encode(bytes(range(1, 65))), id="Solana signature"),
         pytest.param("[300, 1]", id="a list"),
         pytest.param("[1,,2]", id="a broken list"),

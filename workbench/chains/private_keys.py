@@ -51,6 +51,8 @@ def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) 
 
 
 def _is_phrase(text: str) -> bool:
+    if text.isalnum():  # one word: a Stellar address of which the digits cut pieces as long as words
+        return False
     words = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
     return len(words) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in words)
 
