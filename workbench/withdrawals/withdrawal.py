@@ -9,15 +9,16 @@ from workbench.chains.byte_forms import Octets
 from workbench.chains.families import Family
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.faces import moment
-from workbench.faces.layout import Cell, Sheet
+from workbench.faces.layout import Sheet
 from workbench.interface.masks import DOTS
 from workbench.interface.withdrawals import WithdrawalSignature
 from workbench.withdrawals.admin import AdminMessage, AdminSignature, admin_message
-from workbench.withdrawals.amounts import Native, brief, readings
+from workbench.withdrawals.amounts import Native, brief
 from workbench.withdrawals.answers import Read, read
 from workbench.withdrawals.calls import CallData, Explanation, Parameters, Transaction, explain, explained
+from workbench.withdrawals.looks import withdrawal_sheet
 from workbench.withdrawals.secret import Revealed, Unkept
-from workbench.withdrawals.sheets import Shown, grouped, sheet_of, spoken
+from workbench.withdrawals.sheets import Shown, spoken
 
 if TYPE_CHECKING:
     from workbench.withdrawals.planning import Plan
@@ -52,6 +53,11 @@ class Withdrawal(Unkept, Shown):
     def expires_at(self) -> datetime | None:
         """When the signature expires."""
         return self._read.expires_at
+
+    @property
+    def answered(self) -> bool:
+        """Whether the answer carried a signature, even one that has expired since."""
+        return self._read.secret is not None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -97,7 +103,7 @@ class Withdrawal(Unkept, Shown):
     def says(self) -> str:
         """Who may take how much of what, from which contract, to where, until when."""
         plan = self.plan
-        if self._read.secret is None:
+        if not self.answered:
             trouble = "The answer cannot be used" if self.problems else self._unready()
             return f"{trouble[0].upper()}{trouble[1:]}. What was asked: {plan.says}"
         until = moment(self.expires_at) if self.expires_at else "a time that the service did not say"
@@ -106,12 +112,6 @@ class Withdrawal(Unkept, Shown):
             f"{brief(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} from the contract "
             f"{plan.contract.proxy_address} on {plan.chain} and send them to {plan.recipient}, until {until}."
         )
-
-    def _amount(self) -> str:
-        plan = self.plan
-        if isinstance(plan.amount, Native) or self.units is None:
-            return plan.reading
-        return f"{plan.amount}, which the service counts as {readings(self.units, plan.decimals, plan.rate)}"
 
     # the signature
 
@@ -148,7 +148,11 @@ class Withdrawal(Unkept, Shown):
                 controller=plan.contract.controller_address, collateral=plan.contract.proxy_address, nonce=nonce,
                 **parties,
             )  # fmt: skip
-            return chains.same_address(chains.recover(chains.digest(typed_data), secret.data), signer)
+            digest = chains.digest(typed_data)
+            try:
+                return chains.same_address(chains.recover(digest, secret.data), signer)
+            except InvalidRequest:  # no key fits, or contracts would refuse it
+                return False
         key = signer if signer is not None else secret.public_key
         if key is None:
             raise _wrong("signer", "is the public key of the service, which this answer does not carry")
@@ -301,49 +305,12 @@ class Withdrawal(Unkept, Shown):
                 "chain", f"is {self.plan.chain}; {what} is for EVM chains, parameters() gives what this one takes"
             )
 
-    # how it looks
-
     def sheet(self) -> Sheet:
         """Give what is to be shown."""
-        plan = self.plan
-        expired = self._read.secret is not None and self.expired
-        return sheet_of(
-            "withdrawal",
-            {
-                "amount": self._amount() if self._read.secret is not None else plan.reading,
-                "token": plan.token.address,
-                "from contract": plan.contract.proxy_address,
-                "chain": str(plan.chain),
-                "by admin": plan.admin,
-                "to": (plan.recipient, grouped(plan.recipient)),
-                "until": moment(self.expires_at) if self.expires_at else None,
-                "time": self.countdown() if self.expires_at else None,
-                "signature": Cell((DOTS,), "private") if self._secret is not None and not expired else None,
-            },
-            status="expired" if expired else self.status or None,
-            words=(self.says,),
-            notes=(
-                *(f"Do not use it: {problem}." for problem in self.problems),
-                *(f"Note: {one}." for one in self.notes),
-                *self._steps(),
-            ),
-        )
-
-    def _steps(self) -> tuple[str, ...]:
-        if not self.ready:
-            return ()
-        if self.plan.chain.family is not Family.EVM:
-            return ("Next: parameters() gives the arguments of the call, for the admin's own wallet to send.",)
-        if self.plan.contract.contract_version == 1:
-            return ("Next: transaction() gives the call, which the contract's owner sends from their own wallet.",)
-        words = (
-            "This is the service's half. Next: typed_data(nonce=…) gives the message an admin's own wallet signs, accept(…) "
-            "checks what comes back, transaction(…) gives the call that anybody can then send."
-        )
-        return (words,)
+        return withdrawal_sheet(self)
 
     def __repr__(self) -> str:
-        state = "expired" if self._read.secret is not None and self.expired else self.status
+        state = "expired" if self.answered and self.expired else self.status
         return f"<withdrawal of {self.plan.amount} to {self.plan.recipient}, {state}, signature {DOTS}>"
 
 

@@ -1,0 +1,54 @@
+"""Answers as they were met in practice: read, compared with the question, and used."""
+
+import json
+from datetime import timedelta
+
+import attrs
+import pytest
+
+import workbench as wb
+from tests.conftest import SAMPLES, SHARED
+from tests.withdrawals.lessons import Service
+
+MET = SHARED / "sign_withdrawal.200.ready.json"
+
+
+def test_an_answer_with_unix_seconds(contract):
+    """Seconds as text are read as the end; parameters of another form are noted and do no harm."""
+    raw = json.loads((SAMPLES / "sign_withdrawal.200.unix.json").read_bytes())
+    service = Service(contract, raw)
+    service.clock.at -= timedelta(hours=2)
+    withdrawal = service.plan().sign()
+
+    assert withdrawal.ready
+    assert 1795255800 == int(withdrawal.expires_at.timestamp())
+    assert [note.partition(":")[0] for note in withdrawal.notes] == [
+        "the answer's parameters are not as we know them",
+        "the service names another sender than the admin",
+    ]
+
+
+def test_the_project_s_pending_answer(contract):
+    """The pending sample says when to come back."""
+    raw = json.loads((SAMPLES / "sign_withdrawal.200.pending.json").read_bytes())
+
+    assert ("pending", 3) == ((withdrawal := Service(contract, raw).plan().sign()).status, withdrawal.retry_after)
+
+
+@pytest.mark.skipif(not MET.is_file(), reason="the samples met in practice do not lie beside the checkout")
+def test_an_answer_met_on_stellar(api):
+    """A Stellar answer met in practice agrees with its question in every place, and its parameters come out as they were."""
+    raw = json.loads(MET.read_bytes())
+    proxy, token, units, recipient, *_ = raw["parameters"]
+    bare = api.list_contracts()[3]
+    tokens = (attrs.evolve(bare.tokens[0], address=token),)
+    contract = attrs.evolve(
+        bare, proxy_address=proxy, deposit_address=None, tokens=tokens, admin_addresses=(recipient,)
+    )
+    service = Service(contract, raw)
+    service.clock.at = wb.connect().sandbox.clock.now()
+    withdrawal = service.plan(3, contract=contract, to=recipient, amount=wb.native(int(units))).sign()
+
+    assert ((), ()) == (withdrawal.problems, tuple(note for note in withdrawal.notes if "unusually long" not in note))
+    assert raw["parameters"] == withdrawal.parameters()
+    assert raw["signature"]["data"] == withdrawal.reveal().data
