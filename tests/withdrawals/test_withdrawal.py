@@ -40,6 +40,7 @@ def test_the_time_left(contract):
     [
         (-540.0, 60, "this signature expired 42 s ago (your clock is 9 min 0 s slow)"),
         (600.0, 1200, "this signature expired 42 s ago (your clock is 10 min 0 s fast)"),
+        (86_401.0, 87_001, "this signature expired 42 s ago (the service's clock is 1 d 0 h behind yours)"),
         (1.4, 600, "this signature expired 42 s ago"),
         (float("nan"), 600, "this signature expired 42 s ago"),
         (None, 600, "this signature expired 42 s ago"),

@@ -33,7 +33,7 @@ def read(plan: "Plan", answer: WithdrawalSignature) -> Read:
     """Read an answer. Nothing in it is refused: what is odd is named."""
     asked, contract = plan.request, plan.contract
     units = None if not asked.is_amount_native else Native(int(asked.amount))
-    expires_at = answer.expires_at
+    expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None  # kept as text where unreadable
     end = None if expires_at is None else int(expires_at.timestamp())
     signature = answer.signature
     if answer.status != "ready" or signature is None or not signature.data:

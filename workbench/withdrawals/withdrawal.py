@@ -23,7 +23,7 @@ from workbench.withdrawals.sheets import Shown, spoken
 if TYPE_CHECKING:
     from workbench.withdrawals.planning import Plan
 
-_LONG = timedelta(days=1)  # a longer life is remarked
+_LONG = timedelta(days=1)  # a longer life is remarked, a larger skew told in other words
 
 
 class Withdrawal(Unkept, Shown):
@@ -95,9 +95,7 @@ class Withdrawal(Unkept, Shown):
             return "the service did not say until when"
         if left > timedelta():
             return f"{spoken(left)} left"
-        skew = self._skew()
-        clock = f" (your clock is {spoken(timedelta(seconds=skew))} {'fast' if skew > 0 else 'slow'})" if skew else ""
-        return f"this signature expired {spoken(left)} ago{clock}"
+        return f"this signature expired {spoken(left)} ago{_clocks(timedelta(seconds=self._skew()))}"
 
     @property
     def says(self) -> str:
@@ -134,6 +132,8 @@ class Withdrawal(Unkept, Shown):
             nonce: On EVM chains what the contract's `adminNonce()` gives.
         """
         secret, plan = self._need(), self.plan
+        if plan.chain.family is Family.EVM:
+            chains.refuse_private_key(signer, "signer")
         parties: dict[str, Any] = {
             "chain_id": plan.contract.chain_id, "user": plan.admin, "asset": plan.token.address,
             "amount": self._units(None).units, "recipient": plan.recipient, "expires_at": self._end(),
@@ -312,6 +312,15 @@ class Withdrawal(Unkept, Shown):
     def __repr__(self) -> str:
         state = "expired" if self.answered and self.expired else self.status
         return f"<withdrawal of {self.plan.amount} to {self.plan.recipient}, {state}, signature {DOTS}>"
+
+
+def _clocks(skew: timedelta) -> str:
+    """Say how this machine's clock stands to the service's; a day apart is no clock that runs wrong."""
+    if not skew:
+        return ""
+    if abs(skew) > _LONG:
+        return f" (the service's clock is {spoken(skew)} {'behind' if skew > timedelta() else 'ahead of'} yours)"
+    return f" (your clock is {spoken(skew)} {'fast' if skew > timedelta() else 'slow'})"
 
 
 def _wrong(path: str, message: str) -> InvalidRequest:
