@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import WrongEnvironment
+from workbench.session import latest
 
 
 @pytest.mark.parametrize("name", wb.__all__)
@@ -115,3 +116,12 @@ def test_every_error_is_public() -> None:
     }
 
     assert raised <= set(wb.__all__)
+
+
+def test_latest_session_is_the_one_made_last() -> None:
+    """The session that was made last can be found again; one that is gone cannot."""
+    first = wb.connect()
+    second = wb.connect()
+
+    assert latest() is second
+    assert latest() is not first

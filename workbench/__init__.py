@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from workbench import chains as chains
+    from workbench import course as course
     from workbench import errors as errors
     from workbench import runs as runs
     from workbench import sequences as sequences
@@ -84,6 +85,7 @@ _WHERE = {
     "cents": "workbench.withdrawals.amounts",
     "chains": "workbench.chains",
     "connect": "workbench.session",
+    "course": "workbench.course",
     "errors": "workbench.errors",
     "frame": "workbench.tables.frames",
     "from_wire": "workbench.client.reading",

@@ -1,5 +1,7 @@
 """A client, a sandbox or its control, and an inbox, put together by `connect()`."""
 
+import sys
+import weakref
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -8,6 +10,8 @@ from workbench.client.client import Client
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.errors import WrongEnvironment
+
+_LATEST: list["weakref.ref[Session]"] = []
 
 
 class Session(Client):
@@ -22,6 +26,8 @@ class Session(Client):
         self._inbox: Any = None
         if self._line.journal is not None:
             self._line.journal.events = lambda: self.events
+        _LATEST[:] = [weakref.ref(self)]
+        _show_faces()
 
     @property
     def sandbox(self) -> Any:
@@ -61,6 +67,23 @@ class Session(Client):
     def __repr__(self) -> str:
         text = super().__repr__()
         return text.replace("<Session ", f"<Session {self._name}: ", 1) if self._name else text
+
+
+def latest() -> Session | None:
+    """Give the session that was made last in this process, while it is still in use."""
+    return _LATEST[0]() if _LATEST else None
+
+
+def _show_faces() -> None:
+    """In a notebook, show records and errors by their faces from the first session on."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None or getattr(shell, "display_formatter", None) is None:
+        return
+    from workbench import faces
+    from workbench.interface.fields import Answer
+
+    if Answer not in shell.display_formatter.formatters["text/html"].type_printers:
+        faces.register(shell)
 
 
 class SandboxTime(Clock):

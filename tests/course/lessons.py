@@ -1,0 +1,65 @@
+"""Where an exercise begins: a session, and the names its notebook has made by then."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import workbench as wb
+from workbench.course.catalogue import EXERCISES
+
+SEED = 7
+
+
+@contextmanager
+def scene(name: str, *, lesson: bool = False) -> Iterator[dict[str, Any]]:
+    """Give the names that the notebook of an exercise has made.
+
+    Args:
+        lesson: Whether the notebook's own calls were made too, but for the exercise.
+    """
+    where: dict[str, Any] = {"sandbox": {"environment": "production"}} if name.startswith("production") else {}
+    with wb.connect(seed=SEED, **where) as api:
+        contract = api.list_contracts()[0]
+        names: dict[str, Any] = {
+            "wb": wb, "api": api, "production": api, "guide": api.sandbox.guide(), "contract": contract,
+            "token": contract.tokens[0].address, "admin": contract.admin_addresses[0],
+            "to": contract.admin_addresses[1],
+        }  # fmt: skip
+        exec(PREPARED.get(EXERCISES[name].notebook, ""), names)
+        if lesson:
+            exec(LESSONS.get(EXERCISES[name].notebook, ""), names)
+        yield names
+
+
+PREPARED = {
+    "04-file-an-application": """
+ada = dict(first_name="Ada", last_name="Example", birth_date="1990-01-01", national_id="000123456",
+    country_of_issue="US", email="ada@example.com", ip_address="203.0.113.7", occupation="Engineer",
+    annual_salary="60000", account_purpose="Everyday spending", expected_monthly_volume="1000",
+    address=dict(line1="1 Example Street", city="Springfield", region="IL", postal_code="62701", country_code="US"))
+""",
+    "05-users-and-accounts": """
+home = dict(address_line1="1 Example Street", city="Springfield", region="IL", postal_code="62701", country_code="US")
+beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", beneficiary_last_name="Example",
+    currency="usd", beneficiary_address=home, bank_name="Example Bank", account_number="000123456",
+    routing_number="000000000")
+""",
+    "07-report-rewards": "from workbench.tables.reads import read_rewards",
+    "08-simulate-purchases": 'card = guide["cards"]["active"][0]',
+    "09-script-sequences": "from workbench.sequences import Sequence, guide, ref, step",
+    "10-receive-webhooks": 'inbox = wb.Inbox(keys=[api.sandbox.guide()["api_keys"]["full"]])',
+    "11-survive-failures": """
+shop = api.simulate_authorization(card_id=guide["cards"]["active"][0], amount=4590, currency="USD",
+    merchant_name="Example Books", merchant_category_code="5942")
+api.sandbox.settle(shop.transaction_id)
+""",
+}
+
+LESSONS = {
+    "03-withdraw-collateral": """
+withdrawal = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents("25.00"), admin=admin, to=to, decimals=6).sign()
+message = withdrawal.typed_data(nonce=0)
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+""",
+}

@@ -1,0 +1,78 @@
+"""The exercises: unsolved at first, said what is missing, solved by the call that the last hint shows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.course.lessons import scene
+from workbench import course
+from workbench.course.catalogue import EXERCISES
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep progress in a folder of the test's own, with no session chosen."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    return
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_unsolved_at_first(name: str) -> None:
+    """On a fresh session nothing is done, and something is said to be missing."""
+    with scene(name) as names:
+        checked = course.check(name, names["api"])
+
+        assert not checked.done
+        assert all(what.endswith(".") for what in checked.missing)
+        assert "Missing" in str(checked)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_lesson_does_not_solve_it(name: str) -> None:
+    """What the notebook itself does is not the exercise."""
+    with scene(name, lesson=True) as names:
+        assert not course.check(name, names["api"]).done
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_last_hint_solves_it(name: str) -> None:
+    """The call in the last hint, run where the notebook stands, is the solution."""
+    with scene(name) as names:
+        exec(compile(EXERCISES[name].hints[-1], f"<hint of {name}>", "exec"), names)
+        checked = course.check(name, names["api"])
+
+        assert () == checked.missing
+        assert name in course.progress().done
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_answers_are_hidden(name: str) -> None:
+    """Neither the task, nor what is missing, nor an exercise as it prints shows the hints."""
+    with scene(name) as names:
+        shown = f"{course.task(name)} {course.check(name, names['api'])} {EXERCISES[name]!r}"
+
+    assert EXERCISES[name].hints[-1] not in shown
+    assert 3 == len(EXERCISES[name].hints)
+
+
+def test_half_done_says_the_other_half() -> None:
+    """What was done already is not asked for again."""
+    with scene("start-1") as names:
+        api: Any = names["api"]
+        api.simulate_authorization(
+            card_id=names["guide"]["cards"]["active"][1], amount=420, currency="USD", merchant_name="Example Coffee",
+            merchant_category_code="5814",
+        )  # fmt: skip
+
+        assert ("the authorization is there, and is not settled yet.",) == course.check("start-1", api).missing
+
+
+def test_variables_do_not_count() -> None:
+    """A record made by hand is not what the service saw."""
+    with scene("start-1") as names:
+        names["api"].coffee = wb.from_wire("simulate_authorization", {"amount": 420})
+
+        assert not course.check("start-1", names["api"]).done

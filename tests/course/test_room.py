@@ -1,0 +1,155 @@
+"""The course room: hints one by one, progress that survives, resets that touch only oneself, a class."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.course.lessons import SEED
+from workbench import course
+from workbench.course.catalogue import EXERCISES
+from workbench.course.record import FILE
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep progress in a folder of the test's own, and no class on."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    monkeypatch.delenv("WORKBENCH_READONLY", raising=False)
+    monkeypatch.setattr("workbench.course.room._chosen", [])
+    return tmp_path
+
+
+def coffee(api: Any) -> None:
+    exec(EXERCISES["start-1"].hints[-1], {"api": api, "guide": api.sandbox.guide()})
+
+
+def test_check_takes_the_latest_session() -> None:
+    """Without a word it is the session that was made last."""
+    with wb.connect(seed=SEED), wb.connect(seed=SEED) as api:
+        coffee(api)
+
+        assert course.check("start-1").done
+
+
+def test_check_takes_the_session_in_use() -> None:
+    """`use` names another session than the last one."""
+    with wb.connect(seed=SEED) as api, wb.connect(seed=SEED):
+        coffee(api)
+        before = course.check("start-1").done
+        course.use(api)
+
+        assert not before
+        assert course.check("start-1").done
+
+
+def test_hints_come_one_by_one() -> None:
+    """Each asking gives the next hint; the last one stays, and says that it is."""
+    numbers = [course.hint("start-1").number for _ in range(4)]
+
+    assert [1, 2, 3, 3] == numbers
+    assert "simulate_authorization(card_id=" in str(course.hint("start-1"))
+    assert "That was the last one" in str(course.hint("start-1"))
+    assert 1 == course.hint("start-1", 1).number
+
+
+def test_progress_outlives_the_kernel(folder: Path) -> None:
+    """It is kept in a file of one's own, and holds no key, no id and no time."""
+    with wb.connect(seed=SEED) as api:
+        coffee(api)
+        course.check("start-1")
+    course.hint("contracts-1")
+
+    assert {"start-1": {"done": True}, "contracts-1": {"hints": 1}} == json.loads((folder / FILE).read_text())
+    assert ("start-1",) == course.progress().done
+    assert f"1 of {len(EXERCISES)} exercises done" in str(course.progress())
+
+
+def test_reset_touches_only_oneself(folder: Path) -> None:
+    """A reset forgets one's own progress; another's file and every sandbox stay as they are."""
+    other = folder / "other" / FILE
+    other.parent.mkdir()
+    other.write_text('{"start-1": {"done": true}}')
+    with wb.connect(seed=SEED) as api:
+        coffee(api)
+        course.check("start-1")
+        before = len(api.sandbox.events())
+        course.reset()
+
+        assert () == course.progress().done
+        assert before == len(api.sandbox.events())
+        assert '{"start-1": {"done": true}}' == other.read_text()
+
+
+def test_reset_of_one() -> None:
+    """One exercise can be forgotten alone."""
+    course.hint("start-1")
+    course.hint("contracts-1")
+    course.reset("start-1")
+
+    assert 1 == course.hint("start-1").number
+    assert 2 == course.hint("contracts-1").number
+
+
+def test_damaged_record_starts_anew(folder: Path) -> None:
+    """A record that cannot be read is as none, and stops nobody."""
+    (folder / FILE).write_text("{")
+
+    assert () == course.progress().done
+    assert 1 == course.hint("start-1").number
+
+
+def test_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can be kept, checks and hints work all the same."""
+    (folder / "file").touch()
+    monkeypatch.setenv("WORKBENCH_STATE", str(folder / "file"))
+    with wb.connect(seed=SEED) as api:
+        coffee(api)
+
+        assert course.check("start-1").done
+        assert () == course.progress().done
+
+
+def test_unknown_exercise_names_the_known() -> None:
+    """A name that is none gets the list of those there are."""
+    with pytest.raises(wb.InvalidRequest, match="there is no exercise 'start-9'; there are start-1"):
+        course.check("start-9")
+
+
+def test_same_ids_for_everybody() -> None:
+    """The seed of the notebooks gives each learner the ids of the handout."""
+    with wb.connect(seed=SEED) as one, wb.connect(seed=SEED) as other:
+        coffee(one)
+        coffee(other)
+
+        assert one.sandbox.guide() == other.sandbox.guide()
+        assert one.sandbox.events() == other.sandbox.events()
+
+
+def test_class_arms_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a class production cannot be armed, a real service gets nothing with an effect, and a banner says so."""
+    monkeypatch.setenv("WORKBENCH_READONLY", "0")
+    banner = str(course.in_class())
+    real = wb.Client(
+        base_url="https://api.example.com/v1", api_key="k" * 20, environment="production", journal=folder / "journal.db"
+    )
+
+    with pytest.raises(wb.InvalidRequest, match="nothing can be armed"):
+        real.arm(operations={"update_user"}, minutes=1, reason="a lesson")
+    with pytest.raises(wb.NotArmed, match="WORKBENCH_READONLY"):
+        real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
+    assert "CLASS" in banner
+    assert "reads only" in banner
+
+
+def test_faces_have_no_answers_and_escape() -> None:
+    """The HTML of each face is static and of our own tags."""
+    with wb.connect(seed=SEED) as api:
+        shown = [course.task("start-1"), course.check("start-1", api), course.hint("start-1"), course.progress()]
+
+    assert all(
+        one._repr_html_().startswith('<div class="wb-face"') and "<script" not in one._repr_html_() for one in shown
+    )
+    assert all(repr(one) == str(one) for one in shown)

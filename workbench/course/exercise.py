@@ -1,0 +1,85 @@
+"""An exercise as data, and what its check looks at: what the service saw and holds."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from workbench.errors import ApiError
+from workbench.sandbox import Sandbox
+
+
+class Seen:
+    """What a session's sandbox saw and holds, and what its journal recorded."""
+
+    def __init__(self, api: Any) -> None:
+        self.api = api
+        self.sandbox = api.sandbox
+
+    @cached_property
+    def guide(self) -> Mapping[str, Any]:
+        """The example ids as they were at first, whatever was done since."""
+        seed = getattr(self.sandbox, "seed", None)
+        found: Mapping[str, Any] = self.sandbox.guide() if seed is None else Sandbox(seed).guide()
+        return found
+
+    @cached_property
+    def requests(self) -> list[dict[str, Any]]:
+        """The requests the service saw, the oldest first."""
+        found: list[dict[str, Any]] = self.sandbox.requests()
+        return found
+
+    def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[dict[str, Any]]:
+        """Give the requests of an operation that were answered with a status and carried these wire members."""
+        return [
+            one
+            for one in self.requests
+            if one["operation"] == operation
+            and one["status"] == status
+            and all((one["body"] or {}).get(name) == value for name, value in members.items())
+        ]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Give the bodies of the events of a kind."""
+        return [one["event"]["body"] for one in self.sandbox.events(kind)]
+
+    def state(self, record_id: str) -> dict[str, Any]:
+        """Give a record as the service holds it; nothing where there is none."""
+        try:
+            found: dict[str, Any] = self.sandbox.state(record_id)
+        except ApiError:
+            return {}
+        return found
+
+    def transactions(self, **members: Any) -> list[dict[str, Any]]:
+        """Give the card transactions made here that hold these members."""
+        made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
+        return [one for one in map(self.state, made) if fits(one, members)]
+
+    def applicants(self, **members: Any) -> list[dict[str, Any]]:
+        """Give the users whose application was made here and who hold these members."""
+        made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
+        known = {user for users in self.guide["users"].values() for user in users}
+        return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]
+
+
+def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
+    """Whether a record holds all members."""
+    return bool(record) and all(record.get(name) == value for name, value in members.items())
+
+
+Check = Callable[[Seen], Iterator[str]]
+"""Gives what is missing, in words; nothing where the exercise is done."""
+
+
+@attrs.frozen(kw_only=True)
+class Exercise:
+    """A task of a notebook, what checks it, and up to three hints, the last of which shows the call."""
+
+    id: str
+    notebook: str
+    title: str
+    task: str
+    hints: tuple[str, ...] = attrs.field(repr=False)
+    check: Check = attrs.field(repr=False)

@@ -1,0 +1,267 @@
+"""Exercises about contracts, withdrawals, purchases and sequences."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from workbench.course.exercise import Exercise, Seen, fits
+
+
+def _coffee(seen: Seen) -> Iterator[str]:
+    card = seen.guide["cards"]["active"][1]
+    bought = seen.transactions(card=card, authorized=420)
+    if not bought:
+        yield "no authorization of 4.20 USD on the second active card of the guide."
+    elif not any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
+        yield "the authorization is there, and is not settled yet."
+
+
+def _refused_contracts(seen: Seen) -> Iterator[str]:
+    if not seen.calls("list_contracts", status=403):
+        yield "the service has not refused anybody its contracts yet."
+
+
+def _one_gold(seen: Seen) -> Iterator[str]:
+    contract = seen.guide["contracts"][0]
+    gold = contract["tokens"][1]
+    asked = seen.calls("sign_withdrawal", token=gold["address"])
+    if not asked:
+        yield "the service was not asked for a signature over the second token of the first contract."
+        return
+    native = [one for one in asked if one["body"].get("isAmountNative") == "true"]
+    if not native:
+        yield "the amount was asked in cents; ask in the token's own native units."
+    elif not any(one["body"].get("amount") == str(10 ** gold["decimals"]) for one in native):
+        yield "the amount is not one whole token: a token has 10 to the power of its decimals native units."
+
+
+def _forty(seen: Seen) -> Iterator[str]:
+    first = seen.guide["contracts"][0]
+    if not seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="4000", isAmountNative="false"):
+        yield "the service was not asked for a signature over 40.00 USD of the first token."
+    held = seen.state(first["id"])
+    moved = Decimal(first["tokens"][0]["balance"]) - Decimal(held["tokens"][0]["balance"])
+    if moved < 40:
+        yield f"the contract's balance went down by {moved} so far; the withdrawal of 40 has not been executed."
+
+
+def _patience(seen: Seen) -> Iterator[str]:
+    first = seen.guide["contracts"][0]
+    asked = seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="1100")
+    if not asked:
+        yield "the service was not asked for a signature over 11.00 USD of the first token."
+    elif len(asked) < 3:
+        yield (
+            f"it was asked {len(asked)} time{'s' if len(asked) > 1 else ''}; have it answer `pending` twice, and let the "
+            "plan wait for the signature."
+        )
+
+
+def _hotel(seen: Seen) -> Iterator[str]:
+    stays = seen.transactions(authorized=20_000)
+    if not stays:
+        yield "no authorization of 200.00 USD."
+        return
+    wanted = {"status": "settled", "settled": 15_000, "refunded": 2_500}
+    if any(fits(one, wanted) for one in stays):
+        return
+    last = stays[-1]
+    if last["status"] != "settled":
+        if last["held"] != 15_000:
+            yield "the hold is not 150.00 USD: a reversal says what remains."
+        yield "the transaction is not settled yet."
+    elif last["settled"] != 15_000:
+        yield "it settled with another amount than 150.00 USD; begin with a new authorization."
+    else:
+        yield f"{last['refunded'] / 100:.2f} USD was refunded, and 25.00 USD is asked for."
+
+
+def _three_reasons(seen: Seen) -> Iterator[str]:
+    card = seen.guide["cards"]["active"][2]
+    reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
+    if len(reasons) < 3:
+        yield f"{len(reasons)} different reasons on the third active card so far, and three are asked for."
+
+
+def _sequence(seen: Seen) -> Iterator[str]:
+    if not any(fits(one, {"settled": 3_000, "refunded": 2_000}) for one in seen.transactions(authorized=3_000)):
+        yield "no transaction of 30.00 USD of which 20.00 USD was refunded."
+        return
+    refunds = [one for one in seen.calls("simulate_refund") if (one["body"] or {}).get("amount") == 1_000]
+    if len(refunds) < 2:
+        yield "the 20.00 USD did not go back in two refunds of 10.00 USD."
+
+
+def _bad_day(seen: Seen) -> Iterator[str]:
+    refused = [one for one in seen.requests if str(one["operation"]).startswith("simulate_") and one["status"] == 400]
+    if len(refused) < 2:
+        yield f"the service refused {len(refused)} simulations with 400 so far; a bad day has at least two."
+    if not seen.transactions(status="declined"):
+        yield "no purchase was declined."
+
+
+EXERCISES = (
+    Exercise(
+        id="start-1",
+        notebook="01-start-here",
+        title="Buy a coffee",
+        task="Authorize 4.20 USD at a coffee shop on the second active card of the guide, then settle it.",
+        hints=(
+            'The second active card is `guide["cards"]["active"][1]`, and an amount is a whole number of cents.',
+            (
+                "`api.simulate_authorization` answers with a transaction_id. Settling is a control of the sandbox, not a call of "
+                "the interface: `api.sandbox.settle(...)` takes that id."
+            ),
+            (
+                'coffee = api.simulate_authorization(card_id=guide["cards"]["active"][1], amount=420, currency="USD",\n'
+                '    merchant_name="Example Coffee", merchant_category_code="5814")\n'
+                "api.sandbox.settle(coffee.transaction_id)"
+            ),
+        ),
+        check=_coffee,
+    ),
+    Exercise(
+        id="contracts-1",
+        notebook="02-browse-contracts",
+        title="Meet the refusal",
+        task="Ask for the contracts with the key of the tenant that issues no corporate cards, and catch the refusal.",
+        hints=(
+            'The guide lists a key for each kind of tenant: `guide["api_keys"]`.',
+            "A second client on the same sandbox takes base_url, api_key and transport=api.sandbox.transport().",
+            (
+                'other = wb.Client(base_url=guide["base_url"], api_key=guide["api_keys"]["no corporate cards"],\n'
+                "    transport=api.sandbox.transport())\n"
+                "try:\n"
+                "    other.list_contracts()\n"
+                "except wb.Forbidden as refusal:\n"
+                "    print(refusal)"
+            ),
+        ),
+        check=_refused_contracts,
+    ),
+    Exercise(
+        id="contracts-2",
+        notebook="02-browse-contracts",
+        title="One whole token",
+        task=(
+            "Ask for a signature over exactly one whole token of the second token of the first contract, in native units, from "
+            "its first admin to its second."
+        ),
+        hints=(
+            'The guide knows what the interface does not tell: `guide["contracts"][0]["tokens"][1]["decimals"]`.',
+            (
+                "One whole token is 10 ** decimals native units. In `sign_withdrawal` the amount is text, and is_amount_native "
+                "says how it is meant."
+            ),
+            (
+                "first = api.list_contracts()[0]\n"
+                'api.sign_withdrawal(chain_id=first.chain_id, token=first.tokens[1].address, amount="1000000",\n'
+                "    is_amount_native=True, admin_address=first.admin_addresses[0],\n"
+                "    recipient_address=first.admin_addresses[1], collateral_contract_id=first.id)"
+            ),
+        ),
+        check=_one_gold,
+    ),
+    Exercise(
+        id="withdrawals-1",
+        notebook="03-withdraw-collateral",
+        title="Forty more",
+        task="Bring a second withdrawal, of 40.00 USD, from plan to executed.",
+        hints=(
+            "Plan it like the first one, with another amount. List the contracts anew first: the balance has moved.",
+            (
+                "The contract's nonce goes up with every withdrawal that was executed, and the guide shows it: "
+                '`api.sandbox.guide()["contracts"][0]["nonce"]`.'
+            ),
+            (
+                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents("40.00"), admin=admin, to=to, decimals=6)\n'
+                "withdrawal = plan.sign()\n"
+                'message = withdrawal.typed_data(nonce=api.sandbox.guide()["contracts"][0]["nonce"])\n'
+                "half = message.accept(api.sandbox.wallet(admin).sign(message))\n"
+                "api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))"
+            ),
+        ),
+        check=_forty,
+    ),
+    Exercise(
+        id="withdrawals-2",
+        notebook="03-withdraw-collateral",
+        title="Patience",
+        task="Have the service answer `pending` twice to a withdrawal of 11.00 USD, and let the plan wait for the signature.",
+        hints=(
+            "`api.sandbox.pending_first(times=2)` makes the service answer `pending` to the next two questions.",
+            "`plan.sign(wait=60)` waits as the service tells, and asks again.",
+            (
+                "api.sandbox.pending_first(times=2, retry_after=1)\n"
+                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents("11.00"), admin=admin, to=to, decimals=6)\n'
+                "plan.sign(wait=60)"
+            ),
+        ),
+        check=_patience,
+    ),
+    Exercise(
+        id="purchases-1",
+        notebook="08-simulate-purchases",
+        title="A hotel stay",
+        task="Authorize 200.00 USD, reverse it down to 150.00, settle, then refund 25.00. All on one transaction.",
+        hints=(
+            "Four steps on one transaction_id: authorize, reverse, settle, refund. A reversal says what remains.",
+            "`new_amount=15000` leaves 150.00 of the hold; the refund takes `amount=2500`.",
+            (
+                "stay = api.simulate_authorization(card_id=card, amount=20000, currency='USD', merchant_name='Example Hotel',\n"
+                "    merchant_category_code='7011')\n"
+                "api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)\n"
+                "api.sandbox.settle(stay.transaction_id)\n"
+                "api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)"
+            ),
+        ),
+        check=_hotel,
+    ),
+    Exercise(
+        id="purchases-2",
+        notebook="08-simulate-purchases",
+        title="Three reasons",
+        task="Have three purchases declined for three different reasons on the third active card of the guide.",
+        hints=(
+            "`help(api.simulate_authorization)` lists the reasons that can be asked for.",
+            'A decline is asked for by `decline_reason="cvv_mismatch"`, say. It is an answer, not an error.',
+            (
+                'for reason in ("cvv_mismatch", "invalid_pin", "blocked_mcc"):\n'
+                '    api.simulate_authorization(card_id=guide["cards"]["active"][2], amount=1000, currency="USD",\n'
+                '        merchant_name="Example Shop", merchant_category_code="5411", decline_reason=reason)'
+            ),
+        ),
+        check=_three_reasons,
+    ),
+    Exercise(
+        id="sequences-1",
+        notebook="09-script-sequences",
+        title="Refund in two parts",
+        task="Write a sequence that buys for 30.00 USD, settles, and refunds 10.00 twice. Run it.",
+        hints=(
+            "Four steps: simulate_authorization, settle, simulate_refund, simulate_refund.",
+            'A later step names what an earlier one answered: `ref("buy.transaction_id")`.',
+            (
+                'twice = Sequence(name="twice", steps=(\n'
+                '    step("buy", "simulate_authorization", card_id=guide("cards.active"), amount=3000, currency="USD",\n'
+                '         merchant_name="Example Shop", merchant_category_code="5411"),\n'
+                '    step("settle", "settle", transaction_id=ref("buy.transaction_id")),\n'
+                '    step("first", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1000),\n'
+                '    step("second", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1000)))\n'
+                "wb.run(twice, api)"
+            ),
+        ),
+        check=_sequence,
+    ),
+    Exercise(
+        id="sequences-2",
+        notebook="09-script-sequences",
+        title="A bad day",
+        task="Find the story of a bad day in the catalogue, read it, and run it.",
+        hints=(
+            "`list(wb.sequences.catalogue)` gives the names.",
+            "A sequence from the catalogue runs like one of your own: `wb.run(sequence, api)`.",
+            'wb.run(wb.sequences.catalogue["a-bad-day"], api)',
+        ),
+        check=_bad_day,
+    ),
+)

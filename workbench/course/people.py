@@ -1,0 +1,155 @@
+"""Exercises about applications, users, owners, payment accounts and disputes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.course.exercise import Exercise, Seen
+
+
+def _more_wanted(seen: Seen) -> Iterator[str]:
+    asked = {one["id"] for one in seen.events("user.updated") if one["applicationStatus"] == "needsInformation"}
+    filed = [one for one in seen.applicants() if one["id"] in asked]
+    if not filed:
+        yield "no application that you filed has been asked for more information."
+    elif not any(one["status"] == "denied" for one in filed):
+        yield "it was asked for more information; now let it be denied."
+
+
+def _terms(seen: Seen) -> Iterator[str]:
+    if not any("sumsubShareToken" in (one["body"] or {}) for one in seen.calls("create_user_application")):
+        yield "no application with the share token of the first provider."
+    told: dict[str, list[str]] = {}
+    for one in seen.events("user.updated"):
+        told.setdefault(one["id"], []).append(one["applicationStatus"])
+    mine = {one["id"] for one in seen.applicants(status="approved")}
+    if not any("tosNotAccepted" in told[one][:-1] and told[one][-1] == "approved" for one in mine):
+        yield "no applicant of yours went from tosNotAccepted to approved."
+
+
+def _reapply(seen: Seen) -> Iterator[str]:
+    company = seen.guide["companies"][0]
+    owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
+    if not any(str(one["path"]).endswith(owner) for one in seen.calls("update_ubo")):
+        yield "the owner who was denied has not applied again."
+    elif seen.state(owner)["status"] == "denied":
+        yield "the owner has applied again, and was denied again."
+
+
+def _business(seen: Seen) -> Iterator[str]:
+    made = [
+        one for one in seen.calls("create_payment_account") if _beneficiary(one).get("beneficiaryType") == "business"
+    ]
+    if not made:
+        yield "no payment account of a business was made."
+        return
+    accounts = [_account(seen, one) for one in seen.sandbox.guide()["payment_accounts"]]
+    if not any(one.get("beneficiary_type") == "business" for one in accounts):
+        yield "it was made, and it is gone again: keep it."
+
+
+def _beneficiary(request: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = (request["body"] or {}).get("externalFiatAccount") or {}
+    return found
+
+
+def _account(seen: Seen, account_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = seen.state(account_id)["members"]["external_fiat_account"]
+    return found
+
+
+def _with_evidence(seen: Seen) -> Iterator[str]:
+    second = seen.guide["disputes"]["pending"][1]
+    held = seen.state(second)
+    if held["status"] != "canceled":
+        yield "the second pending dispute of the guide is not canceled."
+    if not held["text_evidence"]:
+        yield "it holds no text evidence."
+    elif not any({"status", "textEvidence"} <= (one["body"] or {}).keys() for one in seen.calls("update_dispute")):
+        yield "evidence and cancellation came in two calls; the task is to send both in one."
+
+
+_PROFILE = (
+    'ip_address="203.0.113.9", occupation="Engineer", annual_salary="60000",\n'
+    '    account_purpose="Everyday spending", expected_monthly_volume="1000"'
+)
+
+EXERCISES = (
+    Exercise(
+        id="applications-1",
+        notebook="04-file-an-application",
+        title="More is wanted, then no",
+        task="File an application that is asked for more information at once, then have it denied.",
+        hints=(
+            "A status word inside the last name decides the outcome: `testingNeedsInformation`.",
+            'A review is a control of the sandbox: `api.sandbox.review(user.id, "denied")`.',
+            (
+                'user = api.create_user_application(**{**ada, "last_name": "testingNeedsInformation"})\n'
+                'api.sandbox.review(user.id, "denied")'
+            ),
+        ),
+        check=_more_wanted,
+    ),
+    Exercise(
+        id="applications-2",
+        notebook="04-file-an-application",
+        title="Terms first",
+        task="File an application with a share token of the first provider, and bring it over tosNotAccepted to approved.",
+        hints=(
+            "With `sumsub_share_token` no personal members are needed, only the profile: ip_address, occupation and so on.",
+            '`api.sandbox.review(user.id, "tosNotAccepted")`, then `api.sandbox.accept_terms(user.id)`.',
+            (
+                f'user = api.create_user_application(sumsub_share_token="token-0001", {_PROFILE})\n'
+                'api.sandbox.review(user.id, "tosNotAccepted")\n'
+                "api.sandbox.accept_terms(user.id)"
+            ),
+        ),
+        check=_terms,
+    ),
+    Exercise(
+        id="people-1",
+        notebook="05-users-and-accounts",
+        title="A second chance",
+        task="Let the owner of the company who was denied apply again.",
+        hints=(
+            'The guide lists the company\'s owners with their statuses: `guide["companies"][0]["owners"]`.',
+            "`api.update_ubo` takes company_id, ubo_id and what has changed.",
+            (
+                'denied = next(one for one in guide["companies"][0]["owners"] if one["status"] == "denied")\n'
+                'api.update_ubo(company_id=guide["companies"][0]["id"], ubo_id=denied["id"], first_name="Dara")'
+            ),
+        ),
+        check=_reapply,
+    ),
+    Exercise(
+        id="people-2",
+        notebook="05-users-and-accounts",
+        title="Pay a business",
+        task="Make a payment account of a business beneficiary for the first approved user, and keep it.",
+        hints=(
+            'The variant is chosen by `beneficiary_type="business"`; it has one name instead of a first and a last one.',
+            "The name goes into `beneficiary_business_name`; leave beneficiary_first_name and beneficiary_last_name out.",
+            (
+                "business = {name: value for name, value in beneficiary.items()\n"
+                '    if name not in ("beneficiary_first_name", "beneficiary_last_name")}\n'
+                'api.create_payment_account(type="externalFiatAccount", user_id=guide["users"]["approved"][0],\n'
+                '    external_fiat_account={**business, "beneficiary_type": "business", "beneficiary_business_name": "Example Books"})'
+            ),
+        ),
+        check=_business,
+    ),
+    Exercise(
+        id="disputes-1",
+        notebook="06-handle-disputes",
+        title="Evidence, and an end",
+        task="Add text evidence to the second pending dispute of the guide and cancel it, both in one call.",
+        hints=(
+            'Its id is `guide["disputes"]["pending"][1]`.',
+            "`api.update_dispute` takes status and text_evidence, one of them or both.",
+            (
+                'api.update_dispute(dispute_id=guide["disputes"]["pending"][1], status="canceled",\n'
+                '    text_evidence="The merchant refunded it.")'
+            ),
+        ),
+        check=_with_evidence,
+    ),
+)
