@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from workbench.tables.bodies import load_bodies as load_bodies
     from workbench.tables.exports import save as save
     from workbench.tables.frames import frame as frame
+    from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
+    from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.webhooks.inbox import Inbox as Inbox
     from workbench.webhooks.samples import sample_event as sample_event
     from workbench.withdrawals.amounts import cents as cents
@@ -90,6 +92,7 @@ _WHERE = {
     "frame": "workbench.tables.frames",
     "from_wire": "workbench.client.reading",
     "load_bodies": "workbench.tables.bodies",
+    "load_ipython_extension": "workbench.terminal.shell",
     "native": "workbench.withdrawals.amounts",
     "resume": "workbench.runs.sending",
     "run": "workbench.sequences.running",
@@ -98,6 +101,7 @@ _WHERE = {
     "save": "workbench.tables.exports",
     "sequences": "workbench.sequences",
     "tables": "workbench.tables",
+    "unload_ipython_extension": "workbench.terminal.shell",
     "verify_assumptions": "workbench.client.probe",
     "withdrawals": "workbench.withdrawals",
 }

@@ -38,6 +38,14 @@ def test_events_of_the_kept_sandbox(wb):
     assert wb("events", "--kind", "house.bought").code == 2
 
 
+def test_fields_of_bodies(wb):
+    """Members of a body, which may hold anything, can be asked for in each form."""
+    wb("create_user_application", "--from", BODY)
+
+    assert "pending" in wb("events", "--fields", "resource,body.applicationStatus").out
+    assert wb("events", "--fields", "body.email", "-o", "csv").out.splitlines() == ["body.email", "n•••@e•••.com"]
+
+
 def test_listen_verifies_and_shows(wb):
     """`listen` shows each event with whether it was verified."""
     wb("create_user_application", "--from", BODY)

@@ -12,6 +12,7 @@ import pytest
 from workbench.interface.people import User
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import build
+from workbench.sandbox import Sandbox
 from workbench.terminal.ends import code_of
 from workbench.terminal.output import Output, show
 
@@ -132,6 +133,23 @@ def test_exit_codes_of_all_errors():
     }
     for code, held in codes.items():
         assert {code} == {code_of(error) for error in held}
+
+
+def test_an_unknown_outcome(wb):
+    """A call that left and got no answer ends with 4; it was not sent again, and the words say what to do."""
+    sandbox = Sandbox()
+    with sandbox.serve() as url:
+        sandbox.add_fault("lost", of="simulate_authorization")
+        ended = wb(
+            "simulate_authorization", "--url", url, "--card-id", sandbox.guide()["cards"]["active"][0], "--amount", "100",
+            "--currency", "USD", "--merchant-name", "x", "--merchant-category-code", "5411",
+        )  # fmt: skip
+        created = sandbox.events("transaction.created")
+    sandbox.close()
+
+    assert (ended.code, ended.out) == (4, "")
+    assert "It was not sent again" in " ".join(ended.err.split())
+    assert len(created) == 1
 
 
 # -- bodies -------------------------------------------------------------------------------------------------------

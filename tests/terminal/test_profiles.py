@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pexpect
 import pytest
@@ -16,6 +17,10 @@ base_url = "https://test.example.com/v1"
 base_url = "https://api.example.com/v1"
 environment = "production"
 limits = { amount = 5_000 }
+
+[profiles.here]
+base_url = "http://127.0.0.1:9/v1"
+environment = "production"
 
 [profiles.own.sandbox]
 over_limit = "account_credit_limit_exceeded"
@@ -126,6 +131,45 @@ def test_arming_asks_for_a_word_and_lasts(wb, own_state):
     other = wb("update_dispute", NOBODY, "--text-evidence", "x", "--profile", "live", "--live")
     assert other.code == 6
     assert "Armed are only update_user" in other.err
+
+
+def armed(own_state) -> None:
+    until = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
+    said = {
+        "operations": ["delete_payment_account", "sign_withdrawal"],
+        "until": until,
+        "reason": "x",
+        "host": "127.0.0.1:9",
+    }
+    (own_state / "armed-here.json").write_text(json.dumps(said))
+
+
+WITHDRAWAL = [
+    "sign_withdrawal", "--token", "0x52908400098527886E0F7030069857D2E4169EE7", "--amount", "2500", "--is-amount-native",
+    "false", "--admin-address", "0x52908400098527886E0F7030069857D2E4169EE7", "--recipient-address",
+    "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "tokens, says, types",
+    [
+        (["delete_payment_account", NOBODY], "deleted for good", NOBODY[-8:]),
+        (WITHDRAWAL, "2500 cents to 0x8617E340B3D01FA5F11F306F4090FD50E238070D", "2500 E238070D"),
+    ],
+    ids=["delete", "withdrawal"],
+)
+def test_what_cannot_be_undone_is_typed(own_state, tokens, says, types):
+    """Armed or not, a deletion and a withdrawal in production ask for a typed word; a wrong one sends nothing (L7)."""
+    armed(own_state)
+    for word, code in ((types, 6), ("yes", 2)):  # 6: nobody listens there, so it was not sent
+        child = spawn(*tokens, "--profile", "here", "--live")
+        child.expect_exact(says)
+        child.expect_exact(f"Type {types} to go on: ")
+        child.sendline(word)
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == code, child.before
 
 
 def test_a_wrong_word_arms_nothing(own_state):

@@ -109,6 +109,15 @@ def test_what_counts_as_a_key(text, holds):
     assert _holds_key(text) is holds
 
 
+def test_as_an_extension(ipython):
+    """`%load_ext workbench` brings faces and magics, and `%unload_ext` takes them back."""
+    ipython.run_line_magic("load_ext", "workbench")
+    assert len(ipython.run_line_magic("contracts", "")) == 4
+    ipython.run_line_magic("unload_ext", "workbench")
+
+    assert "contracts" not in ipython.magics_manager.magics["line"]
+
+
 def test_undo(ipython):
     """Unloading takes magics and faces back."""
     undo = load(ipython)

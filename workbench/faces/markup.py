@@ -18,6 +18,7 @@ _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"
 _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
 _QUIET = "opacity:0.65"
+_PROSE = 2  # spaces of a text that stays on its line
 
 
 def write(block: Block) -> str:
@@ -52,7 +53,8 @@ def _block(block: Block) -> str:
             more = block.total - len(block.parts)
             rest = f'<div style="{_QUIET}">… and {more:,} more</div>' if more > 0 else ""
             parts = "".join(f'<div style="margin:10px 0 0 0">{_sheet(part)}</div>' for part in block.parts)
-            return f"<div><strong>{escape(block.title)}</strong></div>{parts}{rest}"
+            head = f"<div><strong>{escape(block.title)}</strong></div>" if block.total > 1 else ""
+            return f"{head}{parts}{rest}"
 
 
 def _cell(cell: Cell) -> str:
@@ -62,6 +64,8 @@ def _cell(cell: Cell) -> str:
     style = {"private": _QUIET, "muted": _QUIET}.get(kind, "")
     if not style and all(_is_id(line) for line in cell.lines):
         style = _MONO
+    elif all(line.count(" ") <= _PROSE for line in cell.lines):
+        style = f"{style};white-space:nowrap".lstrip(";")
     lines = "<br>".join(isolated(line) for line in cell.lines)
     return f'<span style="{style}">{lines}</span>' if style else lines
 

@@ -19,7 +19,7 @@ from workbench.errors import visible
 from workbench.faces.screen import screen_of
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import wires, write_moment
-from workbench.interface.walk import camel, is_record, leaves, members
+from workbench.interface.walk import Loose, camel, is_record, leaves, members
 from workbench.interface.walk import masked as masked_record
 from workbench.terminal.ends import wrong
 
@@ -61,7 +61,10 @@ def _for_people(x: Any, how: Output) -> None:
     reveal = _revealed(x) if how.reveal else ()
     if fields and not isinstance(x, list):
         x = [x]
-    if fields:
+    if fields and _loose(x, fields):
+        rows = [_picked(_plain(one, how), fields) for one in x]
+        text = faces.table(rows, width=screen.width, limit=10**9, paint=screen.paint)
+    elif fields:
         x = [_plain(one, how) if not is_record(one) else one for one in x]
         text = faces.table(x, _known(x, fields), width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint)
     elif isinstance(x, list):
@@ -79,6 +82,14 @@ def _revealed(x: Any) -> set[str]:
 
 def _fields(how: Output) -> list[str]:
     return [name.strip().replace("-", "_") for name in (how.fields or "").split(",") if name.strip()]
+
+
+def _loose(x: list[Any], fields: list[str]) -> bool:
+    """Whether a field lies in a member that may hold anything, as the body of an event."""
+    if not x or not is_record(x[0]):
+        return False
+    loose = {one.name for one in members(type(x[0])) if isinstance(one.kind, Loose)}
+    return any(name.partition(".")[0] in loose and "." in name for name in fields)
 
 
 def _known(x: list[Any], fields: list[str]) -> list[str]:
@@ -210,8 +221,3 @@ def _cell(value: Any) -> str:
     text = visible(text)
     # A spreadsheet takes these for the start of a formula.
     return f"'{text}" if isinstance(value, str) and text[:1] in tuple("=+-@＝") and text else text
-
-
-def member_names(cls: type[Any]) -> list[str]:
-    """Give the names of a record's members."""
-    return [one.name for one in members(cls)]

@@ -113,6 +113,19 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     return undo
 
 
+_UNDO: dict[int, Callable[[], None]] = {}
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Answer `%load_ext workbench`: faces, magics on the notebook's own `api`, and a history that keeps no key."""
+    _UNDO[id(ipython)] = load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Answer `%unload_ext workbench`."""
+    _UNDO.pop(id(ipython), lambda: None)()
+
+
 def _keep_no_keys(ipython: Any) -> Callable[[], None]:
     """Leave out of the history each input that holds a key."""
     manager = ipython.history_manager
