@@ -1,8 +1,10 @@
 """Sessions: what `connect()` puts together, and the public names."""
 
 import importlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -125,3 +127,57 @@ def test_latest_session_is_the_one_made_last() -> None:
 
     assert latest() is second
     assert latest() is not first
+
+
+WATCHED = """
+import sys
+touched = []
+def hook(event, args):
+    if event.startswith("socket.") and event != "socket.gethostname":
+        touched.append(event)
+    elif event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
+        touched.append(f"open {args[0]}")
+    elif event in {"os.mkdir", "os.remove", "os.rename", "subprocess.Popen", "_thread.start_new_thread"}:
+        touched.append(event)
+sys.dont_write_bytecode = True
+sys.addaudithook(hook)
+import workbench
+"""
+
+
+def _touched(code: str, folder: Path) -> str:
+    environ = {**os.environ, "HOME": str(folder), "WORKBENCH_STATE": str(folder / "state")}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{WATCHED}{code}\nprint(touched)"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environ,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["", "[getattr(workbench, n) for n in ('Client', 'AsyncClient', 'Session', 'Journal', 'FULL', 'connect')]",
+     "workbench.Client(base_url='https://api.example.com', api_key='a-key').info()",
+     "api = workbench.connect(); api.list_contracts(); list(api.journal)",
+     "c = workbench.Client(base_url='https://api.example.com', api_key='a-key', environment='production'); repr(c.journal)"],
+    ids=["import", "names", "client", "session", "production"],
+)  # fmt: skip
+def test_nothing_is_touched(code: str, tmp_path: Path) -> None:
+    """Importing, making a client and a first session open no socket, start no thread and write no file."""
+    assert _touched(code, tmp_path) == "[]"
+
+
+def test_the_core_needs_no_extras() -> None:
+    """Without pandas, matplotlib, ipywidgets and keyring a session answers all the same."""
+    code = (
+        "import sys\n"
+        "for name in ('pandas', 'matplotlib', 'ipywidgets', 'IPython', 'keyring', 'pyarrow'): sys.modules[name] = None\n"
+        "import workbench as wb\n"
+        "api = wb.connect(); print(len(api.list_contracts()), len(wb.assumptions()) > 100, len(api.events))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert done.stdout.split() == ["4", "True", "0"]

@@ -118,7 +118,7 @@ class Faulty(httpx.BaseTransport):
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         answer = self._inner.handle_request(request)
-        self.effects += answer.is_success
+        self.effects += answer.is_success and (request.method != "GET" or "signatures" in request.url.path)
         return answer
 
 
@@ -358,3 +358,51 @@ def test_reads_go_on_after_faults() -> None:
         rig.network.fault = broken
         with contextlib.suppress(ServiceFailure):
             assert rig.client.list_contracts(), fault
+
+
+def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk fills up, calls stop here: effects never exceed the intents that were recorded."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    for room in range(1, 4):
+        store = JournalFile(tmp_path / f"journal-{room}.db")
+        rig = Rig(Journal(store))
+        rig.client.simulate_authorization(**rig.arguments("simulate_authorization"))
+        run = store._opened().connection.execute
+        pages = run("PRAGMA page_count").fetchone()[0]
+        run(f"PRAGMA max_page_count={pages + room}")
+        full = 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdviceWarning)
+            for _ in range(300):
+                if full == 3:
+                    break
+                try:
+                    rig.client.update_dispute(**rig.arguments("update_dispute"))
+                except CannotRecord as error:
+                    full += "full" in str(error)
+        recorded = len(rig.client.journal)
+
+        assert full == 3
+        assert rig.network.effects == rig.network.sent == recorded
+
+
+@pytest.mark.parametrize("at", ["add", "close_entry"])
+def test_an_interrupt_inside_the_journal_leaves_no_call_in_the_air(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the journal writes: the call is unknown where it may have left, and never shown as in the air."""
+    rig = Rig()
+    arguments = rig.arguments("update_user")
+    whole = getattr(rig.client.journal._store, at)
+
+    def interrupted(*given: Any) -> None:
+        if at == "add":
+            whole(*given)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.client.journal._store, at, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            rig.client.update_user(**arguments)
+    (entry,) = rig.client.journal.unknown()
+
+    assert entry.error == "its end was not recorded"
+    assert rig.network.effects == (0 if at == "add" else 1)

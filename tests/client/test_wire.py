@@ -247,10 +247,11 @@ def test_a_record_is_sent_as_it_is() -> None:
     """A request record goes out like the call it stands for."""
     service = Service(AUTHORIZED)
     client_on(service).send(OPERATIONS["simulate_authorization"].request(**PURCHASE))
+    client_on(service).send(OPERATIONS["create_payment_account"].request(**EFFECTS["create_payment_account"]))
     with pytest.raises(InvalidArguments, match="not a dict"):
         client_on(service).send({})
 
-    assert service.count == 1
+    assert service.count == 2
 
 
 # answers

@@ -22,7 +22,7 @@ from workbench.interface.convert import Wires, wires
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, Operations
 from workbench.interface.table import VERSION as INTERFACE
-from workbench.interface.walk import UnknownMember, build
+from workbench.interface.walk import UnknownMember, build, given
 
 VERSION = version("card-issuing-workbench")
 Environment = Literal["sandbox", "production"]
@@ -278,6 +278,7 @@ class Calls(Operations, ABC):
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
             )
+        request = self.request(operation, given(request))  # nested members may be mappings here too
         return (yield from exchange(operation, request, self._line, self._allowing, resend_of))
 
     @abstractmethod
@@ -295,6 +296,6 @@ def _journal(journal: Any, environment: str, clock: Clock) -> Journal | None:
     if journal is None and environment != "production":
         return Journal(clock=clock)
     from workbench.client.journal_file import JournalFile  # sqlite3 is loaded only where a file is kept
-    from workbench.client.state import state_folder
+    from workbench.client.state import state_path
 
-    return Journal(JournalFile(Path(journal) if journal is not None else state_folder() / "journal.db"), clock=clock)
+    return Journal(JournalFile(Path(journal) if journal is not None else state_path() / "journal.db"), clock=clock)

@@ -230,7 +230,7 @@ def client_settings(profile: Profile) -> dict[str, Any]:
     from workbench.client.journal_file import JournalFile
     from workbench.client.key_sources import find_key
     from workbench.client.pins import pin
-    from workbench.client.state import state_folder
+    from workbench.client.state import state_path
 
     if profile.base_url is None:
         raise InvalidProfile(f"profile {profile.name!r} names no service; connect({profile.name!r}) opens its sandbox")
@@ -238,7 +238,7 @@ def client_settings(profile: Profile) -> dict[str, Any]:
     key = find_key(profile)
     if not url.local:
         pin(key.fingerprint, url.host, profile.environment)
-    path = Path(profile.journal) if profile.journal else state_folder() / f"journal-{profile.name}.db"
+    path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
     return {
         "base_url": profile.base_url, "api_key": key, "environment": profile.environment, "timeout": profile.timeout,
         "ca_file": profile.ca_file, "wire_names": profile.wire_names, "limits": profile.limits,

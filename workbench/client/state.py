@@ -8,19 +8,23 @@ from workbench.errors import CannotRecord
 APPLICATION = "card-issuing-workbench"
 
 
+def state_path() -> Path:
+    """Give where the folder is: `WORKBENCH_STATE`, or the user's own place for it."""
+    chosen = os.environ.get("WORKBENCH_STATE")
+    if chosen:
+        return Path(chosen)
+    from platformdirs import user_state_path
+
+    return user_state_path(APPLICATION, appauthor=False)
+
+
 def state_folder() -> Path:
-    """Give the folder, made where it is missing: `WORKBENCH_STATE`, or the user's own place for it.
+    """Give the folder, made where it is missing.
 
     Raises:
         CannotRecord: It cannot be made.
     """
-    chosen = os.environ.get("WORKBENCH_STATE")
-    if chosen:
-        folder = Path(chosen)
-    else:
-        from platformdirs import user_state_path
-
-        folder = user_state_path(APPLICATION, appauthor=False)
+    folder = state_path()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

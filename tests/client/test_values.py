@@ -1,0 +1,125 @@
+"""Values as people write them: what leaves, what is refused, what is only warned of. Rows V1 to V29 of the catalogue."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.client.doubles import CARD, PURCHASE, Service, client_on
+from tests.client.test_wire import EFFECTS, EVM
+from workbench.client.advice import AdviceWarning
+from workbench.errors import InvalidRequest
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    # V1, V10, V16: exact types
+    ("simulate_refund", {"amount": Decimal("10.5")}, "amount"),
+    ("simulate_refund", {"amount": ""}, "amount"),
+    ("simulate_refund", {"amount": float("nan")}, "write FULL"),
+    ("simulate_refund", {"amount": None}, "write FULL"),
+    ("simulate_reversal", {"new_amount": None}, "write FULL"),
+    ("update_user", {"is_active": "False"}, "isActive must be True or False"),
+    ("update_user", {"is_active": 0}, "isActive"),
+    ("sign_withdrawal", {"chain_id": True}, "chainId"),
+    ("sign_withdrawal", {"chain_id": "0x1"}, "chainId"),
+    ("sign_withdrawal", {"chain_id": 0}, "chainId"),
+    ("sign_withdrawal", {"chain_id": -1}, "chainId"),
+    ("sign_withdrawal", {"chain_id": 1.0}, "chainId"),
+    ("sign_withdrawal", {"amount": 2500}, "amount"),
+    ("sign_withdrawal", {"amount": "1e3"}, "amount"),
+    ("sign_withdrawal", {"amount": "١٠"}, "amount"),
+    ("sign_withdrawal", {"amount": "-1"}, "amount"),
+    # V4: the unit is said
+    ("sign_withdrawal", {"is_amount_native": None}, "is not said; it is True or False"),
+    # V13: whole matches only
+    ("sign_withdrawal", {"recipient_address": EVM + "\n"}, "recipientAddress"),
+    ("update_user", {"wallet_address": EVM.replace("0x", "0X")}, "walletAddress"),
+    ("update_user", {"wallet_address": "example.eth"}, "walletAddress"),
+    # V18, limits in characters
+    ("update_user", {"first_name": "x" * 51}, "firstName"),
+    ("update_user", {"phone_country_code": "1234"}, "phoneCountryCode"),
+    ("update_user", {"phone_number": "+15550100"}, "phoneNumber"),
+    ("update_user", {"external_id": ""}, "externalId"),
+    ("update_user", {"external_id": "x" * 256}, "externalId"),
+    ("update_dispute", {"text_evidence": "x" * 65536}, "textEvidence"),
+    ("create_payment_account", {"nickname": "x" * 65}, "nickname"),
+    # V20, dates
+    ("update_ubo", {"birth_date": "01/02/1990"}, "YYYY-MM-DD"),
+    ("update_ubo", {"birth_date": "1990-02-29"}, "calendar"),
+    ("update_ubo", {"birth_date": 32874}, "birthDate"),
+    ("update_ubo", {"birth_date": "90-02-01"}, "birthDate"),
+    # V22, V23
+    ("update_ubo", {"national_id": "123-45-6789", "country_of_issue": "US"}, "nationalId"),
+    ("update_ubo", {"national_id": "12345678", "country_of_issue": "US"}, "nationalId"),
+    ("update_ubo", {"country_of_issue": "USA"}, "countryOfIssue"),
+    # V24
+    ("create_payment_account", {"company_id": CARD}, "Provide either userId or companyId"),
+    ("create_payment_account", {"user_id": None}, "Provide either userId or companyId"),
+    # V26 the other way: a word that is none is not sent
+    ("update_dispute", {"status": "accepted"}, "status"),
+    ("simulate_authorization", {"decline_reason": "because"}, "declineReason"),
+    # V28
+    ("create_user_application", {"ip_address": None}, "ipAddress"),
+    ("create_user_application", {"ip_address": "localhost"}, "ipAddress"),
+]
+
+
+@pytest.mark.parametrize("name, change, words", REFUSED, ids=map(str, range(len(REFUSED))))
+def test_refused(name: str, change: dict[str, Any], words: str) -> None:
+    """What breaks a rule is refused before anything leaves, by path and rule."""
+    service = Service({"id": CARD, "status": "x"})
+    with pytest.raises(InvalidRequest, match=words):
+        getattr(client_on(service), name)(**{**EFFECTS[name], **change})
+
+    assert service.count == 0
+
+
+WARNED: list[tuple[str, dict[str, Any], str]] = [
+    ("update_ubo", {"country_of_issue": "us"}, "capitals, US"),
+    ("create_user_application", {"ip_address": "192.168.1.7"}, "not a public address"),
+    ("create_user_application", {"ip_address": "127.0.0.1"}, "not a public address"),
+    ("simulate_authorization", {"merchant_category_code": "742"}, "four digits"),
+    ("simulate_authorization", {"currency": "US"}, "three letters"),
+    ("update_user", {"first_name": "👩" * 30}, "UTF-16"),
+]
+
+
+@pytest.mark.parametrize("name, change, words", WARNED, ids=map(str, range(len(WARNED))))
+def test_warned(name: str, change: dict[str, Any], words: str) -> None:
+    """What is only odd is sent as given, with a warning."""
+    service = Service({"id": CARD, "status": "x"})
+    with pytest.warns(AdviceWarning, match=words):
+        getattr(client_on(service), name)(**{**EFFECTS[name], **change})
+
+    assert service.count == 1
+
+
+SENT: list[tuple[str, dict[str, Any], bytes]] = [
+    ("simulate_authorization", {"merchant_category_code": "0742"}, b'"merchantCategoryCode":"0742"'),
+    ("simulate_authorization", {"currency": "usd"}, b'"currency":"usd"'),
+    ("simulate_authorization", {"merchant_name": " Null "}, b'"merchantName":" Null "'),
+    ("update_user", {"first_name": "x" * 50}, b"x" * 50),
+    ("update_user", {"first_name": "é" * 50}, "é".encode() * 50),
+    ("update_ubo", {"birth_date": "2000-02-29"}, b'"birthDate":"2000-02-29"'),
+    ("update_dispute", {"text_evidence": "x" * 65535, "status": None}, b"x" * 65535),
+    ("create_user_application", {"is_terms_of_service_accepted": False}, b'"isTermsOfServiceAccepted":false'),
+]
+
+
+@pytest.mark.parametrize("name, change, part", SENT, ids=map(str, range(len(SENT))))
+def test_sent(name: str, change: dict[str, Any], part: bytes) -> None:
+    """What is right is sent as given: nothing is padded, cut, cased or mended."""
+    service = Service({"id": CARD, "status": "x"})
+    getattr(client_on(service), name)(**{**EFFECTS[name], **change})
+
+    assert part in service.requests[0].content
+
+
+def test_several_purchases_differ_only_where_told() -> None:
+    """A call sends the members that were given, in the words of the document, and no other."""
+    service = Service({"status": "authorized"})
+    client_on(service).simulate_authorization(**PURCHASE)
+
+    assert service.requests[0].content == (
+        b'{"cardId":"' + CARD.encode() + b'","amount":1250,"currency":"USD","merchantName":"Corner Grocery",'
+        b'"merchantCategoryCode":"5411"}'
+    )

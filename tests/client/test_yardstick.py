@@ -1,0 +1,30 @@
+"""The same late answer, met by this client and by a generated one: how often one call has its effect."""
+
+import contextlib
+
+import pytest
+
+from tests.client.doubles import KEY, PURCHASE
+from tests.client.test_network import silent
+from workbench.client.client import Client
+from workbench.errors import OutcomeUnknown
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_effects_of_one_call_whose_answer_is_late() -> None:
+    """A service that acts and answers too late: ours acts once and says that nobody knows, a generated one acts again."""
+    lithic = pytest.importorskip("lithic")
+    with silent() as server, Client(base_url=server.url, api_key=KEY, timeout=0.2) as ours:
+        with pytest.raises(OutcomeUnknown):
+            ours.simulate_authorization(**PURCHASE)
+        effects = len(server.requests)
+    with silent() as server:
+        theirs = lithic.Lithic(api_key="any", base_url=server.url, timeout=0.2)
+        with contextlib.closing(theirs), pytest.raises(lithic.APITimeoutError):
+            theirs.cards.create(type="VIRTUAL")
+        effects_of_generated = len(server.requests)
+    print(f"effects of one call with a late answer: ours {effects}, a generated client {effects_of_generated}")
+
+    assert effects == 1
+    assert effects_of_generated == 3
