@@ -61,17 +61,10 @@ class Ends:
             self._file.close()
 
     @property
-    def operation(self) -> str:
-        """The operation of the run in the file.
-
-        Raises:
-            UnusableFile: The file holds no run.
-        """
+    def operation(self) -> str | None:
+        """The operation of the run in the file; None where it was killed before it began."""
         kept = [] if self._file is None else self._file.read("SELECT operation FROM run")
-        if not kept:
-            raise UnusableFile(f"{self.path} holds no run.")
-        name: str = kept[0][0]
-        return name
+        return kept[0][0] if kept else None
 
     def begin(self, plan: Plan, host: str, environment: str, *, accept_changes: bool = False) -> None:
         """Take up a plan: a new one, or the one the file holds.
@@ -163,6 +156,10 @@ class Ends:
     def ended(self, outcome: Outcome) -> None:
         """Record how a row ended."""
         self._put(outcome)
+
+    def lost(self, one: Outcome) -> None:
+        """Keep in memory what could not be recorded; the file says `sending`, which a resume reads as unknown."""
+        self._rows[one.row] = attrs.evolve(one, said=f"{one.said or one.end}; this could not be recorded")
 
     def _put(self, one: Outcome) -> None:
         if self._file is not None:

@@ -23,6 +23,7 @@ from workbench.errors import (
     RateLimited,
     Unauthorized,
     UnexpectedAnswer,
+    UnusableFile,
     WorkbenchError,
 )
 from workbench.interface.operation import Operation
@@ -188,9 +189,12 @@ def resume(
         raise InvalidRequest(f"there is no run at {file}", of="resume")
     ends = Ends(file)
     try:
-        operation = OPERATIONS[ends.operation]
+        name = ends.operation
     finally:
         ends.close()
+    if name is None:
+        raise InvalidRequest(f"the run at {file} never began; apply(…, path=…) begins it", of="resume")
+    operation = OPERATIONS[name]
     return _go(
         api, operation, rows, file, workers=workers, on_unknown=on_unknown, duplicates=duplicates, confirm=confirm,
         progress=progress, resolved=resolved or {}, accept_changes=accept_changes,
@@ -291,7 +295,11 @@ class _Run:
         with self._lock:
             for number in self._in_the_air:
                 said = "interrupted while this call was in the air"
-                self._ends.ended(Outcome(row=number, end="unknown", said=said, at=datetime.now(UTC)))
+                outcome = Outcome(row=number, end="unknown", said=said, at=datetime.now(UTC))
+                try:
+                    self._ends.ended(outcome)
+                except (UnusableFile, OSError):
+                    self._ends.lost(outcome)  # the file says `sending`, which reads as unknown
             self._in_the_air = set()
 
     def _work(self) -> None:
@@ -316,7 +324,11 @@ class _Run:
             if one.number not in self._in_the_air:
                 return  # given up on after an interrupt: it stays unknown, as was said
             self._in_the_air.discard(one.number)
-            self._ends.ended(outcome)
+            try:
+                self._ends.ended(outcome)
+            except (UnusableFile, OSError) as error:
+                self._ends.lost(outcome)
+                self._stop(f"cannot record how row {one.number} ended, so not sending: {error}")
             self._finished += 1
 
     def _sent(self, one: Planned) -> Outcome:
