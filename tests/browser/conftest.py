@@ -1,0 +1,85 @@
+"""Chromium, JupyterLab and Voila for the browser tests. One server for a session; nothing may leave this machine."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import attrs
+import pytest
+from playwright.sync_api import BrowserContext, Dialog, Page, Request
+
+from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, voila_of
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, object]:
+    """Start the Chromium of the system, headless; it can reach this machine alone."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"{CHROMIUM} is not installed; CONTRIBUTING.md says how")
+    return {"executable_path": CHROMIUM, "args": list(FLAGS), "headless": True}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args() -> dict[str, object]:
+    """Show pages on a small laptop's screen."""
+    return {"viewport": {"width": 1280, "height": 900}}
+
+
+@attrs.define(slots=False)  # Playwright marks the owner of a handler
+class Watch:
+    """What a page did that it should not have: requests that left this machine, dialogs, errors."""
+
+    strays: list[str] = attrs.field(factory=list)
+    dialogs: list[str] = attrs.field(factory=list)
+    errors: list[str] = attrs.field(factory=list)
+
+    def request(self, request: Request) -> None:
+        """Note a request that is not for this machine."""
+        parts = urlsplit(request.url)
+        if parts.scheme not in {"data", "blob"} and parts.hostname != "127.0.0.1":
+            self.strays.append(request.url)
+
+    def dialog(self, dialog: Dialog) -> None:
+        """Note a dialog, and close it."""
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def error(self, error: object) -> None:
+        """Note an error of a script."""
+        self.errors.append(str(error))
+
+
+@pytest.fixture
+def watch(context: BrowserContext) -> Watch:
+    """Give what is noted of the pages of this test."""
+    noted = Watch()
+    context.on("request", noted.request)
+    return noted
+
+
+@pytest.fixture
+def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
+    """Give a page; when the test is over, no request left this machine, no dialog opened, no script failed."""
+    made = context.new_page()
+    made.set_default_timeout(SLOW)
+    made.on("dialog", watch.dialog)
+    made.on("pageerror", watch.error)
+    made.on("websocket", lambda socket: watch.strays.append(socket.url) if "127.0.0.1" not in socket.url else None)
+    yield made
+    made.close()
+    assert Watch() == watch
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Give JupyterLab, serving a folder of its own."""
+    with jupyter_lab(tmp_path_factory.mktemp("lab")) as server:
+        yield server
+
+
+@pytest.fixture
+def voila(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
+    """Give what serves a notebook as a dashboard until the test ends: `page.goto(voila(path))`."""
+    with ExitStack() as stack:
+        yield lambda notebook: stack.enter_context(voila_of(notebook, tmp_path))

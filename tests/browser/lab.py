@@ -1,0 +1,186 @@
+"""JupyterLab and Voila in processes of their own, and how a person runs a notebook in them."""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import attrs
+from playwright.sync_api import Page, expect
+
+from workbench import forms
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)  # fmt: skip
+CHROMIUM = "/usr/bin/chromium"
+QUIET = Path(forms.__file__).parent / "voila" / "quiet"
+"""A template of Voila that fetches nothing from elsewhere, as its own does."""
+SLOW = 60_000  # milliseconds: starting a kernel beside other work on two cores
+
+_SETTINGS = {
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True,
+    },
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+}  # fmt: skip
+
+
+@attrs.frozen(kw_only=True)
+class Server:
+    """A running server: where it is, and the folder whose notebooks it shows."""
+
+    root: Path
+    port: int
+    token: str
+
+    def url(self, notebook: str) -> str:
+        """Give the address of a notebook, opened alone in a clean workspace."""
+        return f"http://127.0.0.1:{self.port}/doc/tree/{quote(notebook)}?token={self.token}&reset"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Give an environment whose settings, histories and journals all lie in a folder of their own."""
+    own = {
+        "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
+        "IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "xdg", "XDG_DATA_HOME": "share", "MPLCONFIGDIR": "matplotlib",
+        "WORKBENCH_STATE": "workbench",
+    }  # fmt: skip
+    for name in own.values():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return {**os.environ, **{name: str(folder / place) for name, place in own.items()}}
+
+
+def free_port() -> int:
+    """Give a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port
+
+
+@contextmanager
+def serving(arguments: list[str], *, alive: str, env: Mapping[str, str], cwd: Path) -> Iterator[None]:
+    """Run a server in a process session of its own until it answers; end it, and its kernels, afterwards.
+
+    Args:
+        alive: An address that answers with 200 once it is up.
+    """
+    log = (cwd / "server.log").open("wb")
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments], env=dict(env), cwd=cwd, stdout=log, stderr=log, start_new_session=True
+    )
+    try:
+        _await(alive, process, cwd / "server.log")
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(20)
+        log.close()
+
+
+def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 90
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)  # another process: there is nothing to wait on but its port
+    raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+@contextmanager
+def jupyter_lab(folder: Path) -> Iterator[Server]:
+    """Serve the notebooks of `folder / "root"` in JupyterLab."""
+    root = folder / "root"
+    root.mkdir(parents=True, exist_ok=True)
+    env = environment(folder)
+    for name, values in _SETTINGS.items():
+        file = folder / "settings" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+    server = Server(root=root, port=free_port(), token=secrets.token_hex(16))
+    arguments = [
+        "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={server.port}",
+        "--ServerApp.port_retries=0", f"--IdentityProvider.token={server.token}", f"--ServerApp.root_dir={root}",
+        "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True",
+        "--ServerApp.terminals_enabled=False",
+    ]  # fmt: skip
+    alive = f"http://127.0.0.1:{server.port}/api/status?token={server.token}"
+    with serving(arguments, alive=alive, env=env, cwd=folder):
+        yield server
+
+
+@contextmanager
+def voila_of(notebook: Path, folder: Path) -> Iterator[str]:
+    """Serve one notebook as a dashboard; give its address."""
+    port, token = free_port(), secrets.token_hex(16)
+    env = environment(folder)
+    shutil.copytree(QUIET, folder / "data" / "voila" / "templates" / "quiet", dirs_exist_ok=True)
+    arguments = [
+        "voila", str(notebook), "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--token={token}",
+        "--template=quiet",
+    ]  # fmt: skip
+    alive = f"http://127.0.0.1:{port}/voila/static/voila.js?token={token}"
+    with serving(arguments, alive=alive, env=env, cwd=folder):
+        yield f"http://127.0.0.1:{port}/?token={token}"
+
+
+_READY = """() => {
+  const widget = window.jupyterapp?.shell?.currentWidget;
+  const session = widget?.sessionContext;
+  const kernel = session?.session?.kernel;
+  return Boolean(session?.isReady && kernel?.connectionStatus === 'connected' && kernel?.status === 'idle');
+}"""
+
+
+def open_notebook(page: Page, server: Server, notebook: str) -> None:
+    """Open a notebook and wait until its kernel is really there; the toolbar says idle too early."""
+    page.goto(server.url(notebook))
+    page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=SLOW)
+    page.wait_for_function(_READY, timeout=SLOW)
+
+
+def run_all(page: Page, marker: str | None = None) -> None:
+    """Run all cells by the menu; then wait until `marker` stands in an output, or until the kernel is idle again."""
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    if marker is not None:
+        expect(page.locator(".jp-OutputArea-output", has_text=marker).first).to_be_visible(timeout=SLOW)
+    else:
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].every(p => /\\d/.test(p.textContent))",
+            timeout=SLOW,
+        )
+        page.wait_for_function(_READY, timeout=SLOW)
+
+
+def write_notebook(server: Server, name: str, *cells: str) -> str:
+    """Write a notebook of code cells where the server shows it; give its name."""
+    import nbformat
+
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in cells])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, server.root / name)
+    return name
