@@ -166,6 +166,25 @@ def test_a_body_from_a_file_with_options_on_top(wb):
     assert (made["address"]["city"], made["externalId"], made["address"]["region"]) == ("Salem", "x-1", "ME")
 
 
+def test_advice_is_a_line_of_its_own(wb):
+    """What the client advises is said in a line, and the call goes on."""
+    ended = wb("create_user_application", "--from", BODY, "--country-of-issue", "us", "-o", "json")
+
+    assert ended.code == 0
+    assert ended.err.splitlines() == [
+        "Advice: create_user_application: countryOfIssue is usually written in capitals, US"
+    ]
+
+
+def test_invisible_text_is_not_sent(wb):
+    """Characters that nobody can see are refused, and shown as escapes (V19)."""
+    ended = wb("create_user_application", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
+
+    assert ended.code == 2
+    assert "U+202E" in ended.err
+    assert "\x1b" not in ended.err
+
+
 def test_a_body_from_a_pipe(piped):
     """A body comes from stdin."""
     done = piped("simulate_refund", NOBODY, "--from", "-", stdin=b'{"amount": 5}')

@@ -1,12 +1,14 @@
 """From a command line to a command: words find it, the argument parser reads its options, its end is its exit code."""
 
 import sys
+import warnings
 from typing import Any
 
+from workbench.client.advice import AdviceWarning
 from workbench.errors import visible
 from workbench.faces.screen import screen_of
 from workbench.terminal.commands import Command, below, find
-from workbench.terminal.ends import DONE, Exit, wrong
+from workbench.terminal.ends import DONE, Exit, say, wrong
 from workbench.terminal.overview import group_help, overview
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
@@ -79,10 +81,18 @@ def call(command: Command, tokens: list[str]) -> int:
     )  # fmt: skip
     app.default(function)
     try:
-        end: Any = app(_dashed(tokens), print_error=False, exit_on_error=False, backend="asyncio")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", AdviceWarning)
+            warnings.showwarning = _advise
+            end: Any = app(_dashed(tokens), print_error=False, exit_on_error=False, backend="asyncio")
     except CycloptsError as error:
         raise Exit(2, f"{_said(error)}\nworkbench {command.name} --help says what it takes.") from None
     return end if isinstance(end, int) else DONE
+
+
+def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say what the client advises as a line, without the place in our own code."""
+    say(f"Advice: {visible(str(message), 500)}")
 
 
 def _dashed(tokens: list[str]) -> list[str]:

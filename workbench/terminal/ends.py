@@ -56,7 +56,10 @@ def ending(command: Callable[[], int]) -> int:
         if error.errno in _DISK and error.filename is None:
             code = _unwritten(error, DONE)
         else:
-            say(f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}")
+            from workbench.errors import visible
+
+            named = f": {visible(str(error.filename), 300)}" if error.filename else ""
+            say(f"{error.strerror or type(error).__name__}{named}")
             code = WRONG_INPUT
     except Exception as error:  # noqa: BLE001 - shown as words; what is not ours is a bug, and says so
         code = _failed(error)

@@ -1,0 +1,55 @@
+"""Nothing is forgotten: every operation has a command and a page, every command helps and ends."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.interface.table import OPERATIONS
+from workbench.terminal.commands import commands, controls
+
+ROOT = Path(__file__).parents[2]
+ENDLESS = {
+    ("listen",),
+    ("shell",),
+    ("lab",),
+    ("sandbox", "serve"),
+}  # they end when they are told to; see their own tests
+PAGE = ROOT / "docs/operations.md"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_has_a_command(name):
+    """An operation is a command of the same name."""
+    assert (name,) in commands()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_has_a_page(name):
+    """An operation has its section in the documents."""
+    assert f"\n## {name}\n" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_is_as_the_table(wb):
+    """The page is what the table says now; `workbench docs --markdown > docs/operations.md` writes it anew."""
+    assert PAGE.read_text(encoding="utf-8") == wb("docs", "--markdown").out
+
+
+@pytest.mark.parametrize("path", [*commands(), *controls()], ids=" ".join)
+def test_every_command_helps(wb, path):
+    """The help of each command says what it does, and ends with 0."""
+    command = {**commands(), **controls()}[path]
+    ended = wb(*path, "--help")
+
+    assert ended.code == 0
+    assert command.doc.split(".")[0].split()[0] in ended.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [path for path in commands() if path not in ENDLESS], ids=" ".join)
+def test_every_command_ends_without_a_trace(piped, path):
+    """Without arguments, in a pipe, each command ends with one of its codes and shows no trace."""
+    done = piped(*path)
+
+    assert done.returncode in {0, 2, 3, 5, 6}
+    assert b"Traceback" not in done.stderr + done.stdout
+    assert b"fault of the workbench" not in done.stderr
