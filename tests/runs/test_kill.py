@@ -1,9 +1,11 @@
 """A bulk run that is killed at random moments, and one interrupted in a real kernel: no row twice, none lost."""
 
+import contextlib
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -207,8 +209,11 @@ def begun(run: Path) -> None:
     """Wait until the run has recorded that it sends."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
-        if run.exists() and run.with_name(run.name + "-wal").exists():
-            return
+        if run.with_name(run.name + "-wal").exists():
+            with contextlib.closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as file:
+                with contextlib.suppress(sqlite3.OperationalError):  # its tables are being made
+                    if file.execute("SELECT 1 FROM row WHERE state != 'planned' LIMIT 1").fetchone():
+                        return
         time.sleep(0.005)
     raise AssertionError("the run did not begin")
 

@@ -1,5 +1,6 @@
 """How far long work has come, said at most five times a second; row numbers and counts alone, never a value."""
 
+import secrets
 import sys
 import time
 from collections.abc import Callable
@@ -27,7 +28,8 @@ class Line:
         self._clock = clock
         self._began = clock()
         self._told = float("-inf")
-        self._handle: Any = None
+        self._name = f"progress-{secrets.token_hex(8)}"
+        self._shown_once = False
 
     def __call__(self, done: int, total: int, words: str, *, last: bool = False) -> None:
         """Say how far it has come, unless it was said a moment ago."""
@@ -41,14 +43,12 @@ class Line:
         self._show(f"{self._label}: {done:,} of {total:,} ({words}), {rate:,.0f} a second{left}", last)
 
     def _show(self, text: str, last: bool) -> None:
-        if in_notebook():
-            import IPython.display
-
-            display: Any = IPython.display.display
-            if self._handle is None:
-                self._handle = display({"text/plain": text}, raw=True, display_id=True)
-            else:
-                self._handle.update({"text/plain": text}, raw=True)
+        shell = notebook_shell()
+        if shell is not None:
+            shell.display_pub.publish(
+                {"text/plain": text}, transient={"display_id": self._name}, update=self._shown_once
+            )
+            self._shown_once = True
         elif sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[2K{text}" + ("\n" if last else ""))
             sys.stderr.flush()
@@ -61,11 +61,11 @@ def _span(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel."""
+def notebook_shell() -> Any:
+    """Give the shell of the Jupyter kernel this runs in, or None."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+    return shell if type(shell).__name__ == "ZMQInteractiveShell" else None
 
 
 def progress_of(asked: bool | Progress, label: str) -> Progress:
