@@ -7,7 +7,7 @@ import pytest
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
 from workbench.client.guards import Limits, confirmation
 from workbench.client.journal import Journal
-from workbench.errors import InvalidProfile, InvalidRequest, NotArmed, WrongEnvironment
+from workbench.errors import CannotRecord, InvalidProfile, InvalidRequest, NotArmed, WrongEnvironment
 from workbench.interface.table import OPERATIONS
 
 EVM = "0x" + "aB" * 20
@@ -158,3 +158,17 @@ def test_what_is_typed_before_it_cannot_be_taken_back(name: str, arguments: dict
     asked = confirmation(row, row.request(**arguments))
 
     assert types == (asked.types if asked else None)
+
+
+def test_what_cannot_be_recorded_is_not_armed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arming is in the journal, or there is none."""
+    client = _production(Service(USER))
+
+    def full(*_: Any) -> None:
+        raise CannotRecord("full")
+
+    monkeypatch.setattr(client.journal._store, "note", full)
+    with pytest.raises(CannotRecord):
+        client.arm(operations={"update_user"}, minutes=10, reason="x")
+
+    assert client.armed is None

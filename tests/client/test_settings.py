@@ -261,3 +261,33 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
     """What is no base URL is refused with what would be right."""
     with pytest.raises(InvalidProfile, match=words):
         base_url(given)
+
+
+# wire names and headers
+
+
+@pytest.mark.parametrize(
+    "names, words",
+    [({"simulate_refund.transaction_id": "id"}, "names no field"), ({"update_user.first_name": "lastName"}, "as another member"),
+     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "as another member"), ({"nothing": "x"}, "names no field"),
+     ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
+    ids=map(str, range(6)),
+)  # fmt: skip
+def test_odd_wire_names_are_refused(names: dict[str, str], words: str) -> None:
+    """A wire name is given to a field that has one, and no two members share one."""
+    with pytest.raises(InvalidProfile, match=words):
+        wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
+
+
+def test_two_members_may_swap_their_names() -> None:
+    """Names may be exchanged, since no two are the same then."""
+    names = {"update_user.first_name": "lastName", "update_user.last_name": "firstName"}
+
+    assert wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
+
+
+@pytest.mark.parametrize("header", ["Api-Key", "host", "Bad Header", "X:\r\n", "", "Content-Length", 7])
+def test_odd_headers_are_refused(header: Any) -> None:
+    """A header of one's own has a name of its own."""
+    with pytest.raises(InvalidProfile, match="idempotency_header"):
+        wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)

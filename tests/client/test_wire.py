@@ -578,6 +578,28 @@ def test_an_outage_is_not_made_worse() -> None:
     assert service.count == 1000 + 100
 
 
+def test_a_tired_budget_is_told() -> None:
+    """Where the budget for retries is used up, the error says so."""
+    client = client_on(Service(httpx.ConnectError("x")))
+    client._line.budget.left = 7
+    with pytest.raises(NotSent):
+        client.list_contracts()
+    with pytest.raises(NotSent, match="Too many calls failed"):
+        client.list_contracts()
+
+
+def test_an_idempotency_header_is_sent_where_a_profile_names_one() -> None:
+    """The header carries the id of the call in the journal; by default none is sent, and a retry keeps its id."""
+    service = Service(httpx.ConnectError("x"), AUTHORIZED)
+    client = client_on(service, idempotency_header="Idempotency-Key")
+    client.simulate_authorization(**PURCHASE)
+    (entry,) = client.journal
+
+    assert [request.headers["idempotency-key"] for request in service.requests] == [entry.id, entry.id]
+    client_on(service).simulate_authorization(**PURCHASE)
+    assert "idempotency-key" not in service.requests[-1].headers
+
+
 def test_the_budget_is_earned_back() -> None:
     """Each call that goes well puts something back of what retries took."""
     client = client_on(Service(*[httpx.ConnectError("x")] * 90, []))

@@ -1,14 +1,16 @@
 """What is wrong with the arguments of a call by their names, unknown and missing ones together; and with wire names."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.errors import InvalidProfile, Problem, visible
 from workbench.interface import checks
+from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import KEY_HEADER, OPERATIONS
 from workbench.interface.walk import Many, Part, build, members, records, snake
 
 
@@ -45,16 +47,22 @@ def _instead(name: str, fields: Mapping[str, Any]) -> str:
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
 
 
-def _renamable() -> Iterator[str]:
+def _renamable() -> dict[str, type[Any]]:
+    """Give each field that has a wire name of its own, with its record. What stands in a path has none."""
     kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
-    for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]:
-        for one in records(cls):
-            yield from (f"{snake(one.__name__)}.{field.name}" for field in members(one))
+    in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
+    return {
+        f"{snake(one.__name__)}.{field.name}": one
+        for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]
+        for one in records(cls)
+        for field in members(one)
+        if (one, field.wire) not in in_paths
+    }
 
 
 def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
     """Give what is wrong with a table of wire names."""
-    known = frozenset(_renamable()) if names else frozenset()
+    known = _renamable() if names else {}
     found = []
     for name, wire in names.items():
         path = f'{where}."{visible(str(name), 80)}"'
@@ -63,7 +71,25 @@ def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> l
             found.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
             found.append(Problem(path, "type", "must be the name of a member, as declineReason"))
+        elif wire in _others(known[name], name, names):
+            found.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
     return found
+
+
+def _others(cls: type[Any], name: str, names: Mapping[str, Any]) -> set[Any]:
+    """Give the wire names of the other members of a record."""
+    keys = {f"{snake(cls.__name__)}.{field.name}": field.wire for field in members(cls)}
+    return {names.get(key, wire) for key, wire in keys.items() if key != name}
+
+
+_OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "content-type", "content-length"})
+
+
+def header_problem(name: object) -> str | None:
+    """Give what is wrong with the name of a header of one's own."""
+    if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
+        return "must be the name of a header"
+    return "is a header of the client's own" if name.lower() in _OURS else None
 
 
 def checked_names(names: Mapping[str, str]) -> Mapping[str, str]:

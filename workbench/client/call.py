@@ -137,7 +137,7 @@ class Call:
         """End: it never left."""
         __tracebackhide__ = True
         self.end(End.NOT_SENT, error=why)
-        raise NotSent(f"{self.said}: never left this machine ({why}). It is safe to try again.") from cause
+        raise NotSent(f"{self.said}: never left this machine ({why}). It is safe to try again.{self.tired}") from cause
 
     def unknown(self, known: str, status: int | None = None) -> NoReturn:
         """End: it left, and nobody knows."""
@@ -148,6 +148,13 @@ class Call:
     def may_retry(self, *, timeout: bool = False) -> bool:
         """Whether the attempts and the shared budget allow another try."""
         return self.tries < ATTEMPTS and self.line.budget.spend(timeout=timeout)
+
+    @property
+    def tired(self) -> str:
+        """Say that the budget for retries is used up, where it is."""
+        if 0 < self.tries < ATTEMPTS and self.line.budget.left < 10:
+            return " Too many calls failed, so none is tried twice until some go well again."
+        return ""
 
     def failed(self, broken: Broken) -> float:
         """No answer came: give how long to wait before the next try."""
@@ -172,11 +179,9 @@ class Call:
     def no_answer(self, broken: Broken) -> NoReturn:
         """End of a read."""
         __tracebackhide__ = True
-        tired = ""
-        if self.tries < ATTEMPTS and self.line.budget.left < 10:
-            tired = " Too many calls failed, so none is tried twice until some go well again."
         raise NoAnswer(
-            f"{self.operation.name}: {self.line.host} gave no answer ({broken.why}), asked {_times(self.tries)}.{tired}"
+            f"{self.operation.name}: {self.line.host} gave no answer ({broken.why}), "
+            f"asked {_times(self.tries)}.{self.tired}"
         ) from broken.cause
 
     def answered(self, response: Response) -> float | None:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.arguments import argument_problems, checked_names
+from workbench.client.arguments import argument_problems, checked_names, header_problem
 from workbench.client.base_url import base_url as read_base_url
 from workbench.client.guards import Arming, Guards, Limits, check_environment
 from workbench.client.journal import Journal
@@ -72,6 +72,8 @@ class Calls(Operations, ABC):
         del api_key
         if timeout is not None and not timeout > 0:
             raise InvalidProfile((Problem("timeout", "minimum", "must be more than 0 seconds"),))
+        if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
+            raise InvalidProfile((Problem("idempotency_header", "header", wrong),))
         limits = limits or Limits()
         clock = clock or Clock()
         self._url = url
@@ -127,12 +129,14 @@ class Calls(Operations, ABC):
         Args:
             operations: Names or operations, as {"update_user"}.
         """
-        arming = self._line.guards.arm(operations, minutes, reason)
-        if self._line.journal is not None:
+        guards = self._line.guards
+        arming = guards.arming(operations, minutes, reason)
+        if self._line.journal is not None:  # what cannot be recorded is not armed
             self._line.journal.note(
                 "armed",
                 f"{', '.join(sorted(arming.operations))} until {arming.until:%Y-%m-%d %H:%M:%S} UTC: {arming.reason}",
             )
+        guards.arm(arming)
         return arming
 
     def disarm(self) -> None:

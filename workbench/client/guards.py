@@ -78,8 +78,12 @@ class Guards:
             self._arming = arming = None
         return arming
 
-    def arm(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
-        """Allow operations with an effect in production for some minutes."""
+    def arming(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
+        """Give an arming that begins now.
+
+        Raises:
+            InvalidRequest: With all that is wrong with it.
+        """
         problems: list[Problem] = []
         names = _names(operations, problems)
         if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes <= LONGEST:
@@ -90,13 +94,16 @@ class Guards:
             problems.append(Problem("", "readonly", "WORKBENCH_READONLY=1 is set; nothing can be armed"))
         if problems:
             raise InvalidRequest(problems, of="arm")
-        self._arming = Arming(
+        return Arming(
             operations=names,
             until=self._clock.now() + timedelta(minutes=minutes),
             until_monotonic=self._clock.monotonic() + 60 * minutes,
             reason=visible(reason.strip(), 200),
         )
-        return self._arming
+
+    def arm(self, arming: Arming) -> None:
+        """Allow what it says until it ends."""
+        self._arming = arming
 
     def disarm(self) -> None:
         """Allow nothing any more."""

@@ -113,6 +113,12 @@ class Store(Protocol):
     def all(self) -> Iterable[Entry]:
         """Give all entries, oldest first."""
 
+    def undecided(self) -> Iterable[Entry]:
+        """Give the entries that are in the air or unknown, and of which nobody said how they ended."""
+
+    def count(self) -> int:
+        """Give how many entries there are."""
+
     def since(self, digest: str, moment: datetime) -> Entry | None:
         """Give the newest entry with the digest that started after a moment and may have had its effect."""
 
@@ -168,6 +174,16 @@ class Memory:
     def all(self) -> Iterable[Entry]:
         """Give all entries, oldest first."""
         return [row.whole() for row in tuple(self._rows.values())]
+
+    def undecided(self) -> Iterable[Entry]:
+        """Give the entries that are in the air or unknown, and of which nobody said how they ended."""
+        rows = tuple(self._rows.values())
+        open_ones = [row for row in rows if row.changes.get("end", End.SENDING) in {End.SENDING, End.UNKNOWN}]
+        return [entry for entry in (row.whole() for row in open_ones) if entry.resolution is None]
+
+    def count(self) -> int:
+        """Give how many entries there are."""
+        return len(self._rows)
 
     def since(self, digest: str, moment: datetime) -> Entry | None:
         """Give the newest entry with the digest that started after a moment and may have had its effect."""
@@ -338,7 +354,7 @@ class Journal:
         return True  # an empty journal is one all the same
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._store.all())
+        return self._store.count()
 
     def __getitem__(self, attempt: str) -> Entry:
         entry = self._store.get(attempt)
@@ -369,7 +385,7 @@ class Journal:
 
     def unknown(self) -> list[Entry]:
         """Give the calls of which nobody knows how they ended."""
-        return [entry for entry in self if entry.is_unknown]
+        return [entry for entry in map(self._seen, self._store.undecided()) if entry.is_unknown]
 
     def resolve(self, attempt: str, end: Literal["done", "not_sent"], *, note: str = "") -> Entry:
         """Say how a call with an unknown end ended; who said it, and when, is kept."""
@@ -427,9 +443,7 @@ class Journal:
         self._store.close()
 
     def __repr__(self) -> str:
-        entries = list(self)
-        unknown = sum(entry.is_unknown for entry in entries)
-        return f"<journal in {self.place}: {len(entries)} calls, {unknown} unknown>"
+        return f"<journal in {self.place}: {len(self)} calls, {len(self.unknown())} unknown>"
 
 
 def _person() -> str:

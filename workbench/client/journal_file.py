@@ -97,6 +97,15 @@ class JournalFile:
         """Give all entries, oldest first."""
         return self._read("ORDER BY number", ()) if self.path.exists() else []
 
+    def undecided(self) -> Iterable[Entry]:
+        """Give the entries that are in the air or unknown, and of which nobody said how they ended."""
+        where = "WHERE ending IN ('sending', 'unknown') AND said IS NULL ORDER BY number"
+        return self._read(where, ()) if self.path.exists() else []
+
+    def count(self) -> int:
+        """Give how many entries there are."""
+        return int(self._rows("SELECT count(*) FROM calls", ())[0][0]) if self.path.exists() else 0
+
     def since(self, digest: str, moment: datetime) -> Entry | None:
         """Give the newest entry with the digest that started after a moment and may have had its effect."""
         where = (
@@ -106,9 +115,12 @@ class JournalFile:
         return next(iter(self._read(where, (digest, _stored(moment)))), None)
 
     def _read(self, where: str, values: tuple[Any, ...]) -> list[Entry]:
+        return [_entry(row) for row in self._rows(f"SELECT {_COLUMNS} FROM calls {where}", values)]  # noqa: S608 - our own names
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         __tracebackhide__ = True
         try:
-            return [_entry(row) for row in self._opened().read(f"SELECT {_COLUMNS} FROM calls {where}", values)]  # noqa: S608 - our own names
+            return self._opened().read(query, values)
         except (UnusableFile, sqlite3.Error, OSError) as error:
             reason = str(error) if isinstance(error, UnusableFile) else type(error).__name__
         raise CannotRecord(f"The journal cannot be read: {reason}")
@@ -122,7 +134,7 @@ class JournalFile:
         """Give all notes."""
         if not self.path.exists():
             return []
-        rows = self._opened().read("SELECT at, kind, text FROM notes ORDER BY number")
+        rows = self._rows("SELECT at, kind, text FROM notes ORDER BY number", ())
         return [Note(at=_moment(at), kind=kind, text=text) for at, kind, text in rows]
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from workbench.client.arguments import wire_name_problems
+from workbench.client.arguments import header_problem, wire_name_problems
 from workbench.client.base_url import BaseUrl, base_url
 from workbench.client.guards import Limits, environment_problem
 from workbench.client.state import APPLICATION
@@ -129,14 +129,9 @@ def _seconds(value: Any) -> str | None:
     return None if right else "must be a number of seconds, more than 0 and at most 600"
 
 
-def _header(value: Any) -> str | None:
-    right = isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", value)
-    return None if right else "must be the name of a header"
-
-
 _RULES: Mapping[str, Callable[[Any], str | None]] = {
     "base_url": _text, "environment": _text, "timeout": _seconds, "ca_file": _text, "journal": _text,
-    "key_variable": _text, "forget_key_variable": _flag, "idempotency_header": _header, "wire_names": _table,
+    "key_variable": _text, "forget_key_variable": _flag, "idempotency_header": header_problem, "wire_names": _table,
     "sandbox": _table, "limits": _table,
 }  # fmt: skip
 
