@@ -11,6 +11,7 @@ import sqlite3
 import stat
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ if sys.platform != "win32":
     import fcntl
 
 _MAGIC = b"SQLite format 3\0"
+_WAIT = 0.05  # seconds that SQLite waits by itself for another process
 _CHECKED_WHOLE = 64 * 2**20  # bytes; a larger file is not read through at each start
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 
@@ -68,6 +70,7 @@ class File:
         self.path = None if path is None else Path(path)
         self.lock = threading.RLock()
         self._leases: dict[str, int] = {}
+        self._busy_seconds = busy_seconds
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         if self.path is not None:
             _prepare(self.path)
@@ -75,7 +78,7 @@ class File:
         try:
             self.connection = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
-                timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256,
+                timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
             )  # fmt: skip
         except sqlite3.Error as error:
             raise UnusableFile(f"{self.path} cannot be opened: {error}") from None
@@ -91,7 +94,7 @@ class File:
         run("PRAGMA trusted_schema=OFF")
         run("PRAGMA secure_delete=ON")
         run("PRAGMA foreign_keys=ON")
-        run("BEGIN IMMEDIATE")
+        self._patiently("BEGIN IMMEDIATE")
         try:
             if run("PRAGMA application_id").fetchone()[0] != application:
                 if run("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
@@ -115,7 +118,7 @@ class File:
                 f"{self.path} lies on a shared file system ({kind}); its locks may not hold between machines.",
                 stacklevel=4,
             )
-        run(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
+        self._patiently(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
         run(f"PRAGMA synchronous={self._synchronous}")
         run("PRAGMA wal_autocheckpoint=4000")  # pages: carrying them over costs two waits for the disk
 
@@ -142,7 +145,7 @@ class File:
             UnusableFile: The disk is full, or the file cannot be written.
         """
         with self.lock, self._named():
-            self.connection.execute("BEGIN IMMEDIATE")
+            self._patiently("BEGIN IMMEDIATE")
             try:
                 yield self.connection
                 self.connection.execute("COMMIT")
@@ -155,6 +158,20 @@ class File:
         """Give the rows of a query."""
         with self.lock, self._named():
             return self.connection.execute(query, values).fetchall()
+
+    def _patiently(self, statement: str) -> None:
+        """Run a statement that needs the file for itself, again and again until the time is up.
+
+        SQLite's own waits grow so long that beside a process which writes without a pause they never meet a gap.
+        """
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                self.connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() >= deadline:
+                    raise
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -163,7 +163,7 @@ async def _give(said: Said, scope: Any, send: Any) -> None:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in said.headers]
     if said.status not in (204, 304):
         headers.append((b"content-length", str(len(said.body)).encode()))
-    if said.status in (408, 413):
+    if said.status == HTTPStatus.REQUEST_TIMEOUT:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": said.status, "headers": headers})
     if said.manner == "cut":
@@ -232,7 +232,11 @@ class _Guarded(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._whole and not self.transport.is_closing():
-            self.loop.call_later(_SECONDS_DRAIN, self.transport.close)
+            self.loop.call_later(_SECONDS_DRAIN, self._end_drain)  # a close now would lose the answer on its way
+
+    def _end_drain(self) -> None:
+        if not self._whole:
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser could not take: headers that are too large, or no HTTP at all."""

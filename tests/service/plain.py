@@ -29,6 +29,13 @@ class Plain:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any, dict[str, str]]:
         """Send a request; give status, body and headers of the answer."""
+        status, text, found = self.send_raw(method, path, body, headers)
+        return status, json.loads(text) if text else None, found
+
+    def send_raw(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """Send a request; give status, bytes and headers of the answer."""
         given = {"Api-Key": self.key} if self.key else {}
         raw = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         if raw is not None:
@@ -37,7 +44,7 @@ class Plain:
         answer = self.connection.getresponse()
         text = answer.read()
         found = {name.lower(): value for name, value in answer.getheaders()}
-        return answer.status, json.loads(text) if text else None, found
+        return answer.status, text, found
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Call an operation that succeeds; give the body of its answer."""
@@ -45,7 +52,7 @@ class Plain:
         assert 200 <= status < 300, (method, path, status, said)
         return said
 
-    def control(self, name: str, **arguments: Any) -> Any:
+    def control(self, name: str, /, **arguments: Any) -> Any:
         """Use a control that succeeds; give its result."""
         status, said, _ = self.send("POST", f"/_sandbox/{name}", arguments)
         assert status == 200, (name, status, said)

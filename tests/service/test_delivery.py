@@ -1,0 +1,312 @@
+"""Webhooks out: in order, signed, again by the schedule, as the rules of faults want it (W15, W16)."""
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.interface.assumptions import BEHAVIOURS
+from workbench.loopback import Heard, Said, running
+from workbench.sandbox import Sandbox
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.reading import read_delivery
+from workbench.webhooks.verify import hmac_signature, sign
+
+TRIES, FIRST, FACTOR, MOST = BEHAVIOURS["event_retries"].documented
+
+
+class Endpoint:
+    """A receiver that answers as told, and remembers what came."""
+
+    def __init__(self) -> None:
+        self.statuses: list[int] = []
+        self.came: list[tuple[dict[str, str], bytes]] = []
+        self.blocked = threading.Event()
+        self.blocked.set()
+
+    def answer(self, heard: Heard) -> Said:
+        """Answer with the next status, 200 where none is left."""
+        self.blocked.wait(20)
+        self.came.append((dict(heard.headers), heard.body))
+        return Said(status=self.statuses.pop(0) if self.statuses else 200)
+
+    @property
+    def seen(self) -> list[str]:
+        """What came, by status of the application or kind."""
+        events = [read_delivery(body) for _, body in self.came]
+        return [getattr(event.body, "application_status", None) or event.action for event in events]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[tuple[Endpoint, str]]:
+    """Give a receiver and its URL."""
+    made = Endpoint()
+    with running(made.answer) as url:
+        yield made, f"{url}/hook"
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """Give a sandbox in memory."""
+    made = Sandbox()
+    yield made
+    made.close()
+
+
+def review(sandbox: Sandbox, *statuses: str) -> None:
+    """Have the application of a user take some statuses."""
+    user = sandbox.guide()["users"]["approved"][0]
+    for status in statuses:
+        sandbox.review(user, status)
+
+
+def flushed(sandbox: Sandbox) -> list[dict[str, Any]]:
+    """Wait until nothing is due; give the deliveries."""
+    assert sandbox.flush()["done"]
+    return sandbox.deliveries()
+
+
+def test_events_come_in_order_and_signed(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """Every event of the tenant after the registration comes once, in order, and an inbox with the key verifies it."""
+    receiver, url = endpoint
+    review(sandbox, "locked")
+    sandbox.register_endpoint(url)
+    statuses = ["approved", "denied", "manualReview", "approved", "locked"]
+    review(sandbox, *statuses)
+    found = flushed(sandbox)
+    inbox = Inbox(keys=[sandbox.full_key])
+
+    assert receiver.seen == statuses
+    assert [one["state"] for one in found] == ["delivered"] * 5
+    assert all(inbox.receive(headers, body).verified for headers, body in receiver.came)
+    assert [event.id for event in inbox.events()] == [one["event_id"] for one in found]
+
+
+def test_events_of_another_tenant_do_not_come(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """An endpoint gets what belongs to the tenant of its key, and nothing else."""
+    receiver, url = endpoint
+    keys = sandbox.guide()["api_keys"]
+    sandbox.register_endpoint(url, api_key=keys["company team"])
+    review(sandbox, "locked")
+
+    assert flushed(sandbox) == []
+    assert receiver.came == []
+
+
+def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """What is not taken is tried again on the sandbox's clock: after 2.5 s, three times as long each, a day at most."""
+    receiver, url = endpoint
+    receiver.statuses = [500, 404, 301, 199 + 301] * 10
+    sandbox.register_endpoint(url)
+    review(sandbox, "locked")
+    flushed(sandbox)
+    sandbox.advance(seconds=FIRST - 0.1)
+    early = len(flushed(sandbox)[0]["attempts"])
+    sandbox.advance(days=30)
+    (delivery,) = flushed(sandbox)
+    times = [datetime.fromisoformat(one["at"]) for one in delivery["attempts"]]
+    waits = [(after - before).total_seconds() for before, after in pairwise(times)]
+
+    assert early == 1
+    assert waits == [min(FIRST * FACTOR**i, MOST) for i in range(TRIES - 1)]
+    assert (delivery["state"], len(receiver.came)) == ("failed", TRIES)
+    assert len({body for _, body in receiver.came}) == 1
+
+
+def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """A delivery that is taken at last is delivered, with every attempt on record; later ones did not wait for it."""
+    receiver, url = endpoint
+    receiver.statuses = [503, 200, 429]
+    sandbox.register_endpoint(url)
+    review(sandbox, "locked", "approved")
+    flushed(sandbox)
+    sandbox.advance(seconds=10)
+    first, second = flushed(sandbox)
+
+    assert receiver.seen == ["locked", "approved", "locked", "locked"]
+    assert [one["status"] for one in first["attempts"]] == [503, 429, 200]
+    assert (first["state"], second["state"]) == ("delivered", "delivered")
+
+
+def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """An endpoint that answers 410 gets nothing more until it is enabled; then it gets what it missed."""
+    receiver, url = endpoint
+    receiver.statuses = [410]
+    made = sandbox.register_endpoint(url)
+    review(sandbox, "locked")
+    flushed(sandbox)
+    review(sandbox, "approved")
+    sandbox.advance(days=2)
+    before = flushed(sandbox)
+
+    assert (receiver.seen, sandbox.endpoints()[0]["enabled"]) == (["locked"], False)
+    assert [one["state"] for one in before] == ["failed"]
+    sandbox.enable_endpoint(made["id"])
+    flushed(sandbox)
+    assert receiver.seen == ["locked", "approved"]
+
+
+def test_resend(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """An event is sent again when asked for, with the same id and bytes."""
+    receiver, url = endpoint
+    sandbox.register_endpoint(url)
+    review(sandbox, "locked")
+    (first,) = flushed(sandbox)
+    sandbox.resend(first["event_id"])
+    (again,) = flushed(sandbox)
+
+    assert (len(again["attempts"]), again["state"]) == (2, "delivered")
+    assert receiver.came[0] == receiver.came[1]
+
+
+def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """While a key is rotated both sign; after the next rotation the oldest signs no more."""
+    receiver, url = endpoint
+    made = sandbox.register_endpoint(url, signing_key="first-key")
+    for key in ("second-key", "third-key"):
+        sandbox.rotate_signing_key(made["id"], key)
+        review(sandbox, "locked" if key == "second-key" else "approved")
+        flushed(sandbox)
+    (one, first), (two, second) = receiver.came
+
+    assert (one["signature"], one["secondary-signature"]) == (sign(first, "second-key"), sign(first, "first-key"))
+    assert hmac_signature(two, second, [b"second-key"]) is True
+    assert hmac_signature(two, second, [b"first-key"]) is False
+    assert "key" not in str(sandbox.endpoints()).replace("keys", "")
+
+
+def test_slow_endpoint_delays_no_other(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """While one endpoint does not answer, another gets its events, and the sandbox answers."""
+    slow, url = endpoint
+    slow.blocked.clear()
+    quick = Endpoint()
+    with running(quick.answer) as other:
+        sandbox.register_endpoint(url)
+        sandbox.register_endpoint(other)
+        review(sandbox, "locked", "approved")
+        waited = threading.Event()
+        while len(quick.came) < 2:
+            waited.wait(0.01)
+
+        assert slow.came == []
+        slow.blocked.set()
+        assert flushed(sandbox)
+    assert quick.seen == slow.seen == ["locked", "approved"]
+
+
+FAULTS = {
+    "duplicate": ({"nth": 1}, ["locked", "locked", "approved", "denied"]),
+    "swap": ({"nth": 1}, ["approved", "locked", "denied"]),
+    "delay": ({"nth": 2, "seconds": 60}, ["locked", "denied", "approved"]),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_faults_of_delivery(sandbox: Sandbox, endpoint: tuple[Endpoint, str], kind: str) -> None:
+    """A rule has events come twice, out of order, or late."""
+    receiver, url = endpoint
+    how, expected = FAULTS[kind]
+    sandbox.register_endpoint(url)
+    sandbox.add_fault(kind, of="user.updated", **how)  # type: ignore[arg-type]
+    review(sandbox, "locked", "approved", "denied")
+    flushed(sandbox)
+    early = list(receiver.seen)
+    sandbox.advance(seconds=61)
+    found = flushed(sandbox)
+
+    assert receiver.seen == expected
+    assert (early == expected) == (kind != "delay")
+    assert {one["state"] for one in found} == {"delivered"}
+
+
+def test_swapped_with_nothing(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """An event that was to go after the next one, of which there is none, goes when the clock moves."""
+    receiver, url = endpoint
+    sandbox.register_endpoint(url)
+    sandbox.add_fault("swap")
+    review(sandbox, "locked")
+    flushed(sandbox)
+    early = list(receiver.seen)
+    sandbox.advance(seconds=1)
+    flushed(sandbox)
+
+    assert (early, receiver.seen) == ([], ["locked"])
+
+
+def test_bad_signature(sandbox: Sandbox) -> None:
+    """A delivery with a bad signature is refused by an inbox, and its retry, signed well, is taken."""
+    with Inbox(keys=[sandbox.full_key]) as inbox, inbox.serve() as url:
+        sandbox.register_endpoint(url)
+        sandbox.add_fault("bad_signature", times=1)
+        review(sandbox, "locked")
+        flushed(sandbox)
+        refused = len(inbox)
+        sandbox.advance(seconds=5)
+        (delivery,) = flushed(sandbox)
+
+        assert (refused, len(inbox)) == (0, 1)
+        assert [one["status"] for one in delivery["attempts"]] == [401, 204]
+
+
+def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
+    """What was not delivered when the process ended is delivered by the next one, at its time."""
+    receiver, url = endpoint
+    receiver.statuses = [500]
+    first = Sandbox(path=tmp_path / "s.db")
+    first.register_endpoint(url)
+    review(first, "locked")
+    flushed(first)
+    first.close()
+    second = Sandbox(path=tmp_path / "s.db")
+    flushed(second)
+    early = len(receiver.came)
+    second.advance(seconds=3)
+    (delivery,) = flushed(second)
+    second.close()
+
+    assert (early, len(receiver.came), delivery["state"]) == (1, 2, "delivered")
+
+
+def test_one_process_delivers(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
+    """Of two sandboxes on one file one delivers, whatever the other writes."""
+    receiver, url = endpoint
+    first, second = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
+    first.register_endpoint(url)
+    review(first, "locked")
+    flushed(first)
+    review(second, "approved")
+    flushed(first)
+    first.close()
+    second.close()
+
+    assert receiver.seen == ["locked", "approved"]
+
+
+def test_reset_drops_what_is_due(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """After a reset the endpoints stay, and what was still to be delivered of the old world is dropped."""
+    receiver, url = endpoint
+    receiver.statuses = [500]
+    sandbox.register_endpoint(url)
+    review(sandbox, "locked")
+    flushed(sandbox)
+    sandbox.reset()
+    sandbox.advance(days=1)
+    dropped = flushed(sandbox)
+    review(sandbox, "denied")
+    flushed(sandbox)
+
+    assert (dropped, receiver.seen, len(sandbox.endpoints())) == ([], ["locked", "denied"], 1)
+
+
+def test_removed_endpoint(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
+    """A removed endpoint gets nothing, and nothing of it is listed."""
+    receiver, url = endpoint
+    made = sandbox.register_endpoint(url)
+    sandbox.remove_endpoint(made["id"])
+    review(sandbox, "locked")
+
+    assert (sandbox.flush()["done"], sandbox.endpoints(), sandbox.deliveries(), receiver.came) == (True, [], [], [])

@@ -1,0 +1,226 @@
+"""Failing on purpose: in process as the errors that the connection would have, over HTTP for real (S13)."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from workbench.errors import BadRequest
+from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.faults import BODIES
+
+PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    """Give a sandbox in memory."""
+    return Sandbox()
+
+
+@pytest.fixture(params=["in process", "over HTTP"])
+def client(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[httpx.Client]:
+    """Give an HTTP client of the sandbox, either way."""
+    key = sandbox.full_key
+    if request.param == "in process":
+        with httpx.Client(
+            base_url=sandbox.base_url, headers={"Api-Key": key}, transport=sandbox.transport(), timeout=5
+        ) as made:
+            yield made
+    else:
+        with sandbox.serve() as url, httpx.Client(base_url=f"{url}/v1", headers={"Api-Key": key}, timeout=5) as made:
+            yield made
+
+
+def purchase(client: httpx.Client, sandbox: Sandbox) -> httpx.Response:
+    """Authorize a purchase."""
+    card = sandbox.guide()["cards"]["active"][0]
+    return client.post("/simulate/transactions/authorize", json={"cardId": card, **PURCHASE})
+
+
+def held(sandbox: Sandbox) -> int:
+    """Give what is held on the card."""
+    return sandbox.balance(sandbox.guide()["cards"]["active"][0])["held"]
+
+
+BREAKS: dict[str, tuple[type[Exception], bool]] = {
+    "reset": (httpx.ReadError, False),
+    "closed": (httpx.RemoteProtocolError, False),
+    "lost": (httpx.RemoteProtocolError, True),
+    "cut": (httpx.RemoteProtocolError, True),
+}
+
+
+@pytest.mark.parametrize("kind", BREAKS)
+def test_broken_connection(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
+    """The client gets the error of a broken connection; it is carried out, or not, as the rule says."""
+    error, carried_out = BREAKS[kind]
+    before = held(sandbox)
+    sandbox.add_fault(kind, of="simulate_authorization", times=1)
+
+    with pytest.raises(error):
+        purchase(client, sandbox)
+    assert held(sandbox) - before == (1250 if carried_out else 0)
+    assert purchase(client, sandbox).status_code == 200
+
+
+def test_refused_connection(client: httpx.Client, sandbox: Sandbox) -> None:
+    """A refused connection never reaches the service. Over HTTP, where one is open already, it is reset instead."""
+    before = held(sandbox)
+    sandbox.add_fault("refused")
+
+    with pytest.raises((httpx.ConnectError, httpx.ReadError)):
+        purchase(client, sandbox)
+    assert held(sandbox) == before
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_status_with_each_body(client: httpx.Client, sandbox: Sandbox, body: str) -> None:
+    """A chosen status comes with the chosen form of error body, and nothing is carried out."""
+    before = held(sandbox)
+    sandbox.add_fault("status", status=429, body=body, retry_after=7)
+    answer = purchase(client, sandbox)
+    members = {"documented": "statusCode", "validation": "code", "msg": "msg", "correlation": "correlationId"}
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    assert answer.headers["workbench-fault"] == "1 on; status struck"
+    assert held(sandbox) == before
+    if body in members:
+        assert members[body] in answer.json()
+    else:
+        assert answer.text in {"", "upstream connect error"} or answer.text.startswith("<html>")
+
+
+def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
+    """A malformed answer has its length and is no JSON; it was carried out."""
+    before = held(sandbox)
+    sandbox.add_fault("malformed")
+    answer = purchase(client, sandbox)
+
+    assert answer.status_code == 200
+    with pytest.raises(ValueError, match=r"Expecting|delimiter|control|Unterminated|Invalid"):
+        json.loads(answer.content)
+    assert held(sandbox) == before + 1250
+
+
+@pytest.mark.parametrize("kind", ["latency", "drip"])
+def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
+    """A late or dripping answer comes whole, and takes the time."""
+    sandbox.add_fault(kind, seconds=0.1)
+    began = time.monotonic()
+    answer = purchase(client, sandbox)
+
+    assert answer.json()["status"] == "authorized"
+    assert time.monotonic() - began >= 0.09
+
+
+def test_later_than_the_client_waits(client: httpx.Client, sandbox: Sandbox) -> None:
+    """An answer later than the client waits is its read time-out, and was carried out all the same."""
+    client.timeout = httpx.Timeout(0.2)
+    before = held(sandbox)
+    sandbox.add_fault("latency", seconds=0.4)
+
+    with pytest.raises(httpx.ReadTimeout):
+        purchase(client, sandbox)
+    assert held(sandbox) == before + 1250
+
+
+def test_async_client(sandbox: Sandbox) -> None:
+    """An async client meets the same."""
+    sandbox.add_fault("latency", seconds=0.01, nth=1)
+    sandbox.add_fault("cut", nth=2)
+    sandbox.add_fault("drip", nth=3)
+
+    async def calls() -> list[Any]:
+        transport = sandbox.transport()
+        async with httpx.AsyncClient(
+            base_url=sandbox.base_url, headers={"Api-Key": sandbox.full_key}, transport=transport
+        ) as client:
+            return await asyncio.gather(
+                *(client.get("/issuing/rewards/activity") for _ in range(3)), return_exceptions=True
+            )
+
+    kinds = [type(one).__name__ if isinstance(one, Exception) else one.status_code for one in asyncio.run(calls())]
+
+    assert kinds == [400, "RemoteProtocolError", 400]
+
+
+def test_which_call_is_struck(sandbox: Sandbox) -> None:
+    """A rule strikes the operation, the nth call and so often as it says, and counts what it meets."""
+    sandbox.add_fault("status", of="list_contracts", nth=2)
+    sandbox.add_fault("status", of="list_rewards_activity", times=1, status=502)
+    ask = _asker(sandbox)
+
+    assert [ask("/issuing/tenants/contracts") for _ in range(3)] == [200, 500, 200]
+    assert [ask("/issuing/rewards/activity") for _ in range(2)] == [502, 400]
+    assert [(one["met"], one["struck"]) for one in sandbox.list_faults()] == [(3, 1), (2, 1)]
+
+
+def test_probability_comes_from_the_seed() -> None:
+    """About as many calls are struck as the probability says, and the same ones for the same seed."""
+
+    def struck(seed: int) -> list[int]:
+        sandbox = Sandbox(seed=seed)
+        sandbox.add_fault("status", probability=0.3)
+        ask = _asker(sandbox)
+        return [ask("/payment-routes") for _ in range(200)]
+
+    first = struck(1)
+
+    assert first == struck(1) != struck(2)
+    assert 40 <= first.count(500) <= 80
+
+
+def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
+    """While a rule is on every answer says so; cleared, none does; another sandbox has none."""
+    sandbox.add_fault("status", of="simulate_refund")
+    header = "workbench-fault"
+    request = Request("GET", "/v1/payment-routes", headers={"api-key": sandbox.full_key})
+
+    assert sandbox.handle(request).headers[header] == "1 on"
+    assert header not in sandbox.fork().handle(request).headers
+    sandbox.clear_faults()
+    assert header not in sandbox.handle(request).headers
+    assert sandbox.list_faults() == []
+
+
+@pytest.mark.parametrize("kind,error", [("refused", ConnectionRefusedError), ("lost", ConnectionAbortedError)])
+def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> None:
+    """Whoever calls `handle` without any client gets Python's own errors of connections."""
+    sandbox.add_fault(kind)
+
+    with pytest.raises(error):
+        sandbox.handle(Request("GET", "/v1/payment-routes"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"kind": "earthquake"},
+        {"kind": "status", "of": "user.updated"},
+        {"kind": "swap", "of": "simulate_refund"},
+        {"kind": "status", "nth": 0},
+        {"kind": "status", "times": True},
+        {"kind": "status", "probability": 1.5},
+        {"kind": "latency", "seconds": -1},
+        {"kind": "latency", "seconds": float("nan")},
+        {"kind": "status", "status": 99},
+        {"kind": "status", "status": 600},
+        {"kind": "status", "body": "poem"},
+        {"kind": "status", "retry_after": -1},
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments.values())),
+)
+def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -> None:
+    """A rule that could never strike, or strike at nothing known, is refused with what would be right."""
+    with pytest.raises(BadRequest, match="must be"):
+        sandbox.add_fault(**arguments)
+
+
+def _asker(sandbox: Sandbox) -> Callable[[str], int]:
+    headers = {"api-key": sandbox.full_key}
+    return lambda path: sandbox.handle(Request("GET", f"/v1{path}", headers=headers)).status

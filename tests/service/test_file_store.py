@@ -1,0 +1,191 @@
+"""A sandbox in a file: it survives kills and restarts, and several processes share it (S1, S2, S4)."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import UnusableFile
+from workbench.sandbox import Request, Sandbox
+
+PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
+
+
+def purchase(sandbox: Sandbox) -> str:
+    """Authorize a purchase; give the transaction."""
+    card = sandbox.guide()["cards"]["active"][0]
+    headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
+    body = json.dumps({"cardId": card, **PURCHASE}).encode()
+    answer = sandbox.handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, body))
+    assert answer.status == 200, answer
+    found: str = json.loads(answer.body)["transactionId"]
+    return found
+
+
+def everything(sandbox: Sandbox) -> Any:
+    """Give the state as JSON sees it."""
+    with sandbox.store:
+        return json.loads(json.dumps(sandbox.store.copy()))
+
+
+def test_state_survives_a_restart(tmp_path: Path) -> None:
+    """What was written, the clock, snapshots and endpoints are there again, in the same order."""
+    first = Sandbox(seed=7, profile="observed", path=tmp_path / "s.db")
+    purchase(first)
+    first.clock.advance(hours=1)
+    first.snapshot("noon")
+    purchase(first)
+    before, order = everything(first), list(first.store.items("transaction"))
+    first.close()
+    second = Sandbox(path=tmp_path / "s.db")
+
+    assert (second.seed, second.profile) == (7, "observed")
+    assert everything(second) == before
+    assert [key for key, _ in second.store.items("transaction")] == [key for key, _ in order]
+    second.restore("noon")
+    assert second.store.count("transaction") == len(order) - 1
+    second.close()
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"environment": "production"}, {"profile": "observed"}], ids=str)
+def test_what_it_was_made_with_stays(tmp_path: Path, other: dict[str, Any]) -> None:
+    """A file is not opened with another seed, environment or profile than it was made with."""
+    Sandbox(seed=1, path=tmp_path / "s.db").close()
+
+    with pytest.raises(UnusableFile, match="stays"):
+        Sandbox(path=tmp_path / "s.db", **other)
+    Sandbox(path=tmp_path / "s.db").close()
+
+
+def test_refused_request_writes_nothing(tmp_path: Path) -> None:
+    """A refused request, and a read, leave the file as it was."""
+    sandbox = Sandbox(path=tmp_path / "s.db")
+    count = "SELECT count(*), sum(length(changes)) FROM log"
+    before = sandbox.store.backend.file.read(count)  # type: ignore[union-attr]
+    headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
+    for method, path in (("POST", "/v1/simulate/transactions/authorize"), ("GET", "/v1/issuing/tenants/contracts")):
+        sandbox.handle(Request(method, path, "", headers))
+
+    assert sandbox.store.backend.file.read(count) == before  # type: ignore[union-attr]
+    sandbox.close()
+
+
+def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
+    """Two sandboxes on one file answer with each other's writes, and never give one id twice."""
+    one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
+    ids = [purchase(sandbox) for sandbox in (one, other, one, other)]
+    other.clock.advance(seconds=5)
+
+    assert len(set(ids)) == 4
+    assert {one.state(ids[1])["id"], other.state(ids[0])["id"]} == set(ids[:2])
+    assert everything(one) == everything(other)
+    other.reset()
+    assert everything(one) == everything(other)
+    one.close()
+    other.close()
+
+
+def test_log_does_not_grow_for_ever(tmp_path: Path) -> None:
+    """The log is rewritten as a whole state now and then; others that lag behind still agree."""
+    one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
+    for _ in range(400):
+        one.clock.advance(seconds=1)
+        purchase(one)
+    rows = one.store.backend.file.read("SELECT count(*), sum(whole) FROM log")  # type: ignore[union-attr]
+
+    assert rows[0][0] < 400
+    assert rows[0][1] == 1
+    assert everything(one) == everything(other)
+    one.close()
+    third = Sandbox(path=tmp_path / "s.db")
+    assert everything(third) == everything(other)
+    third.close()
+    other.close()
+
+
+def test_fork_is_independent(tmp_path: Path) -> None:
+    """A fork has the state and shares nothing: neither the file, nor endpoints, nor later writes."""
+    sandbox = Sandbox(path=tmp_path / "s.db")
+    sandbox.register_endpoint("http://127.0.0.1:9/")
+    purchase(sandbox)
+    fork = sandbox.fork()
+    before = sandbox.events()
+    purchase(fork)
+
+    assert sandbox.events() == before == fork.events()[:-2]
+    assert fork.endpoints() == []
+    sandbox.close()
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from tests.service.test_file_store import purchase
+from workbench.sandbox import Sandbox
+sandbox = Sandbox(path=Path(sys.argv[1]))
+while True:
+    print(purchase(sandbox), flush=True)
+"""
+
+
+def started(path: Path) -> "subprocess.Popen[str]":
+    """Start a process that purchases as fast as it can, and says each one that was answered."""
+    here = str(Path(__file__).parent.parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r})\n{WORKER}", str(path)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
+)
+def test_kills(tmp_path: Path, rounds: int) -> None:
+    """Killed at random moments with two processes writing, no answered write is lost and the file stays whole."""
+    path = tmp_path / "s.db"
+    chance = random.Random(rounds)
+    answered: list[str] = []
+    for _ in range(rounds):
+        workers = [started(path) for _ in range(2)]
+        heard: list[list[str]] = [[] for _ in workers]
+        threads = [
+            threading.Thread(
+                target=lambda worker=worker, into=into: into.extend(line.strip() for line in worker.stdout)
+            )
+            for worker, into in zip(workers, heard, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        while not all(heard):
+            threads[0].join(0.01)
+        threads[0].join(chance.uniform(0.05, 0.4))
+        for worker in workers:
+            os.kill(worker.pid, signal.SIGKILL)
+        for worker, thread in zip(workers, threads, strict=True):
+            worker.wait()
+            thread.join()
+            assert worker.stdout is not None
+            worker.stdout.close()
+        answered += [line for lines in heard for line in lines if len(line) == 36]
+    sandbox = Sandbox(path=path)
+    kept = {key for key, _ in sandbox.store.items("transaction")}
+    card = sandbox.balance(sandbox.guide()["cards"]["active"][0])
+    fresh = Sandbox()
+    before = fresh.balance(fresh.guide()["cards"]["active"][0])
+    more = len(kept) - fresh.store.count("transaction")
+    whole = sandbox.store.backend.file.read("PRAGMA integrity_check")  # type: ignore[union-attr]
+    sandbox.close()
+    print(f"\n{rounds} rounds, {len(answered):,} answered writes, {more:,} kept")
+
+    assert len(answered) == len(set(answered))
+    assert set(answered) <= kept
+    assert card["held"] - before["held"] == before["available"] - card["available"] == more * 100
+    assert whole == [("ok",)]

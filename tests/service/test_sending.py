@@ -1,0 +1,159 @@
+"""Where deliveries may go, and that nothing else is reached (W15)."""
+
+import http.server
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from workbench.errors import BadRequest
+from workbench.sandbox import Sandbox
+from workbench.sandbox.sending import Forbidden, send, target
+
+NAMES = {
+    "public.example": ["93.184.215.14"],
+    "private.example": ["10.0.0.5"],
+    "metadata.example": ["169.254.169.254"],
+    "both.example": ["93.184.215.14", "127.0.0.2"],
+    "mixed.example": ["93.184.215.14", "192.168.1.1"],
+    "local.example": ["127.0.0.1", "::1"],
+    "six.example": ["fd00::1"],
+    "mapped.example": ["::ffff:169.254.169.254"],
+    "mapped-local.example": ["::ffff:127.0.0.1"],
+    "nothing.example": [],
+}
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Resolve made-up names as above, and numbers as the system does."""
+    if host in NAMES:
+        return NAMES[host]
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=0)]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8080/hook",
+        "http://127.0.0.1",
+        "http://[::1]:8080/",
+        "http://local.example/",
+        "http://mapped-local.example/",
+        "http://2130706433:8080/",
+        "https://127.0.0.1/x?y=z",
+    ],
+)
+def test_this_machine_is_reached(url: str) -> None:
+    """Receivers on this machine are reached, however its address is written."""
+    assert target(url, resolve=resolve).address in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+ELSEWHERE = [
+    "http://169.254.169.254/latest/meta-data",
+    "http://metadata.example/",
+    "http://mapped.example/",
+    "http://2852039166/",
+    "http://0xA9FEA9FE/",
+    "http://10.0.0.5/",
+    "http://private.example/",
+    "http://192.168.1.1/",
+    "http://six.example/",
+    "http://mixed.example/",
+    "http://nothing.example/",
+    "http://0.0.0.0/",
+    "http://[::]/",
+    "http://[fe80::1]/",
+    "http://224.0.0.1/",
+    "http://255.255.255.255/",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1/",
+    "ftp://127.0.0.1/",
+    "//127.0.0.1/",
+    "127.0.0.1:80",
+    "http:///x",
+    "",
+    "http://user@127.0.0.1/",
+    "http://user:word@127.0.0.1/",
+    "http://127.0.0.1:99999/",
+    "http://127.0.0.1:port/",
+    "http://127.0.0.1/a b",
+    "http://127.0.0.1/\r\nx: y",
+    "http://127.0.0.1/é",
+    "http://[::1/",
+]
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["by default", "with the outside allowed"])
+@pytest.mark.parametrize("url", ELSEWHERE)
+def test_inner_networks_are_never_reached(url: str, outside: bool) -> None:
+    """Private, link-local and odd addresses, other schemes and odd URLs are refused, whatever was allowed."""
+    with pytest.raises(Forbidden):
+        target(url, outside=outside, resolve=resolve)
+
+
+def test_public_addresses_need_permission() -> None:
+    """A public address is reached only where that was allowed, and by the address that was checked."""
+    with pytest.raises(Forbidden, match="this machine"):
+        target("https://public.example/hook", resolve=resolve)
+    found = target("https://public.example/hook", outside=True, resolve=resolve)
+
+    assert (found.address, found.port, found.host, found.secure) == ("93.184.215.14", 443, "public.example", True)
+
+
+def test_registration_refuses_them() -> None:
+    """The control says why a URL cannot be used."""
+    with pytest.raises(BadRequest, match="only receivers on this machine"):
+        Sandbox().register_endpoint("http://192.0.2.1/")
+
+
+@pytest.fixture
+def redirecting() -> Iterator[tuple[str, list[str]]]:
+    """Give a receiver that sends everyone elsewhere, with a long answer, and the paths it was asked."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(307)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(b"x" * 100_000)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_redirects_are_not_followed(redirecting: tuple[str, list[str]]) -> None:
+    """A redirect is an answer like any other that is not 2xx; of the body at most a kilobyte is kept."""
+    url, asked = redirecting
+    answered = send(target(url), {"content-type": "application/json"}, b"{}")
+
+    assert (answered.status, answered.taken, len(answered.body), asked) == (307, False, 1024, ["/hook"])
+
+
+def test_what_is_no_http() -> None:
+    """A receiver that speaks no HTTP, or nothing at all, is a failed attempt."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        to = target(f"http://127.0.0.1:{listening.getsockname()[1]}/")
+
+        def answer() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(10_000)
+                connection.sendall(b"+OK\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        odd = send(to, {}, b"{}")
+        thread.join()
+        silent = send(to, {}, b"{}", seconds=0.1)
+    refused = send(to, {}, b"{}")
+
+    assert (odd.taken, silent.error, refused.error) == (False, "no answer in time", "connection refused")

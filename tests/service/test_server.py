@@ -1,0 +1,256 @@
+"""The service over HTTP refuses what it should, in the documented shape, and never falls over (S5, S8, S10–S12)."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from openapi_spec_validator import validate
+
+from tests.service.plain import Plain
+from workbench.sandbox import Sandbox
+from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.server import introduction
+
+CONTRACTS = "/v1/issuing/tenants/contracts"
+AUTHORIZE = "/v1/simulate/transactions/authorize"
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+REFUSED: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
+    "no key": (401, "GET", CONTRACTS, None, {"Api-Key": ""}),
+    "wrong key": (401, "GET", CONTRACTS, None, {"Api-Key": "nobody's"}),
+    "unknown path": (404, "GET", "/v1/cards", None, {}),
+    "root": (404, "GET", "/", None, {}),
+    "no prefix": (404, "GET", "/issuing/tenants/contracts", None, {}),
+    "two slashes": (404, "GET", "//v1/issuing/tenants/contracts", None, {}),
+    "dots": (404, "GET", "/v1/../_sandbox/guide", None, {}),
+    "escaped slash": (404, "GET", "/_sandbox%2fguide", None, {}),
+    "another method": (405, "PUT", CONTRACTS, None, {}),
+    "preflight": (405, "OPTIONS", CONTRACTS, None, {}),
+    "trace": (405, "TRACE", CONTRACTS, None, {}),
+    "a page's origin": (403, "GET", CONTRACTS, None, {"Origin": "https://example.com"}),
+    "no origin at all": (403, "POST", AUTHORIZE, b"{}", {"Origin": "null"}),
+    "origin of another port": (403, "GET", "/_sandbox/guide", None, {"Origin": "http://127.0.0.1:1"}),
+    "another host": (421, "GET", "/_sandbox/guide", None, {"Host": "example.com"}),
+    "rebound host": (421, "GET", CONTRACTS, None, {"Host": "127.0.0.1.example.com:80"}),
+    "a form": (400, "POST", AUTHORIZE, b"a=b", {"Content-Type": "application/x-www-form-urlencoded"}),
+    "text": (400, "POST", AUTHORIZE, b"{}", {"Content-Type": "text/plain"}),
+    "cut JSON": (400, "POST", AUTHORIZE, b'{"cardId":', {}),
+    "a list": (400, "POST", AUTHORIZE, b"[]", {}),
+    "deep JSON": (400, "POST", AUTHORIZE, b"[" * 200_000, {}),
+    "NaN": (400, "POST", AUTHORIZE, b'{"amount":NaN}', {}),
+    "not UTF-8": (400, "POST", AUTHORIZE, b'{"cardId":"\xff"}', {}),
+    "amount beyond 64 bits": (400, "POST", AUTHORIZE, {"cardId": NOBODY, "amount": 2**63, "currency": "USD", "merchantName": "x", "merchantCategoryCode": "5411"}, {}),
+    "NUL": (400, "POST", AUTHORIZE, {"cardId": NOBODY, "amount": 1, "currency": "USD", "merchantName": "\0", "merchantCategoryCode": "5411"}, {}),
+    "half a surrogate": (400, "POST", AUTHORIZE, b'{"cardId":"\\ud800"}', {}),
+    "1.2 MB": (413, "POST", AUTHORIZE, b" " * 1_200_000, {}),
+    "query with everything": (400, "GET", "/v1/issuing/rewards/activity?limit=%00%ff&userId=%F0%9F&&=&limit", None, {}),
+    "control without a key": (401, "POST", "/_sandbox/reset", {}, {"Api-Key": ""}),
+    "unknown control": (404, "POST", "/_sandbox/fork", {}, {}),
+    "inner control": (404, "POST", "/_sandbox/_replace", {}, {}),
+    "control by GET": (405, "GET", "/_sandbox/reset", None, {}),
+    "control as a form": (415, "POST", "/_sandbox/reset", b"{}", {"Content-Type": "text/plain"}),
+    "control with broken JSON": (400, "POST", "/_sandbox/reset", b"{", {}),
+    "control with a list": (400, "POST", "/_sandbox/reset", b"[]", {}),
+    "control with an unknown argument": (400, "POST", "/_sandbox/reset", {"hard": True}, {}),
+    "control with a wrong type": (400, "POST", "/_sandbox/state", {"record_id": 7}, {}),
+    "drain with a wrong type": (400, "POST", "/_sandbox/drain", {"after": "x"}, {}),
+    "endpoint elsewhere": (400, "POST", "/_sandbox/register_endpoint", {"url": "http://192.0.2.1/"}, {}),
+    "fault of no kind": (400, "POST", "/_sandbox/add_fault", {"kind": "earthquake"}, {}),
+    "openapi by POST": (405, "POST", "/openapi.json", {}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_refused_in_the_documented_shape(plain: Plain, case: tuple[int, str, str, Any, dict[str, str]]) -> None:
+    """A wrong request gets its status and the documented error body; the next one is answered."""
+    expected, method, path, body, headers = case
+    status, said, found = plain.send(method, path, body, headers)
+
+    assert status == expected
+    assert set(said) == {"statusCode", "error", "message"}
+    assert (said["statusCode"], found["content-type"]) == (expected, "application/json")
+    assert not re.search(r"Traceback|\.py|/home|object at", json.dumps(said))
+    assert not any(name.startswith("access-control") for name in found)
+    plain.connection.close()
+    assert plain.send("GET", CONTRACTS)[0] == 200
+
+
+def test_key_of_another_role_controls_nothing(plain: Plain) -> None:
+    """A key that may not do everything does not reach the controls."""
+    limited = plain.guide["api_keys"]["read only"]
+    status, _, _ = plain.send("POST", "/_sandbox/reset", {}, {"Api-Key": limited})
+
+    assert status == 403
+
+
+@pytest.mark.parametrize("name", ["api-key", "API-KEY", "aPi-KeY"])
+def test_header_names_in_any_case(plain: Plain, name: str) -> None:
+    """The key is read whatever the casing of its header's name."""
+    key, plain.key = plain.key, None
+
+    assert plain.send("GET", CONTRACTS, headers={name: key or ""})[0] == 200
+
+
+def test_guide_needs_no_key_here(plain: Plain) -> None:
+    """The guide is given to whoever asks on this machine, and leads to this very address."""
+    plain.key = None
+    status, guide, _ = plain.send("GET", "/_sandbox/guide")
+
+    assert status == 200
+    assert guide["base_url"] == f"{plain.url}/v1"
+
+
+def test_openapi_document(plain: Plain) -> None:
+    """The description is served, is valid by a validator that is not ours, and names this address."""
+    status, described, _ = plain.send("GET", "/openapi.json")
+    validate(described)
+
+    assert (status, described["servers"][0]["url"]) == (200, f"{plain.url}/v1")
+    assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
+
+
+def test_settle_route_is_marked(plain: Plain) -> None:
+    """The call that settles is no part of the document, and its answer says that it is assumed."""
+    card = plain.guide["cards"]["active"][0]
+    purchase = {"cardId": card, "amount": 500, "currency": "USD", "merchantName": "x", "merchantCategoryCode": "5411"}
+    held = plain.call("POST", "/simulate/transactions/authorize", purchase)
+    status, said, found = plain.send(
+        "POST", f"/v1/simulate/transactions/{held['transactionId']}/settle", {"amount": 500}
+    )
+
+    assert (status, said["status"]) == (200, "settled")
+    assert "settle_route" in found["workbench-assumed"]
+
+
+def test_slow_client_disturbs_nobody(plain: Plain) -> None:
+    """While some connections say nothing and others half a request, requests are answered."""
+    parts = urlsplit(plain.url)
+    idle = [socket.create_connection((parts.hostname, parts.port)) for _ in range(50)]
+    for one in idle[::2]:
+        one.sendall(b"POST /v1/payment-accounts HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+    answers = {plain.send("GET", CONTRACTS)[0] for _ in range(20)}
+    for one in idle:
+        one.close()
+
+    assert answers == {200}
+
+
+def test_smuggled_request(plain: Plain) -> None:
+    """A request with two lengths, or a length and chunks, is refused."""
+    parts = urlsplit(plain.url)
+    for headers in (b"content-length: 3\r\ncontent-length: 5", b"content-length: 3\r\ntransfer-encoding: chunked"):
+        with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+            connection.sendall(
+                b"POST /v1/x HTTP/1.1\r\nhost: localhost\r\n" + headers + b"\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"
+            )
+
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_session_on_a_served_sandbox(url: str) -> None:
+    """`connect(url)` gives a session whose sandbox is controlled by the same methods, and whose inbox has its events."""
+    import workbench as wb
+
+    with wb.connect(url) as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        made = api.simulate_authorization(
+            card_id=card, amount=700, currency="USD", merchant_name="x", merchant_category_code="5411"
+        )
+        api.sandbox.settle(made.transaction_id)
+        event = api.inbox.wait("transaction.completed", where={"body.id": made.transaction_id}, within=10)
+        before = api.sandbox.clock.now()
+
+        assert event.body.spend.amount == 700
+        assert (api.sandbox.clock.advance(minutes=2) - before).total_seconds() == 120
+        assert set(CONTROLS) <= set(dir(api.sandbox))
+        assert list(api.sandbox.settle.__signature__.parameters) == ["transaction_id", "amount"]
+        with pytest.raises(wb.NotFound, match="Transaction not found"):
+            api.sandbox.settle(NOBODY)
+        with pytest.raises(TypeError):
+            api.sandbox.settle()
+        with pytest.raises(AttributeError, match="has no control"):
+            api.sandbox.no_such_thing  # noqa: B018
+
+
+def test_no_control_of_a_real_service(tmp_path: Path) -> None:
+    """What is not a sandbox of ours is told from one, and nothing is sent to strange places."""
+    import http.server
+    import threading
+
+    import workbench as wb
+    from workbench.sandbox.remote import RemoteSandbox
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+        server.RequestHandlerClass.log_message = lambda *_: None  # type: ignore[assignment,method-assign]
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        with pytest.raises(wb.WrongEnvironment, match="controls"):
+            RemoteSandbox(f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+        thread.join()
+    with pytest.raises(wb.WrongEnvironment, match="TLS"):
+        RemoteSandbox("http://192.0.2.1:8080")
+    with pytest.raises(wb.WrongEnvironment):
+        RemoteSandbox("ftp://127.0.0.1")
+
+
+def test_another_sandbox_on_the_same_port(tmp_path: Path) -> None:
+    """A control notices when another sandbox answers than the one it was connected to."""
+    import workbench as wb
+    from workbench.sandbox.remote import RemoteSandbox
+
+    with Sandbox(seed=1).serve() as url:
+        remote = RemoteSandbox(url)
+    with Sandbox(seed=2).serve(port=urlsplit(url).port or 0), pytest.raises((wb.WrongEnvironment, wb.Unauthorized)):
+        remote.reset()
+
+
+def test_introduction_says_what_matters(sandbox: Sandbox) -> None:
+    """What is printed names the base URL, every key with what it may do, and what the sandbox is not."""
+    said = "\n".join(introduction(sandbox, "http://127.0.0.1:1"))
+
+    assert "http://127.0.0.1:1/v1" in said
+    assert all(name in said and key in said for name, key in sandbox.guide()["api_keys"].items())
+    assert "do not send funds" in said
+
+
+SERVE = """
+import sys
+from workbench.sandbox import Sandbox
+from workbench.sandbox.server import serve_forever
+serve_forever(Sandbox(path=sys.argv[1]), port=int(sys.argv[2]), out=sys.stdout)
+"""
+
+
+@pytest.mark.slow
+def test_served_until_interrupted(tmp_path: Path) -> None:
+    """It listens within a second of being up, takes another port where its own is taken, and Ctrl-C ends it cleanly."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(tmp_path / "sandbox.db"), str(port)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/v1", process.stdout.readline())
+    assert found is not None
+    with Plain(f"http://127.0.0.1:{found[1]}") as plain:
+        seconds = time.monotonic() - began
+        assert plain.send("GET", CONTRACTS)[0] == 200
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    taken.close()
+
+    assert int(found[1]) != port
+    assert (process.returncode, errors) == (0, "")
+    print(f"\nanswering {seconds:.2f} s after the start of Python")
