@@ -134,14 +134,29 @@ def test_a_hundred_thousand_mutated_pages() -> None:
     agree_on_mutations(100_000, seed=int(os.environ.get("WORKBENCH_SEED", "3")))
 
 
-def test_which_route_ran_is_counted() -> None:
-    """Usual pages go the fast way; an odd one takes three neighbours along at most."""
+@pytest.mark.parametrize(
+    "name,exact_pages",
+    [("the time 2026-01-01", 1), ("points with an exponent", 1), ("a number for points", 1), ("cents with a zero", 4),
+     ("a null row", None), ("points in words", 1), ("half a surrogate pair", None)],
+    ids=lambda value: str(value),
+)  # fmt: skip
+def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:
+    """Usual pages go the fast way; an odd one alone the exact one, or with three neighbours where Arrow does not say."""
     bodies = [pages.page(5, i) for i in range(3 * BATCH)]
     assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH, "exact": 0}
 
-    bodies[100] = pages.ODD["the time 2026-01-01"]
-    frame = rewards_from_pages(bodies)
-    assert frame.attrs["routes"] == {"fast": 3 * BATCH - 4, "exact": 4}
+    bodies[100] = pages.ODD[name]
+    if exact_pages is None:
+        with pytest.raises(UnexpectedAnswer, match="page 100"):
+            rewards_from_pages(bodies)
+    else:
+        assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH - exact_pages, "exact": exact_pages}
+
+
+def test_what_was_odd_is_said() -> None:
+    """What only the exact route can tell stands in the notes."""
+    frame = rewards_from_pages([pages.GOOD, pages.ODD["the time 2026-01-01"]])
+
     assert "postedAt: 1 × has no zone; UTC is assumed." in frame.attrs["notes"]
 
 

@@ -11,6 +11,7 @@ from decimal import Context, Decimal, InvalidOperation, localcontext
 from itertools import accumulate
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,8 +43,7 @@ def cast(texts: Any) -> Any:
     and so are more digits than 128 bits hold, which Arrow wraps around without a word.
     """
     longest = pc.max(pc.binary_length(texts)).as_py()
-    data = texts.buffers()[2]
-    raw = b"" if data is None else data.to_pybytes()
+    raw = _letters(texts)
     if (longest or 0) > 38 or any(sign in raw for sign in (b"+", b"e", b"E")):
         return None
     for width in WIDTHS:
@@ -52,6 +52,15 @@ def cast(texts: Any) -> Any:
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def _letters(texts: Any) -> bytes:
+    """Give all the bytes of a large_string column."""
+    _, ends, data = texts.buffers()
+    if data is None or not len(texts):
+        return b""
+    ends = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return bytes(data[int(ends[0]) : int(ends[-1])])
 
 
 def plain(value: Decimal) -> str:

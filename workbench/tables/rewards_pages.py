@@ -7,10 +7,13 @@ the same Arrow columns and the same conversion.
 """
 
 import io
+import json
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate, pairwise
 from typing import Any
 
 import attrs
@@ -39,6 +42,8 @@ GROUP = 4
 OPENS = 1_000
 """Brackets in one page above which its depth is looked at: Arrow's reader has no limit, and the stack has."""
 _USER = "user_id"
+_POOL = pa.system_memory_pool()
+"""The default pool gives pages back to the kernel between batches, and spends a quarter of the time getting them again."""
 _NO_NAMES: Names = {}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -87,19 +92,29 @@ class Pages:
         good = [self._plain(body) for body in stripped]
         found: list[Part] = []
         for start, end, plain in _runs(good):
-            found += self._try(stripped[start:end], first + start) if plain else [
-                self._exact(stripped[start:end], first + start)
-            ]  # fmt: skip
+            for i in range(start, end, BATCH):
+                batch = stripped[i : min(i + BATCH, end)]
+                found += self._try(batch, first + i) if plain else [self._exact(batch, first + i)]
         return found
 
     def _try(self, bodies: Sequence[bytes], first: int) -> list[Part]:
-        part = self._fast(bodies)
-        if part is not None:
-            return [part]
+        """Read a batch the fast way, pages that it cannot read so apart."""
+        if not bodies:
+            return []
+        try:
+            parts = self._fast(bodies, first)
+        except pa.ArrowException as error:
+            parts = None
+            if row := _ROW.search(str(error)):  # Arrow says which page it is
+                at = min(int(row[1]), len(bodies) - 1)
+                alone = self._exact(bodies[at : at + 1], first + at)
+                return [*self._try(bodies[:at], first), alone, *self._try(bodies[at + 1 :], first + at + 1)]
+        if parts is not None:
+            return parts
         if len(bodies) <= GROUP:
             return [self._exact(bodies, first)]
-        parts = (self._try(bodies[i : i + GROUP], first + i) for i in range(0, len(bodies), GROUP))
-        return [part for group in parts for part in group]
+        groups = (self._try(bodies[i : i + GROUP], first + i) for i in range(0, len(bodies), GROUP))
+        return [part for group in groups for part in group]
 
     def _plain(self, body: bytes) -> bool:
         """Whether one body may be handed to Arrow at all."""
@@ -113,30 +128,27 @@ class Pages:
                 return False
         return True
 
-    def _fast(self, bodies: Sequence[bytes]) -> Part | None:
+    def _fast(self, bodies: Sequence[bytes], first: int) -> list[Part] | None:
+        """Read a batch through Arrow; None where something in it, nobody knows where, is for the exact route.
+
+        Raises:
+            ArrowException: Arrow does not take it.
+        """
         joined = b"\n".join(bodies)
         if b"\\" in joined and _SURROGATE.search(joined):
             return None
-        try:
-            if not joined.isascii():
-                _validate(joined)
-            table = pj.read_json(
-                io.BytesIO(joined),
-                read_options=pj.ReadOptions(block_size=len(joined) + 1, use_threads=False),
-                parse_options=pj.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="infer"),
-            )
-            return self._checked(table, joined, len(bodies))
-        except (pa.ArrowException, OverflowError):
-            return None
-
-    def _checked(self, table: Any, joined: bytes, pages: int) -> Part | None:
-        """Give the columns of what Arrow read, or None where the exact route would read, mark or refuse otherwise."""
-        if table.num_rows != pages or len(table.column(0).chunks) != 1:
-            return None
+        if not joined.isascii():
+            _validate(joined)
+        table = pj.read_json(
+            io.BytesIO(joined),
+            read_options=pj.ReadOptions(block_size=len(joined) + 1, use_threads=False),
+            parse_options=pj.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="infer"),
+            memory_pool=_POOL,
+        )
+        if table.num_rows != len(bodies) or len(table.column(0).chunks) != 1:
+            return None  # two pages in one body, or half a page in each of two
         items = table.column(self.items).chunk(0)
         rows = items.flatten()
-        if items.null_count or rows.null_count:
-            return None
         fields = {rows.type.field(i).name: rows.field(i) for i in range(rows.type.num_fields)}
         named = set(self.names.values())
         more = {name: values for name, values in fields.items() if name not in named and values.null_count < len(rows)}
@@ -145,22 +157,48 @@ class Pages:
             return None
         if more and EXTRA in self.shown:
             return None
-        columns = {}
+        counts = pc.fill_null(pc.list_value_length(items), 0).to_pylist()
+        ends = list(accumulate(counts, initial=0))
+        exact = set(pc.indices_nonzero(pc.is_null(items)).to_pylist()) if items.null_count else set()
+        if rows.null_count:
+            exact |= {bisect_right(ends, row) - 1 for row in pc.indices_nonzero(pc.is_null(rows)).to_pylist()}
+        columns: dict[str, Any] = {}
         for column in self.plan.columns:
-            values = fields[self.names[column.name]]
-            if column.name == "points":
-                values = cast(values)
-            elif column.name in self.times:
-                values = _moments(values)
-            if values is None:
-                return None
-            columns[column.name] = values
-        aside = Aside()
+            columns[column.name] = values = fields[self.names[column.name]]
+            convert = cast if column.name == "points" else _moments if column.name in self.times else None
+            if convert is None:
+                continue
+            columns[column.name] = convert(values)
+            if columns[column.name] is None:  # some page is odd: which?
+                spans = [(start, end - start) for start, end in pairwise(ends)]
+                exact |= {i for i, span in enumerate(spans) if span[1] and convert(values.slice(*span)) is None}
         columns[EXTRA] = _dots(more, len(rows))
+        parts = []
+        for start, end, odd in _runs([i in exact for i in range(len(bodies))]):
+            if odd:
+                parts.append(self._exact(bodies[start:end], first + start))
+                continue
+            span = (ends[start], ends[end] - ends[start])
+            here = dict(columns)
+            if exact:
+                for name, values in columns.items():
+                    if values is None:  # only the pages beside the odd one can be converted
+                        values = (cast if name == "points" else _moments)(fields[self.names[name]].slice(*span))
+                    else:
+                        values = values.slice(*span)
+                    here[name] = values
+            parts.append(Part(Table(here, self._beside(above, start, end)), tuple(counts[start:end]), fast=True))
+        return parts
+
+    @staticmethod
+    def _beside(above: dict[str, Any], start: int, end: int) -> Aside:
+        """Count the unknown members of pages."""
+        aside = Aside()
         for name, values in above.items():
+            values = values.slice(start, end - start)
             if values.null_count < len(values):
                 aside.pages[name] += len(values) - values.null_count
-        return Part(Table(columns, aside), tuple(pc.list_value_length(items).to_pylist()), fast=True)
+        return aside
 
     def _exact(self, bodies: Sequence[bytes], first: int) -> Part:
         items: list[RewardsItem] = []
@@ -222,6 +260,7 @@ def _same_numbers(joined: bytes, more: Iterable[Any]) -> bool:
     return not any(word in joined for word in (b"NaN", b"Inf")) and _LONG.search(joined) is None
 
 
+_ROW = re.compile(r"in row (\d+)$")
 _LONG = re.compile(rb"[0-9.eE+-]{300}")
 
 
@@ -230,7 +269,10 @@ _FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:0
 
 def _moments(texts: Any) -> Any:
     """Give times in UTC; a text without a zone, or beyond the years of a datetime, is left to the exact route."""
-    made = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
+    try:
+        made = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
+    except pa.ArrowInvalid:
+        return None
     ends = pc.min_max(made)
     if ends["min"].is_valid and (ends["min"].value < _FIRST.value or ends["max"].value > _LAST.value):
         return None
@@ -241,15 +283,18 @@ def _dots(more: dict[str, Any], rows: int) -> Any:
     """Give the column of unknown members, each masked, in the order of their names in each row."""
     if not more:
         return pa.nulls(rows, pa.large_string())
-    masks_of = {name: pc.is_valid(values).to_numpy(zero_copy_only=False) for name, values in more.items()}
-    texts: dict[tuple[bool, ...], str | None] = {}
-    cells = []
-    for there in zip(*masks_of.values(), strict=True):
-        if there not in texts:
-            names = [name for name, is_there in zip(masks_of, there, strict=True) if is_there]
-            texts[there] = json_text(dict.fromkeys(sorted(names), masks.DOTS)) if names else None
-        cells.append(texts[there])
-    return pa.array(cells, type=pa.large_string())
+    names = sorted(more)
+    # Which members a row has, as one number: rows with the same ones share their text.
+    there = sum(
+        pc.is_valid(more[name]).to_numpy(zero_copy_only=False).astype(np.int64 if len(names) < 63 else object) << i
+        for i, name in enumerate(names)
+    )
+    codes, where = np.unique(there, return_inverse=True)
+    texts = [
+        json_text({name: masks.DOTS for i, name in enumerate(names) if code >> i & 1}) if code else None
+        for code in codes
+    ]
+    return pa.array(texts, type=pa.large_string()).take(pa.array(where))
 
 
 def rewards_from_pages(
@@ -323,7 +368,7 @@ def _unknown(extra: Any, known: Collection[str]) -> Counter[str]:
     found: Counter[str] = Counter()
     if extra.null_count < len(extra):
         for cell in pc.value_counts(extra).to_pylist():
-            for name in orjson.loads(cell["values"]) if cell["values"] is not None else ():
+            for name in json.loads(cell["values"]) if cell["values"] is not None else ():
                 if name not in known:
                     found[name] += cell["counts"]
     return found
@@ -339,4 +384,4 @@ def _concat(chunks: list[Any]) -> Any:
     if len(types) > 1:  # decimals of two widths, or text among them
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return packed(values)
-    return pa.concat_arrays(chunks)
+    return pa.concat_arrays(chunks, memory_pool=_POOL)

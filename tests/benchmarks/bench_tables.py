@@ -1,0 +1,392 @@
+"""How fast tables and reads are, side by side with what else there is, in one run.
+
+    python -m tests.benchmarks.bench_tables            the figures of docs/performance.md
+    python -m tests.benchmarks.bench_tables --quick    a tenth of the size
+    python -m tests.benchmarks.bench_tables --only events
+
+Each measurement runs in a process of its own. CPU time is that of all threads of the process; wall time needs a
+machine that does nothing else.
+"""
+
+import argparse
+import asyncio
+import json
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tests.tables.pages import ODD, page
+
+PAGE = 100
+Figures = dict[str, Any]
+
+
+@contextmanager
+def clocked() -> Iterator[Figures]:
+    """Measure CPU and wall seconds of a block."""
+    made: Figures = {}
+    cpu, wall = time.process_time(), time.perf_counter()
+    yield made
+    made["cpu"], made["wall"] = time.process_time() - cpu, time.perf_counter() - wall
+
+
+def memory() -> float:
+    """Give the memory in use now, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def peak() -> float:
+    """Give the most memory that was in use, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def bodies(rows: int) -> list[bytes]:
+    """Give pages with ids of their own; a thousand are made, the others differ in their ids."""
+    count = rows // PAGE
+    made = [page(PAGE, i) for i in range(min(count, 500))]
+    return [made[i % len(made)].replace(b'"id":"', b'"id":"%05d' % i) for i in range(count)]
+
+
+# what is measured
+
+
+def fast(size: int) -> Figures:
+    """Page bodies to the full typed frame."""
+    from workbench.tables import rewards_from_pages
+
+    given = bodies(size)
+    rewards_from_pages(given[:64])
+    before = memory()
+    with clocked() as made:
+        frame = rewards_from_pages(given)
+    assert len(frame) == size
+    return {
+        **made,
+        "rows": size,
+        "above": peak() - before,
+        "bodies": sum(map(len, given)) / 1e6,
+        **frame.attrs["routes"],
+    }
+
+
+def alone(size: int) -> Figures:
+    """orjson.loads of the same bytes."""
+    import orjson
+
+    given = bodies(size)
+    with clocked() as made:
+        for body in given:
+            orjson.loads(body)
+    return {**made, "rows": size}
+
+
+def sdk(size: int) -> Figures:
+    """Objects of a generated SDK (lithic's base model), then the same frame from them."""
+    import pandas as pd
+    import pyarrow as pa
+    from lithic._models import BaseModel, construct_type
+    from pydantic import Field
+
+    class Item(BaseModel):
+        type: str | None = None
+        id: str | None = None
+        points: str | None = None
+        reason: str | None = None
+        status: str | None = None
+        merchant_name: str | None = Field(alias="merchantName", default=None)
+        transaction_amount_cents: int | None = Field(alias="transactionAmountCents", default=None)
+        spend_category: str | None = Field(alias="spendCategory", default=None)
+        posted_at: datetime | None = Field(alias="postedAt", default=None)
+        minted_at: datetime | None = Field(alias="mintedAt", default=None)
+        created_at: datetime | None = Field(alias="createdAt", default=None)
+
+    class Page(BaseModel):
+        items: list[Item]
+
+    given = bodies(size)
+    with clocked() as made:
+        items = []
+        for body in given:
+            one: Any = construct_type(type_=Page, value=json.loads(body))
+            items += one.items
+        frame = pd.DataFrame([item.model_dump() for item in items])
+        points = [None if text is None else Decimal(text) for text in frame["points"]]
+        frame["points"] = pd.Series(pd.array(points, dtype=pd.ArrowDtype(pa.decimal128(38, 6))))
+        frame = frame.astype(
+            {
+                "type": "category", "transaction_amount_cents": "Int64", "posted_at": "datetime64[us, UTC]",
+                "minted_at": "datetime64[us, UTC]", "created_at": "datetime64[us, UTC]",
+                **dict.fromkeys(("id", "reason", "status", "merchant_name", "spend_category"), "str"),
+            }
+        )  # fmt: skip
+    assert len(frame) == size
+    return {**made, "rows": size}
+
+
+def odd(size: int) -> Figures:
+    """The same with one odd page, and with a new member on every row."""
+    from workbench.tables import rewards_from_pages
+
+    usual = bodies(size)
+    odd_ones = {}
+    for kind in ("the time 2026-01-01", "cents with a zero", "a new member of two types", "points with an exponent"):
+        odd_ones[kind] = [*usual]
+        odd_ones[kind][len(usual) // 2] = ODD[kind]
+    new = [body.replace(b'{"type"', b'{"tier":"gold","type"') for body in usual]
+    rewards_from_pages(usual[:64])
+    found: Figures = {"rows": size}
+    for _ in range(3):
+        for name, given in (("usual", usual), *odd_ones.items(), ("new", new)):
+            with clocked() as made:
+                frame = rewards_from_pages(given)
+            found[name] = min(found.get(name, 1e9), made["cpu"])
+            found[f"{name}, exact pages"] = frame.attrs["routes"]["exact"]
+    found["odd"] = max(found[kind] for kind in odd_ones)  # the worst of them
+    return found
+
+
+@contextmanager
+def served(delay: float) -> Iterator[str]:
+    """Serve rewards from a process of its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.rewards_server", str(delay)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        try:
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+
+
+def client(url: str) -> Any:
+    from workbench.client.client import Client
+
+    return Client(base_url=url, api_key="benchmark", journal=False, timeout=60)
+
+
+def user(n: int) -> str:
+    return f"00000000-0000-4000-8000-{n:012}"
+
+
+async def _flood(fetch: Callable[[int], Any], flight: int, count: int) -> float:
+    left = iter(range(count))
+
+    async def work() -> None:
+        for n in left:
+            await fetch(n)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(flight)))
+    return count / (time.perf_counter() - began)
+
+
+def flight(size: int) -> Figures:
+    """Pages a second with 8 and 64 in flight, and a stock AsyncClient with 64, of a service without delay."""
+    import httpx
+
+    from workbench.client.bodies import Bodies
+    from workbench.interface.rewards import ListRewardsActivity
+    from workbench.interface.walk import build
+
+    async def ours(url: str, many: int) -> float:
+        made = Bodies(client(url), connections=many)
+        asked = [build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": 0}) for n in range(64)]
+        try:
+            await _flood(lambda n: made.fetch(asked[n % 64]), many, many)
+            return await _flood(lambda n: made.fetch(asked[n % 64]), many, size)
+        finally:
+            await made.aclose()
+
+    async def stock(url: str, many: int) -> float:
+        limits = httpx.Limits(max_connections=many, max_keepalive_connections=many)
+        async with httpx.AsyncClient(limits=limits, timeout=60, headers={"Api-Key": "benchmark"}) as http:
+
+            async def fetch(n: int) -> bytes:
+                answer = await http.get(
+                    f"{url}/issuing/rewards/activity", params={"userId": user(n % 64), "limit": 100, "offset": 0}
+                )
+                return answer.content
+
+            await _flood(fetch, many, many)
+            return await _flood(fetch, many, size // 8)
+
+    with served(0.0) as url:
+        return {
+            "8": max(asyncio.run(ours(url, 8)) for _ in range(2)),
+            "64": max(asyncio.run(ours(url, 64)) for _ in range(2)),
+            "stock": max(asyncio.run(stock(url, 64)) for _ in range(2)),
+        }
+
+
+def latency(size: int) -> Figures:
+    """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
+    from workbench.client.bodies import Bodies
+    from workbench.interface.rewards import ListRewardsActivity
+    from workbench.interface.walk import build
+    from workbench.tables import read_rewards
+
+    async def fetching(url: str) -> float:
+        made = Bodies(client(url), connections=64)
+
+        async def one(n: int) -> None:
+            for offset in (0, 99, 150):
+                await made.fetch(build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": offset}))
+
+        try:
+            return 3 * size / await _flood(one, 64, size) / 3
+        finally:
+            await made.aclose()
+
+    users = [user(n) for n in range(size)]
+    with served(0.05) as url:
+        read_rewards(client(url), users[:64], progress=False).frame()
+        asyncio.run(fetching(url))
+        alone = min(asyncio.run(fetching(url)) for _ in range(2))
+        best = 1e9
+        for _ in range(2):
+            began = time.perf_counter()
+            frame = read_rewards(client(url), users, progress=False).frame()
+            best = min(best, time.perf_counter() - began)
+    assert len(frame) == 150 * size
+    return {"read": best, "fetch": alone, "possible": 3 * size * 0.05 / 64, "rows": len(frame)}
+
+
+def events(size: int) -> Figures:
+    """A log of this many bytes, summed up by day, kind and status."""
+    from workbench.tables import read_events
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.ndjson"
+        total = _write_events(path, size)
+        with clocked() as made:
+            summary = read_events(path).summary()
+        assert int(summary["events"].sum()) == total
+        return {**made, "bytes": path.stat().st_size, "events": total, "peak": peak()}
+
+
+def _write_events(path: Path, size: int) -> int:
+    lines = []
+    for i in range(20_000):
+        day = f"2026-{i % 12 + 1:02}-{i % 28 + 1:02}T{i % 24:02}:00:00.000Z"
+        status = ("approved", "pending", "denied", "needsInformation")[i % 4]
+        lines.append(
+            f'{{"id":"evt-{i:032x}","resource":"user","action":"updated","version":"1.0.0","eventReceivedAt":"{day}",'
+            f'"body":{{"id":"{user(i)}","firstName":"Ada","lastName":"Example","email":"user{i}@example.com",'
+            f'"isActive":true,"isTermsOfServiceAccepted":true,"applicationStatus":"{status}","applicationReason":"",'
+            f'"applicationCompletionLink":{{"url":"https://example.com/{i}","params":{{"userId":"{user(i)}"}}}}}}}}\n'
+            if i % 2
+            else f'{{"id":"evt-{i:032x}","resource":"transaction","action":"completed","version":"1.0.0",'
+            f'"eventReceivedAt":"{day}","body":{{"id":"{user(i)}","type":"spend","spend":{{"amount":{i},'
+            f'"currency":"usd","merchantName":"Corner Shop","merchantCategoryCode":"5411","cardId":"{user(i % 99)}",'
+            f'"userId":"{user(i % 777)}","status":"completed","authorizedAt":"{day}"}}}}}}\n'
+        )
+    block = "".join(lines).encode()
+    count = 0
+    with path.open("wb") as file:
+        while file.tell() < size:
+            file.write(block)
+            count += len(lines)
+    return count
+
+
+MEASURED: dict[str, tuple[Callable[[int], Figures], int]] = {
+    "fast": (fast, 1_000_000), "alone": (alone, 1_000_000), "sdk": (sdk, 200_000), "odd": (odd, 200_000),
+    "flight": (flight, 8_000), "latency": (latency, 500), "events": (events, 1_000_000_000),
+}  # fmt: skip
+
+
+def measured(name: str, tenth: bool) -> Figures:
+    """Measure one thing in a process of its own."""
+    size = MEASURED[name][1] // (10 if tenth and name != "latency" else 1)
+    command = [sys.executable, "-m", "tests.benchmarks.bench_tables", "--child", name, "--size", str(size)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    made: Figures = json.loads(done.stdout.splitlines()[-1])
+    print(
+        f"  {name}: {json.dumps({k: round(v, 3) if isinstance(v, float) else v for k, v in made.items()})}", flush=True
+    )
+    return made
+
+
+def report(found: dict[str, Figures]) -> list[str]:
+    """Give the lines of the table: what, figure, bar."""
+    rows: list[tuple[str, str, str]] = []
+    if {"fast", "alone", "sdk"} <= found.keys():
+        ours, json_alone, theirs = (found[n]["cpu"] / found[n]["rows"] * 1e6 for n in ("fast", "alone", "sdk"))
+        rows += [
+            ("page bodies to the typed frame, guards on", f"{ours:.2f} µs CPU a row", ""),
+            ("objects of a generated SDK to the same frame", f"{theirs:.1f} µs CPU a row", ""),
+            ("… how many times as fast", f"{theirs / ours:.0f} ×", "≥ 22 ×"),
+            ("`orjson.loads` of the same bytes alone", f"{json_alone:.2f} µs CPU a row", ""),
+            ("… how many times that", f"{ours / json_alone:.2f} ×", "≤ 4 ×"),
+            (
+                f"memory above {found['fast']['bodies']:.0f} MB of bodies",
+                f"{found['fast']['above']:.0f} MB",
+                "≤ 300 MB",
+            ),
+        ]
+    if "odd" in found:
+        one = found["odd"]
+        rows += [
+            ("one odd page among the others", f"{one['odd'] / one['usual']:.2f} × the time", "≤ 1.15 ×"),
+            (
+                "a new member on every row",
+                f"{one['new'] / one['usual']:.2f} × the time, {one['new, exact pages']} pages exact",
+                "",
+            ),
+        ]
+    if "flight" in found:
+        one = found["flight"]
+        rows += [
+            ("pages a second with 8 in flight", f"{one['8']:,.0f}", ""),
+            ("… with 64", f"{one['64']:,.0f}", "not below that"),
+            ("a stock AsyncClient with 64", f"{one['stock']:,.0f}", ""),
+            ("… how many times as fast", f"{one['64'] / one['stock']:.1f} ×", "≥ 8 ×"),
+        ]
+    if "latency" in found:
+        one = found["latency"]
+        rows += [
+            ("500 users × 3 pages at 50 ms, 64 in flight, to the frame", f"{one['read']:.2f} s", ""),
+            ("… of what the delay allows", f"{one['possible'] / one['read']:.2f}", "≥ 0.8"),
+            ("… of fetching the same pages alone", f"{one['read'] / one['fetch']:.2f} ×", "≤ 1.2 ×"),
+        ]
+    if "events" in found:
+        one = found["events"]
+        rows += [
+            (
+                f"{one['bytes'] / 1e9:.2f} GB of events summed up",
+                f"{one['bytes'] / 1e6 / one['wall']:,.0f} MB/s",
+                "≥ 500 MB/s",
+            ),
+            ("… most memory of the process", f"{one['peak']:.0f} MB", "≤ 250 MB"),
+        ]
+    return ["| What | Measured | Bar |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in rows)]
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size")
+    parser.add_argument("--only", choices=MEASURED, action="append", help="measure this alone; may be given again")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        print(json.dumps(MEASURED[given.child][0](given.size)))
+        return
+    print(f"Python {platform.python_version()}, {platform.machine()}", flush=True)
+    found = {name: measured(name, given.quick) for name in given.only or MEASURED}
+    print("\n".join(["", *report(found)]))
+
+
+if __name__ == "__main__":
+    main()
