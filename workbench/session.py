@@ -17,9 +17,14 @@ _LATEST: list["weakref.ref[Session]"] = []
 class Session(Client):
     """A client with what belongs to it: `.sandbox` and its controls, `.inbox` for events, `.journal`."""
 
-    def __init__(self, *, sandbox: Any = None, keys: tuple[str, ...] = (), name: str = "", **settings: Any) -> None:
+    def __init__(
+        self, *, sandbox: Any = None, keys: tuple[str, ...] = (), name: str = "",
+        behaviours: Mapping[str, Any] | None = None, **settings: Any,
+    ) -> None:  # fmt: skip
         __tracebackhide__ = True
         super().__init__(**settings)
+        self.sandbox_settings: Mapping[str, Any] = dict(behaviours or {})
+        """What the profile says of a real sandbox beyond the document, as {"settle_route": True}."""
         self._sandbox = sandbox
         self._keys = keys
         self._name = name
@@ -126,7 +131,7 @@ def connect(
         if profile.base_url is not None:
             given = client_settings(profile)
             given["wire_names"] = {**given["wire_names"], **(wire_names or {})}
-            return Session(name=profile.name, **{**given, **settings})
+            return Session(name=profile.name, behaviours=profile.sandbox, **{**given, **settings})
         sandbox, wire_names = {**profile.sandbox, **(sandbox or {})}, {**profile.wire_names, **(wire_names or {})}
         settings = {"name": profile.name, "timeout": profile.timeout, "limits": profile.limits, **settings}
     return _embedded({**(sandbox or {}), **({} if seed is None else {"seed": seed})}, wire_names, settings)

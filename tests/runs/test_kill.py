@@ -210,10 +210,12 @@ def begun(run: Path) -> None:
     until = time.monotonic() + 30
     while time.monotonic() < until:
         if run.with_name(run.name + "-wal").exists():
-            with contextlib.closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as file:
-                with contextlib.suppress(sqlite3.OperationalError):  # its tables are being made
-                    if file.execute("SELECT 1 FROM row WHERE state != 'planned' LIMIT 1").fetchone():
-                        return
+            with (
+                contextlib.closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as file,
+                contextlib.suppress(sqlite3.OperationalError),  # its tables are being made
+            ):
+                if file.execute("SELECT 1 FROM row WHERE state != 'planned' LIMIT 1").fetchone():
+                    return
         time.sleep(0.005)
     raise AssertionError("the run did not begin")
 

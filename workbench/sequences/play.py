@@ -45,8 +45,8 @@ class Venue(Protocol):
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Do a control of the sandbox."""
 
-    def advance(self, span: timedelta) -> None:
-        """Move the clock on; on a real clock, wait for the next event or the span."""
+    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
+        """Move the clock on; a real one is waited at until something is there, or the span is over."""
 
     def balance(self, card_id: str) -> Mapping[str, int] | None:
         """Give the money of a card, in cents, where the venue knows it."""
@@ -200,7 +200,7 @@ class Player:
         missing = missed_events(resolved, self.venue.events(since))
         left = max((one.within for one in resolved), default=timedelta(0))
         if missing and left:
-            self.venue.advance(left)
+            self.venue.advance(left, lambda: not missed_events(resolved, self.venue.events(since)))
             missing = missed_events(resolved, self.venue.events(since))
         return missing
 

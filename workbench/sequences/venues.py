@@ -1,5 +1,6 @@
 """Where a sequence is played: straight on a sandbox, or behind a client with or without its controls."""
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from workbench.sandbox.extensions import ROWS
 from workbench.sequences.play import Venue
 
 _JSON = {"content-type": "application/json"}
+_BETWEEN = 0.1  # seconds between two looks into the inbox of a real service
 
 
 def venue_of(api: Any) -> Venue:
@@ -57,7 +59,7 @@ class _OfSandbox:
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         return getattr(self.sandbox, name)(**arguments)
 
-    def advance(self, span: timedelta) -> None:
+    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
         self.sandbox.advance(seconds=span.total_seconds())
 
     def balance(self, card_id: str) -> Mapping[str, int] | None:
@@ -170,7 +172,7 @@ class Real:
 
     def _received(self) -> list[Mapping[str, Any]]:
         inbox = getattr(self._api, "inbox", None)
-        return [] if inbox is None else [strict_json.loads(one) for one in inbox.bodies()]
+        return [] if inbox is None else [strict_json.loads(inbox.raw(event.id)) for event in inbox.events()]
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         if name == "settle":
@@ -186,11 +188,12 @@ class Real:
             )
         return self._api.call(ROWS["settle"], {"amount": FULL, **arguments})
 
-    def advance(self, span: timedelta) -> None:
-        inbox = getattr(self._api, "inbox", None)
-        if inbox is None:
-            raise WrongEnvironment("a real service has no clock to move, and no inbox is there to wait at")
-        inbox.wait(within=span.total_seconds())
+    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
+        if until is None:
+            raise WrongEnvironment("a real service has no clock to move; a `wait` step waits for an event")
+        deadline = time.monotonic() + span.total_seconds()
+        while not until() and time.monotonic() < deadline:
+            time.sleep(_BETWEEN)
 
     def balance(self, card_id: str) -> Mapping[str, int] | None:
         return None

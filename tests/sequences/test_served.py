@@ -1,0 +1,29 @@
+"""The catalogue over HTTP: the same file, unchanged, with the same hash as in process."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from workbench.sandbox import Sandbox
+from workbench.sequences import catalogue, run
+from workbench.session import connect
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Sandbox, str]]:
+    sandbox = Sandbox(seed=3)
+    with sandbox.serve() as url:
+        yield sandbox, url
+
+
+@pytest.mark.parametrize("name", [name for name, one in catalogue.items() if one.profile in (None, "documented")])
+def test_a_sequence_comes_out_the_same_on_a_served_sandbox(served: tuple[Sandbox, str], name: str) -> None:
+    """As expected, with the hash of the embedded one."""
+    sandbox, url = served
+    sandbox.reset()
+    embedded = run(catalogue[name], sandbox.fork())
+    with connect(url) as api:
+        came = run(catalogue[name], api)
+
+    assert came.ok, came.verdict
+    assert came.hash == embedded.hash
