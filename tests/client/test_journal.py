@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -415,3 +416,111 @@ def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
 
     assert json.dumps([entry.request, entry.answer], default=str)
     assert "journal in" in repr(journal)
+
+
+# the rest
+
+
+def test_processes_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of another machine, or of another user, may still run; one whose number was used again does not."""
+    assert is_running("elsewhere:1:7")
+    assert not is_running("")
+    mine = this_process()
+    assert not is_running(f"{mine}0")
+
+    def denied(*_: Any) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", denied)
+    assert is_running(mine)
+
+
+def test_a_journal_of_no_client_sends_nothing() -> None:
+    """A journal that is opened by itself can be read and resolved, and sends nothing."""
+    journal = Journal()
+    attempt = _unknown(client_on(Service(LOST), journal=journal))
+    journal.send_again = None
+    with pytest.raises(InvalidRequest, match="belongs to no client"):
+        journal.resend(attempt, object(), accept_double=True)
+
+
+def test_the_person_has_a_name(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Journal]) -> None:
+    """Where the machine knows no name of its user, a resolution still says who."""
+    journal = make()
+    attempt = _unknown(client_on(Service(LOST), journal=journal))
+
+    def nobody() -> str:
+        raise KeyError("no such user")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    resolved = journal.resolve(attempt, "done")
+
+    assert resolved.resolution is not None
+    assert resolved.resolution.by.startswith("uid ")
+
+
+def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
+    """A file that was damaged says that it cannot be read."""
+    path = tmp_path / "journal.db"
+    journal = Journal(JournalFile(path))
+    client_on(Service(AUTHORIZED), journal=journal).simulate_authorization(**PURCHASE)
+    journal.close()
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(CannotRecord, match="cannot be read"):
+        list(journal)
+
+
+def test_a_closed_journal_opens_again(tmp_path: Path) -> None:
+    """Closing a client lets go of the file; the next look opens it again."""
+    client = client_on(Service(AUTHORIZED), journal=tmp_path / "journal.db")
+    client.simulate_authorization(**PURCHASE)
+    client.close()
+    client.close()
+
+    assert len(client.journal) == 1
+
+
+def test_a_journal_that_was_never_needed_is_no_file(tmp_path: Path) -> None:
+    """Looking at a journal makes no file."""
+    journal = Journal(JournalFile(tmp_path / "journal.db"))
+
+    assert ([], [], 0, ()) == (list(journal), journal.unknown(), len(journal), journal.notes)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _records(journal: Journal, results: Any) -> None:
+    client_on(Service(AUTHORIZED), journal=journal).simulate_authorization(**PURCHASE)
+    journal.close()
+    results.put(len(journal))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_opens_the_file_anew(tmp_path: Path) -> None:
+    """Parent and child record into one file, each through a connection of its own."""
+    journal = Journal(JournalFile(tmp_path / "journal.db"))
+    client = client_on(Service(AUTHORIZED), journal=journal)
+    client.simulate_authorization(**PURCHASE)
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=_records, args=(journal, results))
+    child.start()
+    counted = results.get(timeout=10)
+    child.join()
+    client.simulate_authorization(**PURCHASE)
+
+    assert (2, 3) == (counted, len(journal))
+
+
+def test_a_secret_is_made_by_one_of_many(state: Path) -> None:
+    """Threads that need the secret at once all get the same one."""
+    with ThreadPoolExecutor(16) as pool:
+        assert len(set(pool.map(lambda _: installation_secret(), range(64)))) == 1
+    assert [path.name for path in state.iterdir()] == ["secret"]
+
+
+def test_a_secret_that_cannot_be_made(state: Path) -> None:
+    """Where something is in the way of the secret, that is told."""
+    state.mkdir()
+    (state / "secret").mkdir()
+    with pytest.raises(CannotRecord, match="cannot be used"):
+        installation_secret()

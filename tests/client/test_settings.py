@@ -11,10 +11,14 @@ import pytest
 import workbench as wb
 from workbench.client import key_sources
 from workbench.client.base_url import base_url
-from workbench.client.settings import client_settings, key_variable, open_profile, profile_names
+from workbench.client.settings import client_settings, config_path, key_variable, open_profile, profile_names
+from workbench.client.state import state_folder
 from workbench.errors import InvalidProfile
 
 KEY = "canary-key-77"
+
+
+TYPES = key_sources._somebody_types
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +197,16 @@ def test_a_broken_keyring_is_no_keyring(home: Path, monkeypatch: pytest.MonkeyPa
         key_sources.find_key(open_profile("acme-test"))
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_notebook_may_prompt(allowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook that somebody runs by hand can ask for a key; one that runs by itself cannot."""
+    shell = types.SimpleNamespace(kernel=types.SimpleNamespace(_allow_stdin=allowed))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(sys, "stdin", None)
+
+    assert TYPES() is allowed
+
+
 def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A profile can ask that the key's variable is taken away after reading."""
     write(home, GOOD.replace("timeout = 12.5", 'forget_key_variable = true\nkey_variable = "OURS"'))
@@ -291,3 +305,41 @@ def test_odd_headers_are_refused(header: Any) -> None:
     """A header of one's own has a name of its own."""
     with pytest.raises(InvalidProfile, match="idempotency_header"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)
+
+
+# places
+
+
+def test_places_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without variables of ours, settings and state have the places of the platform."""
+    for name in ("WORKBENCH_CONFIG", "WORKBENCH_STATE"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    assert config_path().parts[-2:] == ("card-issuing-workbench", "profiles.toml")
+    assert state_folder().name == "card-issuing-workbench"
+    assert state_folder().stat().st_mode & 0o077 == 0
+    assert profile_names() == ()
+
+
+def test_a_file_that_cannot_be_read(home: Path) -> None:
+    """A path that is no file says so."""
+    (home / "profiles.toml").mkdir()
+    with pytest.raises(InvalidProfile, match="cannot be read"):
+        open_profile("x")
+
+
+def test_a_timeout_is_a_time() -> None:
+    """A call ends after some time, or never, but not before it begins."""
+    with pytest.raises(InvalidProfile, match="timeout"):
+        wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=0)
+    assert wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=None)
+
+
+def test_a_sandbox_profile_is_no_service(home: Path) -> None:
+    """What needs a service says that a profile is a sandbox."""
+    write(home, "[profiles.lesson]\nsandbox = { seed = 7 }\n")
+    with pytest.raises(InvalidProfile, match="names no service"):
+        client_settings(open_profile("lesson"))

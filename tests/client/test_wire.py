@@ -742,3 +742,110 @@ def test_the_base_url_is_where_calls_go() -> None:
 
     assert all(str(request.url).startswith(f"{URL}/") for request in service.requests)
     assert len(service.requests) == len(EFFECTS)
+
+
+# the rest of what can happen
+
+
+def test_a_client_without_a_journal_tells_the_same() -> None:
+    """Without a journal an unknown end is told with an id all the same, and there is no journal to look at."""
+    client = client_on(Service(httpx.ReadTimeout("x"), httpx.ConnectError("x"), AUTHORIZED), journal=False)
+    with pytest.raises(OutcomeUnknown) as caught:
+        client.simulate_authorization(**PURCHASE)
+    assert caught.value.attempt.id
+    assert client.simulate_authorization(**PURCHASE).status == "authorized"
+    with pytest.raises(InvalidRequest, match="journal=False"):
+        _ = client.journal
+
+
+class _Broken(httpx.SyncByteStream):
+    """A body whose reading is interrupted."""
+
+    def __iter__(self) -> Any:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("status, end", [(200, End.DONE), (400, End.REFUSED), (408, End.UNKNOWN), (503, End.UNKNOWN)])
+def test_an_interrupt_after_the_status_keeps_what_is_known(status: int, end: End) -> None:
+    """Where the status had come already when Ctrl-C did, the end is known by it."""
+    client = client_on(lambda _: httpx.Response(status, stream=_Broken()))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        client.simulate_authorization(**PURCHASE)
+
+    assert [entry.end for entry in client.journal] == [end]
+    assert caught.value.__notes__
+
+
+def test_an_interrupted_read_has_nothing_to_tell() -> None:
+    """A read that is interrupted goes on as the interrupt alone."""
+    with pytest.raises(KeyboardInterrupt) as caught:
+        client_on(Service(KeyboardInterrupt())).list_contracts()
+
+    assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    "first", [httpx.ConnectError("x"), httpx.Response(429, headers={"retry-after": "3"})], ids=["lost", "limited"]
+)
+def test_an_interrupt_between_tries_is_not_sent(first: Any) -> None:
+    """Ctrl-C while a call waits for its next try: it was not carried out, and that is known."""
+
+    class Impatient(FakeClock):
+        def sleep(self, seconds: float) -> None:
+            raise KeyboardInterrupt
+
+    client = client_on(Service(first), clock=Impatient())
+    with pytest.raises(KeyboardInterrupt):
+        client.allowing(resend=True).simulate_authorization(**PURCHASE)
+
+    assert [entry.end for entry in client.journal] == [End.NOT_SENT]
+
+
+def test_a_full_row_is_told() -> None:
+    """Where rates leave no room within the call's deadline, the call is not sent."""
+    client = client_on(Service(AUTHORIZED), limits=Limits(writes_per_second=0.01), timeout=30)
+    client.simulate_authorization(**PURCHASE)
+    with pytest.raises(NotSent, match="pause"):
+        client.simulate_authorization(**PURCHASE)
+
+    assert [entry.end for entry in client.journal] == [End.DONE, End.NOT_SENT]
+
+
+class _Slow(httpx.SyncByteStream):
+    """A body that takes its time."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+
+    def __iter__(self) -> Any:
+        for _ in range(100):
+            self._clock.at += 1
+            yield b" "
+
+
+def test_a_transport_of_ones_own_meets_the_deadline() -> None:
+    """A body that arrives too slowly over a given transport ends at the deadline too."""
+    clock = FakeClock()
+    client = client_on(lambda _: httpx.Response(200, stream=_Slow(clock)), clock=clock)
+    with pytest.raises(UnexpectedAnswer, match="no answer in time"):
+        client.simulate_authorization(**PURCHASE)
+
+    assert clock.at < 1000 + 33
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, 1j, float("nan"), b"x"], ids=map(str, range(5)))
+def test_what_json_does_not_have_is_refused(value: Any) -> None:
+    """Without checks too, a value that JSON does not have is refused here, without showing it."""
+    with pytest.raises(InvalidRequest, match="cannot be written as JSON") as caught:
+        client_on(Service({}), check=False).update_user(user_id=CARD, email=value)
+
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("status", [101, 199, 600, 999])
+def test_odd_statuses_are_unknown(status: int) -> None:
+    """A status that means nothing leaves an effect unknown, and a read without an answer."""
+    with pytest.raises(OutcomeUnknown):
+        client_on(Service(httpx.Response(status))).simulate_authorization(**PURCHASE)
+    with pytest.raises(ApiError):
+        client_on(Service(httpx.Response(status))).list_contracts()

@@ -141,7 +141,7 @@ class JournalFile:
         """Let go of the file; the next use opens it again."""
         if self._file is not None and self._owner == os.getpid():
             self._file.close()
-        self._file = None
+            self._file = None
 
 
 def _stored(moment: datetime) -> str:

@@ -54,4 +54,8 @@ def _from_keyring(name: str) -> Key | None:
 
 
 def _somebody_types() -> bool:
-    return bool(sys.stdin is not None and sys.stdin.isatty())
+    """Whether a hidden prompt would reach a person: at a terminal, or in a notebook that somebody runs by hand."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return True
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
