@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from workbench.errors import UnusableFile as UnusableFile
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.errors import WrongEnvironment as WrongEnvironment
+    from workbench.forms.live import form as form
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.runs.sending import apply as apply
@@ -87,6 +88,7 @@ _WHERE = {
     "cents": "workbench.withdrawals.amounts",
     "chains": "workbench.chains",
     "connect": "workbench.session",
+    "form": "workbench.forms.live",
     "course": "workbench.course",
     "errors": "workbench.errors",
     "frame": "workbench.tables.frames",

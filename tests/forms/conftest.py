@@ -1,0 +1,73 @@
+"""What the tests of forms share: a session on a sandbox, people who do not exist, and what widgets hold."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from workbench.session import Session, connect
+
+CANARY = "Kanarienvogel"
+PERSON: dict[str, Any] = {
+    "first_name": CANARY,
+    "last_name": "Example",
+    "birth_date": "1990-02-01",
+    "national_id": "000456789",
+    "country_of_issue": "US",
+    "email": "kanarienvogel@example.com",
+    "address": {
+        "line1": "1 Kanarienvogel Way", "city": "Springfield", "region": "NY", "postal_code": "10001",
+        "country_code": "US",
+    },
+    "ip_address": "203.0.113.7",
+    "occupation": "Kanarienvogel keeper",
+    "annual_salary": "40000",
+    "account_purpose": "everyday spending",
+    "expected_monthly_volume": "500",
+    "wallet_address": "0x" + "1" * 40,
+    "is_terms_of_service_accepted": True,
+}  # fmt: skip
+SECRETS = ("kanarienvogel", "1990-02-01", "000456789", "203.0.113.7", "40000")
+ACCOUNT: dict[str, Any] = {
+    "type": "externalFiatAccount",
+    "external_fiat_account": {
+        "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example",
+        "currency": "usd", "bank_name": "Example Bank", "account_number": "000123456789", "routing_number": "021000021",
+        "beneficiary_address": {
+            "address_line1": "1 Example Way", "city": "Springfield", "region": "NY", "postal_code": "10001",
+            "country_code": "US",
+        },
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def api() -> Iterator[Session]:
+    """Give a session on a sandbox of its own."""
+    with connect(seed=7) as made:
+        yield made
+
+
+@pytest.fixture
+def purchase(api: Session) -> dict[str, Any]:
+    """Give the arguments of an authorization."""
+    return {
+        "card_id": api.sandbox.guide()["cards"]["active"][0], "amount": 1250, "currency": "USD",
+        "merchant_name": "Example Shop", "merchant_category_code": "5411",
+    }  # fmt: skip
+
+
+def below(widget: Any) -> list[Any]:
+    """Give a widget and all below it."""
+    found = [widget]
+    for one in found:
+        found.extend(getattr(one, "children", ()))
+    return found
+
+
+def state(widget: Any) -> str:
+    """Give all that the widgets under one hold and would tell a browser, as a notebook would save it."""
+    return json.dumps(
+        [{**one.get_state(), "children": None, "layout": None, "style": None} for one in below(widget)], default=str
+    )

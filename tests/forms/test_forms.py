@@ -1,0 +1,473 @@
+"""Forms from code: filled, checked, sent once, and nothing of it left (F5, F6, F8, F9, F10, F15, V27, K4, K10)."""
+
+import re
+import threading
+from html import unescape
+from typing import Any
+
+import ipywidgets
+import pytest
+
+from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from workbench.client.client import AsyncClient, Client
+from workbench.errors import ApiError, InvalidArguments, InvalidRequest, NotArmed
+from workbench.forms.live import Script, form
+from workbench.interface.rules import FULL
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import leaves, members, parts
+from workbench.session import Session, connect
+
+WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.request)]
+
+
+def note(made: Any, path: str) -> str:
+    """Give the words beside a field."""
+    return unescape(re.sub("<[^>]+>", "", made.fields[path].note.value))
+
+
+@pytest.mark.parametrize("name", WITH_ARGUMENTS)
+def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> None:
+    """Each argument has an input with its name, its help, and the mark and reason of a guess."""
+    made = form(getattr(api, name))
+
+    wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if parts(one.kind) is None}
+    assert list(wanted) == list(made.fields)
+    for path, one in wanted.items():
+        assert one.about.doc in note(made, path)
+        assert one.about.assumed is None or one.about.assumed in note(made, path)
+    made.close()
+
+
+@pytest.mark.parametrize("name", WITH_ARGUMENTS)
+def test_nothing_that_decides_is_preselected(api: Session, name: str) -> None:
+    """A new form holds no value, and no choice, flag or tick is set (F9)."""
+    made = form(getattr(api, name))
+
+    assert {} == made.draft.given
+    inputs = [one for one in below(made.widget) if isinstance(one, ipywidgets.Dropdown | ipywidgets.Checkbox)]
+    assert all(one.value in (None, False) for one in inputs)
+    made.close()
+
+
+def test_making_a_form_sends_nothing(api: Session) -> None:
+    """A form asks the service nothing before it is sent (F6)."""
+    before = len(api.sandbox.requests())
+
+    for name in WITH_ARGUMENTS:
+        form(getattr(api, name)).close()
+
+    assert before == len(api.sandbox.requests())
+
+
+def test_a_filled_form_is_sent_and_answers(api: Session, purchase: dict[str, Any]) -> None:
+    """What is filled in is what is sent; the answer, its events and what comes next stand in the form."""
+    made = form(api.simulate_authorization).fill(**purchase)
+
+    answer = made.submit()
+
+    assert "authorized" == answer.status
+    assert made.answer is answer
+    assert "transaction.created" in made.card._events.value
+    buttons = [one.description for one in below(made.widget) if isinstance(one, ipywidgets.Button)]
+    assert "Next: release the hold" in buttons
+
+
+def test_problems_stand_beside_their_field(api: Session) -> None:
+    """A wrong value is named at its field as soon as it is typed, and no longer once it is right."""
+    made = form(api.simulate_authorization)
+    amount = made.fields["amount"]
+
+    amount.input.value = "12.50"
+    wrong = note(made, "amount")
+    amount.input.value = "1250"
+
+    assert "must be a whole number of cents, not text" in wrong
+    assert "12.50 of the currency is 1250" in wrong
+    assert "✗" not in note(made, "amount")
+    assert "1,250 cents = 12.50 USD" in note(made, "amount")
+
+
+@pytest.mark.parametrize("text", ["500 ", "1e3", "1_000", "١٠", "0x10", "-1", "0", "10.0", "9" * 500, "NaN"])
+def test_amounts_are_read_exactly(api: Session, text: str) -> None:
+    """Text that is no whole number of at least one cent is refused, never rounded, clamped or guessed at (F8)."""
+    made = form(api.simulate_authorization)
+
+    made.fields["amount"].input.value = text
+
+    assert "✗" in note(made, "amount")
+
+
+def test_an_amount_beyond_what_a_browser_counts_is_exact(api: Session) -> None:
+    """An amount of more than 53 bits is sent digit by digit (F8)."""
+    made = form(api.simulate_authorization)
+
+    made.fields["amount"].input.value = "9007199254740993"
+
+    assert 9007199254740993 == made.draft.record().amount
+
+
+def test_rules_over_several_fields_are_shown(api: Session) -> None:
+    """A 9-digit national id is asked for once the country of issue is US, at the id's own field."""
+    made = form(api.update_ubo)
+    made.fields["national_id"].input.value = "12"
+
+    before = note(made, "national_id")
+    made.fields["country_of_issue"].input.value = "US"
+
+    assert "✗" not in before
+    assert "must be 9 digits, since the country of issue is US" in note(made, "national_id")
+
+
+def test_an_alternative_shows_its_fields_alone(api: Session) -> None:
+    """Choosing a share token hides the personal data and forgets what was typed there."""
+    made = form(api.create_user_application)
+    (alternative,) = made.draft.alternatives
+    chooser = made._choosers[alternative]
+    hidden = made.fields["first_name"].box.layout.display
+
+    chooser.value = 2
+    made.fields["first_name"].input.value = "Ada"
+    shown = made.fields["first_name"].box.layout.display
+    chooser.value = 0
+
+    assert ("none", None) == (hidden, shown)
+    assert "none" == made.fields["first_name"].box.layout.display
+    assert "" == made.fields["first_name"].input.value
+    assert "first_name" not in made.draft.given
+    assert made.fields["sumsub_share_token"].box.layout.display is None
+
+
+def test_a_business_is_asked_for_its_name(api: Session) -> None:
+    """The kind of beneficiary decides which names are asked for; those of the other kind are forgotten."""
+    made = form(api.create_payment_account)
+    kind, names = "external_fiat_account.beneficiary_type", "external_fiat_account.beneficiary_first_name"
+    made.fields[kind].input.value = "individual"
+    made.fields[names].input.value = "Ada"
+
+    made.fields[kind].input.value = "business"
+
+    assert names not in made.draft.given
+    assert "none" == made.fields[names].box.layout.display
+    assert made.fields["external_fiat_account.beneficiary_business_name"].box.layout.display is None
+
+
+def test_left_out_and_empty_are_told_apart(api: Session) -> None:
+    """An empty box is not sent; two quotation marks send an empty text."""
+    made = form(api.update_user, user_id=PERSON_ID)
+
+    left_out = made.value.first_name
+    made.fields["first_name"].input.value = '""'
+
+    assert left_out is None
+    assert "" == made.value.first_name
+    assert "sent as empty text" in note(made, "first_name")
+
+
+PERSON_ID = "3f2a0b1c-0000-4000-8000-000000000000"
+
+
+def test_a_full_amount_is_said_aloud(api: Session) -> None:
+    """Leaving a refund's amount empty is a problem; FULL is ticked or typed, and a number takes the tick away."""
+    made = form(api.simulate_refund, transaction_id=PERSON_ID)
+
+    empty = [one.path for one in made.problems]
+    made.fields["amount"].full.value = True
+    full = made.value.amount
+    made.fields["amount"].input.value = "5"
+
+    assert ["amount"] == empty
+    assert FULL is full
+    assert 5 == made.value.amount
+    assert made.fields["amount"].full.value is False
+
+
+def test_terms_left_out_need_a_tick(api: Session) -> None:
+    """Leaving out the acceptance of the terms means accepted, so a person says that they know (V27)."""
+    made = form(api.create_user_application, **{**PERSON, "is_terms_of_service_accepted": None})
+
+    wanting = [one.path for one in made.problems]
+    made.fields["is_terms_of_service_accepted"].tick.value = True
+
+    assert ["isTermsOfServiceAccepted"] == wanting
+    assert () == made.problems
+    assert made.value.is_terms_of_service_accepted is None
+
+
+def test_ten_clicks_send_once(api: Session, purchase: dict[str, Any]) -> None:
+    """A double click, or Enter held down, is one request (F5)."""
+    made = form(api.simulate_authorization, **purchase)
+    button = made.button
+
+    for _ in range(10):
+        button.click()
+
+    assert 1 == len(api.journal)
+    assert "done" == made.state
+
+
+def test_a_second_call_in_the_air_is_refused(api: Session, purchase: dict[str, Any]) -> None:
+    """While a call runs the button is dead, and another submit is refused."""
+    made = form(api.simulate_authorization, **purchase)
+    seen: list[Any] = []
+
+    def meanwhile(_: Any) -> Any:
+        seen.append(made.button.disabled)
+        try:
+            made.submit()
+        except InvalidRequest as error:
+            seen.append(str(error))
+        return send(_)
+
+    send, api.send = api.send, meanwhile  # type: ignore[method-assign]
+    made.submit()
+
+    assert seen[0] is True
+    assert "in the air" in seen[1]
+    assert 1 == len(api.journal)
+
+
+def test_queued_clicks_do_not_repeat_a_refused_call(api: Session, purchase: dict[str, Any]) -> None:
+    """Clicks that were under way when a call was refused do not send it again."""
+    made = form(api.simulate_authorization, **{**purchase, "card_id": PERSON_ID})
+    button = made.button
+
+    for _ in range(5):
+        button.click()
+
+    assert 1 == len(api.journal)
+    assert "404" in made._error.value
+    assert made.button is not button
+
+
+def test_a_spent_form_sends_nothing_more(api: Session, purchase: dict[str, Any]) -> None:
+    """After it was sent, a form holds no values and cannot be filled or sent again."""
+    made = form(api.simulate_authorization, **purchase)
+    made.submit()
+
+    with pytest.raises(InvalidRequest, match="spent"):
+        made.submit()
+    with pytest.raises(InvalidRequest, match="spent"):
+        made.fill(amount=1)
+
+    assert 1 == len(api.journal)
+
+
+def test_private_values_from_code_reach_no_widget(api: Session) -> None:
+    """What code fills in is masked in inputs, in the other ways of the call, in the reprs and the static face (K4)."""
+    made = form(api.create_user_application, **PERSON)
+    told = [state(made.widget), repr(made), made.html, *made.ways.values(), made.put_in_cell(), str(made.problems)]
+
+    assert [] == [secret for secret in SECRETS for text in told if secret in text.lower()]
+
+
+def test_nothing_typed_is_left_after_sending(api: Session) -> None:
+    """After sending, no value is left in a widget, and every input is closed (F10)."""
+    made = form(api.create_user_application)
+    made._choosers[made.draft.alternatives[0]].value = 2
+    flat = {f"address.{key}": value for key, value in PERSON["address"].items()}
+    for path, value in {**PERSON, **flat}.items():
+        if path != "address":
+            made.fields[path].input.value = value
+    inputs = [field.input for field in made.fields.values()]
+
+    made.button.click()
+
+    assert "done" == made.state, made._error.value
+    assert {} == made.draft.given
+    assert {"", None} >= {one.value for one in inputs}
+    assert all(one.comm is None for one in inputs)
+    assert [] == [secret for secret in SECRETS if secret in (state(made.widget) + made.html).lower()]
+
+
+def test_closing_forgets_everything(api: Session) -> None:
+    """A closed form holds nothing and cannot be sent."""
+    made = form(api.create_user_application, **PERSON)
+
+    made.close()
+
+    assert {} == made.draft.given
+    assert made.widget.comm is None
+    with pytest.raises(InvalidRequest, match="closed"):
+        made.submit()
+
+
+def test_secrets_are_typed_again_after_a_refusal(api: Session) -> None:
+    """A refused call forgets account numbers and the like, and keeps the rest for mending."""
+    made = form(api.create_payment_account, **ACCOUNT, user_id=PERSON_ID)
+
+    with pytest.raises(ApiError, match="refused"):
+        made.submit()
+
+    assert "external_fiat_account.account_number" not in made.draft.given
+    assert "Example Bank" == made.draft.given["external_fiat_account.bank_name"]
+    assert "open" == made.state
+
+
+@pytest.mark.parametrize("path", ["merchant_name", "card_id", "amount", "currency"])
+def test_a_private_key_is_refused_in_any_field(api: Session, path: str) -> None:
+    """A pasted private key is taken away at once and named, typed or from code (K10)."""
+    made = form(api.simulate_authorization)
+
+    made.fields[path].input.value = "ab" * 32
+    with pytest.raises(InvalidRequest, match="private key"):
+        made.fill(**{path: "ab" * 32})
+
+    assert "" == made.fields[path].input.value
+    assert path not in made.draft.given
+    assert "Never paste a private key here" in note(made, path)
+    assert "abab" not in state(made.widget)
+
+
+def test_errors_of_a_click_are_shown_with_the_journal_id(api: Session, purchase: dict[str, Any]) -> None:
+    """A refusal stands in the form, with the entry of the journal (F15)."""
+    made = form(api.simulate_authorization, **{**purchase, "card_id": PERSON_ID})
+
+    made.button.click()
+
+    (entry,) = api.journal
+    assert "404" in made._error.value
+    assert entry.id in made._error.value
+
+
+def test_a_defect_in_a_callback_is_shown_by_its_kind(api: Session, purchase: dict[str, Any]) -> None:
+    """An unexpected error is not swallowed, and its text, which may hold anything, is not shown (F15)."""
+    made = form(api.simulate_authorization, **purchase)
+
+    def breaks(_: Any) -> Any:
+        raise LookupError("canary")
+
+    api.send = breaks  # type: ignore[method-assign]
+    made.button.click()
+
+    assert "LookupError" in made._error.value
+    assert "canary" not in state(made.widget)
+    assert "open" == made.state
+
+
+def test_unknown_names_are_refused(api: Session) -> None:
+    """fill() takes the operation's own names."""
+    with pytest.raises(InvalidArguments, match="adress"):
+        form(api.update_user, adress={})
+
+
+def test_what_cannot_have_a_form_says_so(api: Session) -> None:
+    """A form takes an operation with arguments, of a client that is called plainly."""
+    later = AsyncClient(base_url="http://127.0.0.1:1/v1", api_key="k" * 20, journal=False)
+
+    for wrong in (api.list_contracts, later.simulate_refund, print):
+        with pytest.raises(InvalidArguments):
+            form(wrong)
+
+
+def test_masked_values_and_invisible_text_need_a_tick(api: Session, purchase: dict[str, Any]) -> None:
+    """What a careful client refuses is sent only after it was ticked."""
+    made = form(api.simulate_authorization, **{**purchase, "merchant_name": "Shop\u202e"})
+
+    rules = [one.rule for one in made.problems]
+    tick = made._ticks["unusual_text"]
+    shown = tick.layout.display
+    tick.value = True
+
+    assert ["unusual_text"] == rules
+    assert shown is None
+    assert "authorized" == made.submit().status
+
+
+def test_a_call_becomes_a_step_with_parameters_for_what_is_private(api: Session) -> None:
+    """Steps of several forms stand in one script, and a private value is never in its text."""
+    script = Script()
+    first = form(api.create_user_application, script=script, **PERSON)
+
+    names = [first.add_to_sequence(), first.add_to_sequence()]
+    text = script.sequence.to_toml()
+
+    assert ["create_user_application", "create_user_application-2"] == names
+    assert '{ param = "national_id" }' in text
+    assert [] == [secret for secret in SECRETS if secret in text.lower()]
+
+
+def test_the_callback_thread_does_not_matter(api: Session, purchase: dict[str, Any]) -> None:
+    """Two threads that submit one form send one request."""
+    made = form(api.simulate_authorization, **purchase)
+    ends: list[str] = []
+
+    def go() -> None:
+        try:
+            made.submit()
+            ends.append("sent")
+        except InvalidRequest:
+            ends.append("refused")
+
+    threads = [threading.Thread(target=go) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert ["refused"] * 3 + ["sent"] == sorted(ends)
+    assert 1 == len(api.journal)
+
+
+class TestProduction:
+    """A form for production (F12)."""
+
+    @pytest.fixture
+    def live(self) -> Any:
+        """Give a session whose sandbox plays production."""
+        with connect(seed=7, sandbox={"environment": "production"}) as made:
+            yield made
+
+    def test_it_says_so_in_word_and_colour(self, live: Session) -> None:
+        """The environment stands in the head, on the button and in its colour."""
+        made = form(live.update_user)
+
+        assert "PRODUCTION" in made._head.value
+        assert "PRODUCTION" in made.button.description
+        assert "wb-live" in made.button._dom_classes
+        assert live.info()["key_fingerprint"] in made._head.value
+
+    def test_it_is_dead_until_armed(self, live: Session) -> None:
+        """An effect is not sent before it was armed, for some minutes and with a reason."""
+        user = live.sandbox.guide()["users"]["approved"][0]
+        made = form(live.update_user, user_id=user, first_name="Ada")
+        dead = made.button.disabled
+
+        with pytest.raises(NotArmed):
+            made.submit()
+        made._arm(10, "a test")
+
+        assert dead is True
+        assert made.button.disabled is False
+        assert "Ada" == made.submit().first_name
+
+    def test_what_cannot_be_undone_is_typed(self, live: Session) -> None:
+        """A deletion is sent only after the end of the id was typed."""
+        account = live.sandbox.guide()["payment_accounts"][0]
+        made = form(live.delete_payment_account, payment_account_id=account)
+        made._arm(10, "a test")
+
+        with pytest.raises(InvalidRequest, match="deleted for good"):
+            made.submit()
+        made._typed.value = account[-8:]
+        made.button.click()
+
+        assert "done" == made.state, made._error.value
+
+    def test_a_simulation_is_refused(self, live: Session) -> None:
+        """A simulation in production is refused and nothing is sent."""
+        made = form(live.simulate_refund, transaction_id=PERSON_ID, amount=FULL)
+        made._arm(10, "a test")
+
+        made.button.click()
+
+        assert "sandboxes only" in unescape(made._error.value)
+
+
+def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) -> None:
+    """A client without an inbox or a sandbox answers without events."""
+    sandbox = api.sandbox
+    with Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport()) as client:
+        made = form(client.simulate_authorization, **purchase)
+        made.submit()
+
+    assert "" == made.card._events.value
