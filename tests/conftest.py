@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the size of the campaigns: `HYPOTHESIS_PROFILE`, else soak for `-m soak`, else the default."""
     wanted = "soak" if config.getoption("markexpr") == "soak" else "default"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
+    # Journals, pins and profiles of the person who runs the tests are left alone.
+    folder = tempfile.TemporaryDirectory(prefix="workbench-tests-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
+    os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
 
 
 def pytest_runtest_setup() -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from workbench.client.client import Client
+from workbench.client.journal import Journal
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.errors import WrongEnvironment
@@ -149,7 +150,7 @@ def _embedded(sandbox: dict[str, Any], wire_names: Mapping[str, str] | None, set
         keys=(key,),
         **{
             "base_url": guide["base_url"], "api_key": key, "environment": own.environment, "wire_names": wire_names,
-            "transport": own.transport(), "clock": SandboxTime(own), **settings,
+            "transport": own.transport(), "clock": SandboxTime(own), "journal": Journal(clock=SandboxTime(own)), **settings,
         },
     )  # fmt: skip
 
