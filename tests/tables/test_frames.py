@@ -21,6 +21,7 @@ from workbench.interface.rules import FULL
 from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import build, is_record
+from workbench.session import connect
 from workbench.tables.columns import plan
 
 MODULES = (contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals)
@@ -256,21 +257,48 @@ class Line:
     step: int
     note: str | None
     took: Decimal | None
+    seconds: float
+    end: "End | None"
+
+
+@attrs.frozen(kw_only=True)
+class End:
+    word: str
+    hidden: str = attrs.field(default="CANARY", repr=False)
 
 
 class Result:
     row_type = Line
 
     def rows(self) -> list[Line]:
-        return [Line(step=1, note=None, took=Decimal("0.1"))]
+        return [Line(step=1, note=None, took=Decimal("0.1"), seconds=0.5, end=End(word="done"))]
 
 
 def test_results_of_higher_floors_offer_their_rows() -> None:
     """An object with `rows()` and `row_type` is a table by the annotations of its rows."""
     frame = tables.frame(Result())
 
-    assert frame.dtypes.astype(str).to_dict() == {"step": "Int64", "note": "str", "took": "decimal128(38, 6)[pyarrow]"}
+    assert frame.dtypes.astype(str).to_dict() == {
+        "step": "Int64", "note": "str", "took": "decimal128(38, 6)[pyarrow]", "seconds": "Float64", "end.word": "str",
+    }  # fmt: skip
     assert frame.attrs["kind"] == "line"
+
+
+def test_a_session_has_tables() -> None:
+    """The journal, the inbox and the events of a session make tables; an empty journal has its columns."""
+    with connect(seed=1) as api:
+        empty = tables.frame(api.journal)
+        card = api.sandbox.guide()["cards"]["active"][0]
+        api.simulate_authorization(
+            card_id=card, amount=1_000, currency="USD", merchant_name="Corner Shop", merchant_category_code="0742"
+        )
+        journal, inbox = tables.frame(api.journal), tables.frame(api.inbox)
+
+        assert list(empty.columns) == list(journal.columns)
+        assert journal["operation"].tolist() == ["simulate_authorization"]
+        assert "digest" not in journal
+        assert set(inbox["resource"]) == {"transaction"}
+        assert inbox["body.spend.merchant_category_code"].tolist()[0] == "0742"
 
 
 def test_higher_floors_can_register_a_table() -> None:

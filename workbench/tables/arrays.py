@@ -12,6 +12,7 @@ from workbench.tables.columns import Column
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 WHOLE: Any = pd.Int64Dtype()
+REAL: Any = pd.Float64Dtype()
 FLAG: Any = pd.BooleanDtype()
 TIME: Any = pd.DatetimeTZDtype("us", "UTC")
 ARROW: Any = pd.ArrowDtype
@@ -30,6 +31,8 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
         return TEXT.__from_arrow__(values)
     if pa.types.is_int64(kind):
         return WHOLE.__from_arrow__(values)
+    if pa.types.is_float64(kind):
+        return REAL.__from_arrow__(values)
     if pa.types.is_boolean(kind):
         return FLAG.__from_arrow__(values)
     if pa.types.is_timestamp(kind):

@@ -173,12 +173,17 @@ def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
     if is_record(cls):
         return [(one.name, one.wire, one.about, one.kind) for one in members(cls)]
     hints = get_type_hints(cls)
-    names = [f.name for f in attrs.fields(cls)] if attrs.has(cls) else list(hints)
+    # A plain attrs class says by repr=False what is not for showing.
+    names = [f.name for f in attrs.fields(cls) if f.repr] if attrs.has(cls) else list(hints)
     return [(name, name, OPEN_FACT, kind_of(hints[name], f"{cls.__name__}.{name}")) for name in names]
 
 
+class Real(Kind):
+    """A `float`, as a duration in seconds; never money."""
+
+
 _PLAIN: Mapping[Any, Kind] = {
-    str: Text(), int: Whole(), bool: Flag(), Decimal: Exact(text=True), datetime: Moment(), date: Day(), Any: Loose(),
+    str: Text(), int: Whole(), bool: Flag(), Decimal: Exact(text=True), float: Real(), datetime: Moment(), date: Day(), Any: Loose(),
 }  # fmt: skip
 
 
@@ -197,7 +202,9 @@ def kind_of(hint: Any, where: str) -> Kind:
         options = [option for option in get_args(hint) if option is not type(None)]
         if len(options) == 1 or (len(options) == 2 and options[1] is str):
             return kind_of(options[0], where)
-    if origin is tuple:
+    if inspect.isclass(hint) and attrs.has(hint):
+        return Part(hint)
+    if origin in (tuple, list, set, frozenset):
         return Many(kind_of(get_args(hint)[0], where))
     if origin is not None and inspect.isclass(origin) and issubclass(origin, Mapping):
         return Loose()
@@ -237,6 +244,10 @@ def _exact(value: Any) -> Any:
     return ODD
 
 
+def _real(value: Any) -> Any:
+    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else ODD
+
+
 def _moment(value: Any) -> Any:
     return value if isinstance(value, datetime) and value.tzinfo is not None else ODD
 
@@ -264,6 +275,7 @@ _FORMS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Form], ...] = (
     (Whole, Form(pa.int64(), _whole)),
     (Flag, Form(pa.bool_(), _flag)),
     ((Exact, Numeric), Form(None, _exact)),  # the width is chosen by the values; see `decimals.packed`
+    (Real, Form(pa.float64(), _real)),
     (Moment, Form(MOMENT_TYPE, _moment)),
     (Day, Form(pa.date32(), _day)),
     (Loose, Form(pa.large_string(), json_text)),

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 import pandas as pd
 
+from workbench.client.journal import Entry, Journal
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.operation import Operation
 from workbench.interface.rewards import RewardsActivity, RewardsItem
@@ -13,6 +14,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Text, is_record, snake
 from workbench.tables.columns import OPEN_FACT, Column, Plan, plan
 from workbench.tables.rows import records_frame
+from workbench.webhooks.inbox import Inbox
 
 
 @attrs.frozen(kw_only=True)
@@ -123,6 +125,8 @@ def _of_records(x: Any, wanted: Wanted) -> pd.DataFrame:
 _ROUTES: tuple[tuple[Applies, Build], ...] = (
     (lambda x, _: isinstance(x, pd.DataFrame), lambda x, _: x),
     (lambda x, _: hasattr(x, "rows") and hasattr(x, "row_type"), _of_rows),
+    (lambda x, _: isinstance(x, Journal), lambda x, wanted: records_frame(plan(Entry), x, wanted.reveal)),
+    (lambda x, _: isinstance(x, Inbox), lambda x, wanted: _of_events(x.events(), wanted)),
     (_is_events, _of_events),
     (lambda x, _: is_record(x) or attrs.has(type(x)) or isinstance(x, Iterable), _of_records),
 )
