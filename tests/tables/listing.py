@@ -1,0 +1,53 @@
+"""The list of frames and their columns in docs/tables.md: `python -m tests.tables.listing` writes it anew."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from workbench import tables
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.table import OPERATIONS
+from workbench.tables.columns import plan
+from workbench.tables.frames import events_plan
+
+DOC = Path(__file__).parents[2] / "docs" / "tables.md"
+START, END = "<!-- listing -->", "<!-- end of listing -->"
+
+
+def _columns(frame: pd.DataFrame, private: frozenset[str] = frozenset()) -> str:
+    groups: dict[str, list[str]] = {}
+    for name, dtype in frame.dtypes.items():
+        shown = str(dtype).replace("[pyarrow]", "")
+        groups.setdefault(shown, []).append(f"`{name}`{' •' if name in private else ''}")
+    return "; ".join(f"{', '.join(names)}: {dtype}" for dtype, names in groups.items())
+
+
+def listing() -> list[str]:
+    """Give the lines of the list."""
+    lines = ["| Frame of | `attrs['kind']` | Columns: dtype (• masked unless revealed) |", "|---|---|---|"]
+    for name, row in OPERATIONS.items():
+        frame = tables.frame([], of=name)
+        of = plan(row.answer) if frame.attrs["kind"] != "rewards_item" else None
+        private = frozenset(c.name for c in of.columns if c.private) if of else frozenset()
+        lines.append(f"| `api.{name}(…)` | `{frame.attrs['kind']}` | {_columns(frame, private)} |")
+    for kind in EVENT_KINDS:
+        private = frozenset(c.name for c in events_plan({kind}).columns if c.private)
+        lines.append(f"| events of kind `{kind}` | `event` | {_columns(tables.frame([], of=kind), private)} |")
+    derived = {
+        "contract_values(contracts)": tables.contract_values([]),
+        'contract_totals(contracts, by="chain_id")': tables.contract_totals([], by="chain_id"),
+        "status_history(events)": tables.status_history([]),
+        "time_in_status(events)": tables.time_in_status([]),
+        "reasons(events)": tables.reasons([]),
+        "micro_deposits(events)": tables.micro_deposits([]),
+        "rewards_from_pages(bodies, users=…)": tables.rewards_from_pages([], users=[]),
+    }
+    for call, frame in derived.items():
+        lines.append(f"| `tables.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    text = DOC.read_text()
+    before, after = text.split(START)[0], text.split(END)[1]
+    DOC.write_text("\n".join([before + START, "", *listing(), "", END + after]))
