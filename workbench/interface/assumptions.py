@@ -66,6 +66,8 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("withdrawal_solana_message", "withdrawals", "on Solana the service signs the keccak-256 of chain, parties, numbers and salt", "only Ed25519 over keccak-256 is reported, not which bytes", G),
         Behaviour("withdrawal_stellar_message", "withdrawals", "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt", "only Ed25519 is reported, not which bytes", G),
         Behaviour("token_decimals", "sign_withdrawal", "a token of the sandbox has six decimals, seven on Stellar", "decimals of tokens are not shown", G),
+        Behaviour("cents_to_units", "sign_withdrawal", "cents become units of the token by its exchangeRate, rounded down", "the document does not say how cents become units", G),
+        Behaviour("recipient_family", "sign_withdrawal", "a recipient of another family of chains, or a damaged address, is 400", "conditions of its error bodies are not shown", G),
         # simulations
         Behaviour("settle_route", "simulations", "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization", "the document has no call for it, and refunds need it; public clients call it", L, **_same(True)),
         Behaviour("settle_by_clock", "simulations", "an authorization settles by itself after this many seconds of sandbox time; None: only when told", "the document does not say when", G, **_same(None)),
@@ -76,6 +78,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("completion_reason_case", "simulations", "casing of completionReason", "live answers are in lower case", L, documented="upper", observed="lower"),
         Behaviour("refund_amount_omitted", "simulate_refund", "a refund without amount", "live services ask for it", L, documented="full", observed="400"),
         Behaviour("refund_bounds", "simulate_refund", "refunds may repeat until the settled amount is used up, then 400; 0 has no effect", "not shown", G),
+        Behaviour("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there", G),
         Behaviour("wrong_state", "simulations", "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing", "error responses of the simulations are not shown", G),
         Behaviour("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline", "error responses of the simulations are not shown", W),
         Behaviour("over_limit", "simulate_authorization", "an authorization above the available credit, no decline asked", "the document says authorized where no decline is requested", L, documented="authorized", observed="account_credit_limit_exceeded"),
@@ -87,12 +90,16 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("approved_with_reason", "users", "an approved application can carry an applicationReason", "met in practice", L),
         Behaviour("partial_address", "update_user", "a part of an address changes that part", "whether the service merges or replaces is not shown", G),
         Behaviour("owner_reapplies", "update_ubo", "a reapplying owner and its company become pending, then are reviewed", "transitions are not shown", G),
+        Behaviour("owner_events", "update_ubo", "the review of an owner is told as user.updated with the companyId", "the document shows no event for owners", G),
+        Behaviour("owner_contract", "create_user_application", "where the provider manages, the wallet owns a contract at once, made on a test chain of its family with nothing in it", "the document says that the wallet becomes an owner on the user's contract, not when or where", G),
         Behaviour("wallet_required", "create_user_application", "a provider-managed tenant's application without a wallet is 400", "error codes of validation failures are not shown", G),
         Behaviour("duplicate_external_id", "create_user_application", "a second use of an external id is 409", "codes of conflicts are not shown", G),
         Behaviour("empty_patch", "updates", "an empty PATCH body changes nothing and answers 200", "not shown", G),
         # disputes
         Behaviour("dispute_cancel_twice", "update_dispute", "a second cancel, or evidence on a canceled dispute, is 400", "transitions of disputes are not shown", G),
         Behaviour("dispute_both", "update_dispute", "cancel and evidence in one call both take effect", "not shown", G),
+        Behaviour("evidence_appended", "update_dispute", "evidence is put on a new line below what is there", "the document says that text evidence is added, not how", G),
+        Behaviour("disputes_closed", "update_dispute", "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400", "transitions of disputes are not shown", G),
         # rewards
         Behaviour("rewards_order", "list_rewards_activity", "newest createdAt first; hidden rows are left out before paging", "the order is not shown", G),
         Behaviour("rewards_members", "list_rewards_activity", "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; redeemed ones status and createdAt", "which fields belong to which is not shown", G),

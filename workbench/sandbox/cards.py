@@ -101,7 +101,7 @@ def settle(turn: Turn, asked: SettleTransaction) -> SimulatedTransaction:
     step = _step(turn, TRANSACTION, spend["status"], "settle", "transaction")
     amount = spend["held"] if asked.amount is FULL else asked.amount
     assert not isinstance(amount, Full)
-    if amount > spend["held"]:  # assumed: nothing settles for more than is held
+    if amount > spend["held"]:  # assumed: settle_bounds
         raise turn.refusal(table.WRONG_STATE, reason=f"amount is above the {spend['held']} cents that are held")
     turn.forget(f"settle:{spend['id']}")
     card = turn.store.get("card", spend["card"])

@@ -78,7 +78,7 @@ def sign_withdrawal(turn: Turn, asked: SignWithdrawal) -> WithdrawalSignature:
 
 def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
     """Give an amount in the token's native units; cents are counted by its exchange rate, rounded down."""
-    # assumed: token_decimals; the document does not say how cents become units
+    # assumed: token_decimals, cents_to_units
     if native:
         return int(amount)
     return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
@@ -111,7 +111,7 @@ def _other_lives(turn: Turn) -> bool:
 
 
 def _recipient(turn: Turn, contract: Record, address: str) -> str:
-    """Give the recipient in one spelling. assumed: an address of another family of chains, or a damaged one, is 400"""
+    """Give the recipient in one spelling. assumed: recipient_family"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
         address = eip55(address)  # the case of an EVM address does not count
     slips = check(address, contract["chain_id"])

@@ -61,7 +61,7 @@ def collateral(turn: Turn, user: Record) -> set[Family]:
 def become_owner(turn: Turn, user: Record, asked: Any) -> None:
     """Make the given wallets owners on contracts of the user's own, where the provider manages.
 
-    "The wallet becomes an owner on the user's smart contract." assumed: at once, on a test chain of its family
+    "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """
     if turn.tenant["management"] != "provider":
         return
