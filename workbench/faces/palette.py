@@ -81,6 +81,7 @@ LOOKS: Mapping[str, Look] = {
     "done": TONES[Tone.GOOD],
     "refused": TONES[Tone.BAD],
     "not_sent": Look(GREY, "○", 90),
+    "not sent": Look(GREY, "○", 90),
     "unknown": TONES[Tone.UNKNOWN],
     "partly": TONES[Tone.YOURS],
     "planned": Look(GREY, "○", 90),

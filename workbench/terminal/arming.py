@@ -41,7 +41,7 @@ def arm(
         raise wrong(f"Profile {profile} is a sandbox: nothing needs arming there.")
     host = str(opened.base_url).split("/")[2]
     say(f"PRODUCTION, {host}: {', '.join(named)} for {minutes} minutes.")
-    _typed(f"Type {host} to allow it: ", host)
+    typed(f"Type {host} to allow it: ", host)
     until = datetime.now(UTC) + timedelta(minutes=minutes)
     path = _path(profile)
     path.unlink(missing_ok=True)
@@ -85,10 +85,16 @@ def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:
     if asked is None:
         return
     say(f"PRODUCTION, {api.host}: {asked.says}.")
-    _typed(f"Type {asked.types} to go on: ", asked.types)
+    typed(f"Type {asked.types} to go on: ", asked.types)
 
 
-def _typed(question: str, word: str) -> None:
+def typed(question: str, word: str) -> None:
+    """Ask for a typed word.
+
+    Raises:
+        Exit: There is no terminal to type at.
+        InvalidRequest: Something else was typed.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise wrong("This needs a terminal to type at. Nothing was sent.")
     print(question, end="", file=sys.stderr, flush=True)

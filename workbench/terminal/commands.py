@@ -11,7 +11,7 @@ import attrs
 
 from workbench.interface.table import OPERATIONS
 
-GROUPS = ("Operations", "Reads", "Sandbox", "Events", "Sequences", "Journal and profiles", "Help")
+GROUPS = ("Operations", "Many calls", "Sandbox", "Events", "Sequences", "Journal and profiles", "Help")
 
 
 @attrs.frozen(kw_only=True)
@@ -56,7 +56,9 @@ def _control(name: str) -> Callable[[], Callable[..., Any]]:
 
 
 _NAMED = (
-    ("rewards", "Read a user's rewards activity, all pages, as a table.", "Reads", "reads", "rewards"),
+    ("rewards", "Read the rewards activity of users, all pages, and save it.", "Many calls", "reads", "rewards"),
+    ("apply", "Send one write for each row of a file, at most once each.", "Many calls", "bulk", "apply"),
+    ("resume", "Go on with a run that was killed, interrupted or stopped.", "Many calls", "bulk", "resume"),
     ("events", "List the events, as a webhook would bring them.", "Events", "events", "list_events"),
     ("events resend", "Send one event again to where it is wanted.", "Events", "events", "resend"),
     ("listen", "Receive webhooks: verify, show, forward.", "Events", "events", "listen"),

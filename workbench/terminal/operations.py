@@ -13,7 +13,6 @@ from workbench.errors import InvalidArguments, InvalidRequest
 from workbench.faces.screen import screen_of
 from workbench.interface import checks, strict_json
 from workbench.interface.operation import Operation
-from workbench.interface.rewards import MAX_LIMIT, MAX_OFFSET
 from workbench.interface.table import KEY_HEADER, LIST_REWARDS_ACTIVITY
 from workbench.interface.walk import UnknownMember, build, mask_wire
 from workbench.terminal.arguments import from_file, merged, options, values
@@ -106,11 +105,14 @@ def _run(
             from workbench.terminal.arming import confirm
 
             confirm(api, operation, request)
-        caller = api.allowing(again=True) if again else api
-        answer: Any = all_pages(caller, request) if everything else caller.send(request)
+        if everything:
+            from workbench.terminal.reads import told
+
+            return told(api, [request.user_id], request.type, how)
+        answer: Any = (api.allowing(again=True) if again else api).send(request)
         for notice in api.notices:
             say(notice)
-        if operation.many or everything:
+        if operation.many:
             show(list(answer), how)
         elif operation is LIST_REWARDS_ACTIVITY:
             show(list(answer.items), how)
@@ -119,18 +121,6 @@ def _run(
         else:
             show(answer, how)
     return DONE
-
-
-def all_pages(api: Any, request: Any) -> list[Any]:
-    """Read every page: the interface gives no total and no cursor, so an empty page is the end."""
-    items: list[Any] = []
-    for offset in range(request.offset or 0, MAX_OFFSET + 1, MAX_LIMIT):
-        page = api.list_rewards_activity(user_id=request.user_id, type=request.type, limit=MAX_LIMIT, offset=offset)
-        if not page.items:
-            return items
-        items += page.items
-    say(f"Not all of it: the interface reaches no further than {MAX_OFFSET + MAX_LIMIT:,} items. Ask by --type.")
-    return items
 
 
 def curl(api: Any, operation: Operation[..., Any], request: Any, *, reveal: bool) -> str:

@@ -1,17 +1,17 @@
-"""Reads that are more than one call."""
+"""Reads of any size at a prompt."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from workbench.errors import InvalidRequest
-from workbench.interface.checks import problems
-from workbench.interface.rewards import ListRewardsActivity
-from workbench.interface.walk import build
-from workbench.terminal.ends import DONE, say
-from workbench.terminal.operations import all_pages
+from workbench import faces
+from workbench.errors import visible
+from workbench.interface.walk import camel
+from workbench.terminal.ends import DONE, PARTLY, say, wrong
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
@@ -19,25 +19,70 @@ _WHERE, _HOW = Where(), Output()
 
 
 def rewards(
-    user_id: Annotated[str, Parameter(help="User whose activity is read.")],
-    /,
-    *,
+    *users: Annotated[str, Parameter(help="Users whose activity is read.")],
     kind: Annotated[str | None, Parameter(name="--type", help="Only earned, or only redeemed items.")] = None,
+    save: Annotated[Path | None, Parameter(help="Write them to this .csv, .xlsx or .parquet file.")] = None,
+    path: Annotated[
+        Path | None, Parameter(help="Keep what is read in this folder meanwhile; the same command goes on there.")
+    ] = None,
     where: Annotated[Where, Parameter(name="*")] = _WHERE,
     how: Annotated[Output, Parameter(name="*")] = _HOW,
 ) -> int:
-    """Read a user's rewards activity, all pages, and say the exact sums."""
-    request = build(ListRewardsActivity, {"user_id": user_id, "type": kind})
-    found = problems(request)
-    if found:
-        raise InvalidRequest(found, of="list_rewards_activity")
+    """Read the rewards activity of users, all pages of each, and say the exact sums.
+
+    The interface gives no totals: exit code 5 says that not all of it can be here, and stderr says why.
+    """
+    if not users:
+        raise wrong("rewards takes the ids of users.")
     with session(where) as api:
-        items = all_pages(api, request)
+        return told(api, users, kind, how, save=save, path=path)
+
+
+def told(
+    api: Any, users: Sequence[str], kind: str | None, how: Output, *, save: Path | None = None, path: Path | None = None
+) -> int:
+    """Read the activity of users, show or save it, and say what is to be known of it."""
+    from workbench import tables
+
+    found = tables.read_rewards(api, users, type=kind, path=path)
+    frame = found.frame()
+    if save is not None:
+        try:
+            say(str(tables.save(frame, save)))
+        except FileExistsError:
+            raise wrong(f"{visible(str(save), 200)} exists; it is not written over.") from None
+        except ValueError as slip:
+            raise wrong(visible(str(slip), 300)) from None
+    else:
+        show(_rows(frame, many=len(users) > 1, for_people=how.output == "table" and not how.fields), how)
+    for note in found.notes:
+        say(visible(note))
+    say(f"{found.rows:,} items{_sums(frame)}")
+    return DONE if found.complete else PARTLY
+
+
+def _rows(frame: Any, *, many: bool, for_people: bool) -> list[dict[str, Any]]:
+    """Give the rows of a frame without what is missing, by wire names for programs."""
+    columns = [name for name in frame.columns if many or name != "user_id"]
+    held = frame[columns].astype(object).where(frame[columns].notna(), None)
+    return [
+        {name if for_people else camel(name): _value(name, value, for_people) for name, value in row.items() if value is not None}
+        for row in held.to_dict("records")
+    ]  # fmt: skip
+
+
+def _value(name: str, value: Any, for_people: bool) -> Any:
+    if isinstance(value, Decimal):
+        return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
+    if name == "transaction_amount_cents":
+        return faces.money(int(value)) if for_people else int(value)
+    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else str(value)
+
+
+def _sums(frame: Any) -> str:
     sums: defaultdict[str, Decimal] = defaultdict(Decimal)
-    for item in items:
-        if isinstance(item.points, Decimal):
-            sums[str(item.type)] += item.points
-    show(items, how)
-    said = ", ".join(f"{format(points, ',f')} points {name}" for name, points in sorted(sums.items()))
-    say(f"{len(items):,} items" + (f": {said}" if said else ""))
-    return DONE
+    for kind, points in zip(frame["type"], frame["points"], strict=True):
+        if isinstance(points, Decimal):
+            sums[str(kind)] += points
+    said = [f"{format(points.normalize(), ',f')} points {kind}" for kind, points in sorted(sums.items())]
+    return f": {', '.join(said)}" if said else ""

@@ -1,0 +1,135 @@
+"""Many calls at a prompt: rewards of any size, rows sent once each, runs that go on."""
+
+import csv
+import json
+
+import pytest
+
+from workbench.interface.strict_json import loads
+from workbench.sandbox import Sandbox
+
+ROW = {
+    "first_name": "Ada", "last_name": "Example", "birth_date": "1990-02-01", "national_id": "900121234",
+    "country_of_issue": "US", "email": "ada@example.com", "address.line1": "1 Example Street", "address.city": "Springfield",
+    "address.region": "IL", "address.postal_code": "62701", "address.country_code": "US", "ip_address": "198.51.100.7",
+    "occupation": "Baker", "annual_salary": "50000", "account_purpose": "everyday", "expected_monthly_volume": "1000",
+}  # fmt: skip
+
+
+@pytest.fixture
+def guide(wb):
+    return json.loads(wb("sandbox", "guide", "-o", "json").out)
+
+
+def rows(path, *changes: dict[str, str]):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list({**ROW, **(changes[0] if changes else {})}))
+        writer.writeheader()
+        writer.writerows({**ROW, **change} for change in changes)
+    return str(path)
+
+
+def test_rewards_of_users(wb, guide):
+    """Rewards are read whole, in wire names for programs, and summed exactly."""
+    one, other = (user["id"] for user in guide["rewards_users"][:2])
+    ended = wb("rewards", one, "-o", "ndjson")
+    items = [loads(line.encode()) for line in ended.out.splitlines()]
+    earned = sum(int(item["points"]) for item in items if item["type"] == "earned")
+
+    assert ended.code == 0
+    assert f"{len(items):,} items: {earned:,} points earned" in ended.err
+    assert "transactionAmountCents" in items[0]
+    both = [json.loads(line)["userId"] for line in wb("rewards", one, other, "-o", "ndjson").out.splitlines()]
+    assert set(both) == {one, other}
+
+
+def test_what_paging_cannot_reach_is_said(wb, guide):
+    """A user beyond the reach of paging ends with 5, and the reason is said."""
+    far = next(user["id"] for user in guide["rewards_users"] if user["beyond_paging"])
+    ended = wb("rewards", far, "-o", "csv", "--fields", "id")
+
+    assert ended.code == 5
+    assert "10,100" in ended.err
+
+
+def test_rewards_are_saved(wb, guide, tmp_path):
+    """A file of rewards is written whole, and never over another."""
+    user = guide["rewards_users"][0]["id"]
+    path = tmp_path / "rewards.csv"
+
+    assert wb("rewards", user, "--save", str(path)).code == 0
+    assert len(path.read_text().splitlines()) > 100
+    assert wb("rewards", user, "--save", str(path)).code == 2
+
+
+@pytest.mark.parametrize(
+    "tokens", [["rewards"], ["rewards", "nobody"], ["rewards", "3f2a0b1c-0000-4000-8000-000000000000", "--type", "x"]]
+)
+def test_wrong_questions(wb, tokens):
+    """A question that cannot be asked ends with 2."""
+    assert wb(*tokens).code == 2
+
+
+def test_rows_are_sent_once_each(wb, tmp_path):
+    """Each row is sent, and the events say so."""
+    path = rows(
+        tmp_path / "people.csv", *({"external_id": f"bulk-{n}", "email": f"a{n}@example.com"} for n in range(5))
+    )
+    ended = wb("apply", "create_user_application", path, "-o", "json")
+
+    assert ended.code == 0
+    assert [row["end"] for row in json.loads(ended.out)] == ["done"] * 5
+    assert "5 done" in ended.err
+    assert len(wb("events", "-o", "ndjson").out.splitlines()) == 5
+
+
+def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
+    """One wrong row stops all of them, named by row and column."""
+    path = rows(tmp_path / "people.csv", {"external_id": "a"}, {"external_id": "b", "email": "nobody"})
+    ended = wb("apply", "create_user_application", path)
+
+    assert ended.code == 2
+    assert "row 3, email" in ended.err  # as an editor counts the lines
+    assert json.loads(wb("events", "-o", "json").out) == []
+
+
+def test_partly_done(wb, tmp_path):
+    """Where some rows are refused the run ends with 5, and shows those."""
+    path = rows(tmp_path / "people.csv", {"external_id": "a", "email": "b@example.com"}, {"external_id": "c"})
+    wb("apply", "create_user_application", rows(tmp_path / "first.csv", {"external_id": "a"}))
+    ended = wb("apply", "create_user_application", path)
+
+    assert ended.code == 5
+    assert "External id already in use" in " ".join(ended.out.split())
+
+
+def test_an_unknown_row_is_looked_up_then_resumed(wb, tmp_path):
+    """A row whose answer was lost ends the run with 4; said to be done, it is never sent again."""
+    path = rows(tmp_path / "people.csv", *({"external_id": f"x-{n}", "email": f"a{n}@example.com"} for n in range(3)))
+    run = str(tmp_path / "run.db")
+    sandbox = Sandbox()
+    with sandbox.serve() as url:
+        sandbox.add_fault("lost", of="create_user_application", nth=2)
+        first = wb("apply", "create_user_application", path, "--path", run, "--url", url, "--on-unknown", "stop")
+        sandbox.clear_faults()
+        slip = wb("resume", run, path, "--url", url, "--resolved", "2=done")
+        second = wb("resume", run, path, "--url", url, "--resolved", "3=done", "-o", "json")
+        created = sandbox.events("user.updated")
+    sandbox.close()
+
+    assert (first.code, slip.code, second.code) == (4, 2, 0)
+    assert len(created) == 3
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["apply", "sign_withdrawal", "rows.csv"],
+        ["apply", "list_contracts", "rows.csv"],
+        ["resume", "nowhere.db", "rows.csv"],
+    ],
+    ids=["withdrawals", "a read", "no run"],
+)
+def test_what_is_not_done_in_bulk(wb, tokens):
+    """Withdrawals are never sent in bulk, and reads are no writes."""
+    assert wb(*tokens).code == 2
