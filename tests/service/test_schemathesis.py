@@ -1,0 +1,81 @@
+"""Schemathesis, with all its checks, finds nothing on the twelve operations of the served sandbox.
+
+Negative data and links between operations are part of it. 400, 404, 409 and 422 count as answers to a well-formed request
+that the state refuses.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench.interface.table import OPERATIONS
+from workbench.sandbox import Sandbox
+
+HERE = Path(__file__).parent
+CONFIG = """
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404, 409, 422]
+"""
+
+
+def known_ids(sandbox: Sandbox) -> dict[str, list[str]]:
+    """Give ids that the sandbox knows, by the member they stand in."""
+    guide = sandbox.guide()
+    transactions = [key for key, _ in sandbox.store.items("transaction")]
+    company = guide["companies"][0]
+    return {
+        "cardId": guide["cards"]["active"],
+        "transactionId": transactions,
+        "userId": [one for users in guide["users"].values() for one in users],
+        "paymentAccountId": guide["payment_accounts"],
+        "companyId": [company["id"]],
+        "uboId": [one["id"] for one in company["owners"]],
+        "disputeId": [one for disputes in guide["disputes"].values() for one in disputes],
+    }
+
+
+def run(tmp_path: Path, sandbox: Sandbox, *arguments: str) -> str:
+    """Run schemathesis against the sandbox, served; give its report."""
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG)
+    ids = json.dumps(known_ids(sandbox))
+    with sandbox.serve() as url:
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "schemathesis.cli", "--config-file", config, "run", f"{url}/openapi.json",
+                "--header", f"Api-Key:{sandbox.full_key}", "--checks", "all", "--no-color", "--warnings", "off", *arguments,
+            ],
+            cwd=HERE.parent.parent, capture_output=True, text=True, check=False, timeout=3000,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.service.schema_hooks", "KNOWN_IDS": ids},
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "phases,examples",
+    [
+        pytest.param("coverage", 1, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param("fuzzing,stateful", 20, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param("coverage,fuzzing,stateful", 2_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+def test_finds_nothing(tmp_path: Path, phases: str, examples: int) -> None:
+    """Every operation is tested, and no check fails."""
+    sandbox = Sandbox()
+    report = run(
+        tmp_path, sandbox, "--phases", phases, "--max-examples", str(examples), "--generation-deterministic"
+    )  # fmt: skip
+    tested = re.search(r"Tested: (\d+)", report)
+    cases = re.search(r"(\d+) generated, (\d+) passed", report)
+    done = {one["operation"] for one in sandbox.requests() if one["status"] < 300} & set(OPERATIONS)
+    print(f"\nschemathesis, {phases}: {cases and cases[0]}, {len(done)} operations carried out lately")
+
+    assert tested is not None
+    assert cases is not None
+    assert (tested[1], cases[1]) == ("12", cases[2])
