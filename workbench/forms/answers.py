@@ -2,16 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, Protocol
 
 import ipywidgets
 
 from workbench import faces
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, visible
+from workbench.faces.markup import isolated
 from workbench.forms.following import Next
 from workbench.interface import walk
+from workbench.interface.events import Event
 from workbench.interface.fields import OPEN
 
 REVEALED = 60.0  # seconds that private values of an answer stay on the screen
@@ -157,8 +159,9 @@ class AnswerCard:
             self._events.value = faces.html(error)
             return
         if events:
-            cards = "".join(f"<li>{faces.html(event)}</li>" for event in events[:20])
-            self._events.value = f"<div><strong>Events that followed: {len(events)}</strong></div><ul>{cards}</ul>"
+            self._events.value = f"<div><strong>Events that followed: {len(events)}</strong></div>" + folded(
+                events[:20]
+            )
         else:
             self._events.value = '<div class="wb-quiet">No event has followed yet.</div>'
 
@@ -168,6 +171,17 @@ class AnswerCard:
             self.reveal.hide()
         for made in self.opened:
             made.close()
+
+
+def folded(events: Sequence[Event]) -> str:
+    """Give events as lines that open to their cards."""
+    lines = []
+    for event in events:
+        title = (
+            f"<summary><strong>{isolated(visible(event.kind, 80))}</strong> {isolated(visible(event.id, 80))}</summary>"
+        )
+        lines.append(f'<details class="wb-event">{title}{faces.html(event)}</details>')
+    return "".join(lines)
 
 
 def _button(words: str, act: Callable[[], None]) -> Any:

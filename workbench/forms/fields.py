@@ -87,7 +87,7 @@ class Field:
         self.touched = False
         one = leaf.member
         self.input = builder(leaf)(leaf)
-        self.input.description = faces.label(one.name) + ("" if one.required else " (optional)")
+        self.needed(one.required)
         self.input.style.description_width = "initial"
         self.input.tooltip = walk.described(one)
         self.input.observe(self._typed, "value")
@@ -175,6 +175,12 @@ class Field:
         html = "".join(rows)
         if self.note.value != html:
             self.note.value = html
+
+    def needed(self, yes: bool) -> None:
+        """Say in its label whether it may be left out, as things stand."""
+        words = faces.label(self.leaf.member.name) + ("" if yes else " (optional)")
+        if self.input.description != words:
+            self.input.description = words
 
     def visible(self, shown: bool) -> None:
         """Show or hide it."""

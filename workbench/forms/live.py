@@ -28,8 +28,9 @@ from workbench.forms import following, style, ways
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Alternative, Draft
 from workbench.forms.draft import leaves as leaves_of
-from workbench.forms.fields import EMPTY_HINT, Field, Said, help_of
+from workbench.forms.fields import Field, Said, help_of
 from workbench.forms.reading import in_words
+from workbench.forms.still import Still, bundle, shell
 from workbench.interface import walk
 from workbench.interface.operation import Call
 from workbench.sequences import Sequence
@@ -204,9 +205,9 @@ class Form:
     def put_in_cell(self) -> str:
         """Put the call as Python into a new cell below the one that runs; give its text. Private values are masked."""
         text = ways.python(self.draft) if self.state != "done" else self._texts["Python"]
-        shell = _shell()
-        if shell is not None:
-            shell.set_next_input(text)
+        kernel = shell()
+        if kernel is not None:
+            kernel.set_next_input(text)
         return text
 
     def add_to_sequence(self) -> str:
@@ -230,6 +231,7 @@ class Form:
         self._choosers: dict[Alternative, Any] = {}
         self.card: AnswerCard | None = None
         self._texts: dict[str, str] = {}
+        self._still = Still()
         self._head = ipywidgets.HTML(_head(operation, api)).add_class("wb-head")
         top = [self._section(section.path) for section in self.draft.sections if not section.path]
         self._summary = ipywidgets.HTML().add_class("wb-summary")
@@ -241,12 +243,14 @@ class Form:
         self._sender = ipywidgets.HBox([self._button()]).add_class("wb-row-actions")
         self._ways_box = self._ways()
         self._answer_box = ipywidgets.VBox().add_class("wb-answer")
-        self._inputs = ipywidgets.VBox([
+        hint = f'<div class="wb-quiet">Nothing is sent before you press the button. {escape(EMPTY_HINT)}</div>'
+        self._inputs = ipywidgets.VBox([ipywidgets.HTML(hint), 
             *top, *self._ticks.values(), *([self._arming] if self._arming else []), self._summary, self._typed,
             self._sender,
         ])  # fmt: skip
         self.widget = ipywidgets.VBox([
-            style.sheet(), self._head, self._inputs, self._error, self._answer_box, self._ways_box,
+            style.sheet(),
+                self._still.rule, self._head, self._inputs, self._error, self._answer_box, self._ways_box,
         ])  # fmt: skip
         for name in ("wb-room", "wb-form", f"wb-form-{operation.name.replace('_', '-')}"):
             self.widget.add_class(name)
@@ -439,6 +443,7 @@ class Form:
             advised.setdefault(one.path, []).append(one.message)
         for path, field in self.fields.items():
             field.visible(self.draft.shown(path))
+            field.needed(self.draft.wanted(path))
             field.say(self._said(field, at.get(field.leaf.wire, []), advised.get(field.leaf.wire, []), record))
         for section in self.draft.sections:
             mine = at.get(section.wire, []) if section.wire or self._attempted else []
@@ -571,6 +576,7 @@ class Form:
             self._entry = error.attempt.id
             self.error = error
             self._finish("unknown")
+            self._still.update(self.html, repr(self))
             self._show(error)
             return
         self._note_entry(before)
@@ -594,6 +600,7 @@ class Form:
         steps = following.steps(self.operation.name, record, answer)
         self.card = AnswerCard(self, answer, mark, self._entry, steps)
         self._answer_box.children = [self.card.widget]
+        self._still.update(self.html, repr(self))
 
     def _finish(self, state: State) -> None:
         self._clear()
@@ -630,12 +637,14 @@ class Form:
         """The form, or what came of it, as static HTML: for viewers without widgets, and for notebooks opened again."""
         return _static(self)
 
+    def _ipython_display_(self) -> None:
+        if self.state == "closed":
+            print(repr(self))  # noqa: T201 - what a cell ends in is printed
+            return
+        self._still.display(self.widget, self.html, repr(self))
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self.html}
-        if self.state != "closed":
-            bundle.update(self.widget._repr_mimebundle_())
-            bundle["text/plain"] = repr(self)
-        return bundle
+        return bundle(self.widget, self.html, repr(self))
 
     def __repr__(self) -> str:
         given = len(self.draft.given)
@@ -674,7 +683,6 @@ def _head(operation: Any, api: Any) -> str:
         f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span> '
         f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
         f"<div>{escape(operation.doc)}</div>"
-        f'<div class="wb-quiet">Nothing is sent before you press the button. {escape(EMPTY_HINT)}</div>'
     )
 
 
@@ -698,10 +706,3 @@ def _below(widget: Any) -> list[Any]:
     for one in found:
         found.extend(child for child in getattr(one, "children", ()))
     return found
-
-
-def _shell() -> Any:
-    import sys
-
-    module = sys.modules.get("IPython")
-    return None if module is None else module.get_ipython()

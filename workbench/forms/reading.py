@@ -85,6 +85,6 @@ def _text(one: Member, value: str) -> str:
     rule = one.about.rule
     if rule.pattern and len(value) >= 32:
         return grouped(visible(value, 100))
-    if rule.max_length is not None and len(value) > rule.max_length * 0.8:
+    if rule.max_length is not None and rule.max_length >= 20 and len(value) > rule.max_length * 0.8:
         return f"{len(value):,} of {rule.max_length:,} characters"
     return ""

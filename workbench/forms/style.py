@@ -44,6 +44,7 @@ _RULES = """
 .wb-room .wb-field .widget-label { width: 100%; max-width: 100%; text-align: left; font-weight: 600; height: auto;
   line-height: 1.5; white-space: normal; overflow: visible; text-overflow: clip; }
 .wb-room .wb-field input, .wb-room .wb-field select, .wb-room .wb-field textarea { width: 100%; box-sizing: border-box; }
+.wb-room .wb-field > .widget-dropdown > select, .wb-room .wb-field > .widget-text > input { flex: 0 0 auto; height: 28px; }
 .wb-room .wb-wide { grid-column: 1 / -1; }
 .wb-room .wb-note { font-size: 12px; min-height: 1.4em; }
 .wb-room .wb-help, .wb-room .wb-quiet { color: var(--wb-quiet); }
@@ -66,6 +67,8 @@ _RULES = """
 .wb-room summary:focus-visible { outline: 3px solid #4c8dff; outline-offset: 1px; }
 .wb-room .widget-button { height: auto; min-height: 30px; line-height: 1.4; padding: 4px 12px; width: auto;
   white-space: normal; }
+.wb-room .wb-event { margin: 2px 0 2px 12px; }
+.wb-room .wb-event summary { cursor: pointer; }
 .wb-room .wb-send { font-weight: 700; }
 .wb-room .wb-send.wb-live { background: var(--wb-live); color: #ffffff; }
 .wb-room .wb-row-actions { flex-wrap: wrap; gap: 4px; overflow: visible; }
