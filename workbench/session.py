@@ -1,15 +1,19 @@
 """A client, a sandbox or its control, and an inbox, put together by `connect()`."""
 
+import os
 import sys
 import weakref
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from workbench.client.client import Client
 from workbench.client.journal import Journal
+from workbench.client.keys import Key
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
+from workbench.client.state import state_path
 from workbench.errors import WrongEnvironment
 
 _LATEST: list["weakref.ref[Session]"] = []
@@ -19,15 +23,26 @@ class Session(Client):
     """A client with what belongs to it: `.sandbox` and its controls, `.inbox` for events, `.journal`."""
 
     def __init__(
-        self, *, sandbox: Any = None, keys: tuple[str, ...] = (), name: str = "",
+        self, *, sandbox: Any = None, keys: tuple[str, ...] = (), inbox: Path | None = None, name: str = "",
         behaviours: Mapping[str, Any] | None = None, **settings: Any,
     ) -> None:  # fmt: skip
+        """Make a session.
+
+        Args:
+            sandbox: The sandbox behind it, or the control of a served one; None for a real service.
+            keys: What webhook deliveries are signed with; where none are given, the API key.
+            inbox: The file in which events are kept; None keeps them in memory.
+            name: Of the profile.
+            behaviours: What the profile says of a real sandbox beyond the document.
+            settings: Of the client.
+        """
         __tracebackhide__ = True
         super().__init__(**settings)
         self.sandbox_settings: Mapping[str, Any] = dict(behaviours or {})
         """What the profile says of a real sandbox beyond the document, as {"settle_route": True}."""
         self._sandbox = sandbox
-        self._keys = keys
+        self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
+        self._inbox_path = inbox
         self._name = name
         self._inbox: Any = None
         if self._line.journal is not None:
@@ -54,7 +69,11 @@ class Session(Client):
         """The events received: those of the sandbox come by themselves."""
         holder: Any = self._parent
         if holder._inbox is None:
-            holder._inbox = _inbox(self._sandbox, self._keys)
+            from workbench.webhooks.inbox import Inbox
+
+            keys = [key.header() for key in self._keys or (self._key,)]
+            source = None if self._sandbox is None else self._sandbox.drain
+            holder._inbox = Inbox(self._inbox_path, keys=keys, source=source)
         return holder._inbox
 
     @property
@@ -104,12 +123,6 @@ class SandboxTime(Clock):
         return now
 
 
-def _inbox(sandbox: Any, keys: tuple[str, ...]) -> Any:
-    from workbench.webhooks.inbox import Inbox
-
-    return Inbox(keys=keys, source=None if sandbox is None else sandbox.drain)
-
-
 def connect(
     where: str | None = None, *, seed: int | None = None, sandbox: Mapping[str, Any] | None = None,
     wire_names: Mapping[str, str] | None = None, **settings: Any,
@@ -122,7 +135,7 @@ def connect(
         sandbox: More of the embedded sandbox: `environment`, `profile` ("documented" or "observed"), and behaviours by
             their id among the assumptions.
         wire_names: Other wire names than assumed; an embedded sandbox uses them too.
-        settings: More of the client, as `timeout`, `check` or `journal`.
+        settings: More of the client, as `timeout`, `check` or `journal`; `api_key` may be a function that fetches it.
     """
     __tracebackhide__ = True
     if where is not None and where.startswith(("http://", "https://")):
@@ -130,8 +143,10 @@ def connect(
     if where is not None:
         profile = open_profile(where)
         if profile.base_url is not None:
-            given = client_settings(profile)
+            given = client_settings(profile, settings.pop("api_key", None))
             given["wire_names"] = {**given["wire_names"], **(wire_names or {})}
+            signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
+            given |= {"keys": (signing,) if signing else (), "inbox": state_path() / f"inbox-{profile.name}.db"}
             return Session(name=profile.name, behaviours=profile.sandbox, **{**given, **settings})
         sandbox, wire_names = {**profile.sandbox, **(sandbox or {})}, {**profile.wire_names, **(wire_names or {})}
         settings = {"name": profile.name, "timeout": profile.timeout, "limits": profile.limits, **settings}

@@ -68,6 +68,24 @@ def test_a_profile_becomes_a_session(home: Path, monkeypatch: pytest.MonkeyPatch
     assert KEY not in repr(api) + str(api.info())
 
 
+def test_events_of_a_profile_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The inbox of a profile is a file, and takes deliveries signed with the API key, or with a key of its own."""
+    write(home, GOOD)
+    first, second = wb.sample_event("user.updated", KEY), wb.sample_event("user.updated", "signing-key")
+    api = wb.connect("acme-test", api_key=lambda: KEY)
+    assert api.inbox.receive(first.headers, first.body).verified
+    api.close()
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "signing-key")
+    again = wb.connect("acme-test", api_key=lambda: KEY)
+    with pytest.raises(wb.InvalidWebhook):
+        again.inbox.receive(first.headers, first.body)
+
+    assert again.inbox.receive(second.headers, second.body).verified
+    assert len(again.events) == 2
+    assert KEY not in repr(vars(again))
+    again.close()
+
+
 def test_production_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session for production says so, and that it is not armed."""
     write(home, GOOD)

@@ -4,7 +4,7 @@ import os
 import platform
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -38,7 +38,7 @@ class Calls(Operations, ABC):
     _allowing: frozenset[str]
 
     def __init__(
-        self, *, base_url: str, api_key: str | Key, environment: Environment = "sandbox", timeout: float | None = 30.0,
+        self, *, base_url: str, api_key: str | Key | Callable[[], str], environment: Environment = "sandbox", timeout: float | None = 30.0,
         transport: Any = None, check: bool = True, wire_names: Mapping[str, str] | None = None,
         journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
         ca_file: str | Path | None = None, idempotency_header: str | None = None, clock: Clock | None = None,
@@ -47,7 +47,7 @@ class Calls(Operations, ABC):
 
         Args:
             base_url: Like https://api.example.com/v1; http only for this machine.
-            api_key: The key; better from a profile, the environment or a prompt than written down.
+            api_key: The key, or a function that fetches it; better from a profile or the environment than written down.
             environment: In "production" simulations are refused, and effects need `arm()`.
             timeout: Seconds for a whole call, retries included; None waits forever.
             transport: An httpx transport to use in place of the network, as `sandbox.transport()`.
@@ -68,7 +68,7 @@ class Calls(Operations, ABC):
         url = read_base_url(base_url)
         if isinstance(api_key, str):
             warn_if_in_cell(api_key)
-        self._key = api_key if isinstance(api_key, Key) else Key(api_key)
+        self._key = Key.of(api_key)
         del api_key
         if timeout is not None and not timeout > 0:
             raise InvalidProfile((Problem("timeout", "minimum", "must be more than 0 seconds"),))

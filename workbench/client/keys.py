@@ -29,6 +29,14 @@ class Key:
         object.__setattr__(self, "_held", lambda: held)
         object.__setattr__(self, "fingerprint", hashlib.sha256(held).hexdigest()[:8])
 
+    @classmethod
+    def of(cls, given: "str | Key | Callable[[], str]") -> "Key":
+        """Give the key that is given as itself, as text, or by a function that fetches it."""
+        __tracebackhide__ = True
+        if isinstance(given, Key):
+            return given
+        return cls(given() if callable(given) else given)
+
     def header(self) -> bytes:
         """Give the value of the key header."""
         return self._held()

@@ -22,6 +22,7 @@ import attrs
 from workbench.client.arguments import header_problem, wire_name_problems
 from workbench.client.base_url import BaseUrl, base_url
 from workbench.client.guards import Limits, environment_problem
+from workbench.client.keys import Key
 from workbench.client.state import APPLICATION
 from workbench.errors import InvalidProfile, Problem, visible
 
@@ -219,8 +220,13 @@ def key_variable(profile: str) -> str:
     return f"WORKBENCH_{re.sub('[^A-Z0-9]', '_', profile.upper())}_API_KEY"
 
 
-def client_settings(profile: Profile) -> dict[str, Any]:
-    """Give what a client on a profile is made with; its key is found, and held against what it was used with before."""
+def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
+    """Give what a client on a profile is made with; its key is found, and held against what it was used with before.
+
+    Args:
+        api_key: The key, or what fetches it, as from a vault; None looks for it.
+    """
+    __tracebackhide__ = True
     from workbench.client.journal import Journal
     from workbench.client.journal_file import JournalFile
     from workbench.client.key_sources import find_key
@@ -230,7 +236,8 @@ def client_settings(profile: Profile) -> dict[str, Any]:
     if profile.base_url is None:
         raise InvalidProfile(f"profile {profile.name!r} names no service; connect({profile.name!r}) opens its sandbox")
     url = base_url(profile.base_url)
-    key = find_key(profile)
+    key = find_key(profile) if api_key is None else Key.of(api_key)
+    del api_key
     if not url.local:
         pin(key.fingerprint, url.host, profile.environment)
     path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
