@@ -28,7 +28,7 @@ from workbench.forms import following, style, ways
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Alternative, Draft
 from workbench.forms.draft import leaves as leaves_of
-from workbench.forms.fields import Field, Said, help_of
+from workbench.forms.fields import EMPTY_HINT, Field, Said, help_of
 from workbench.forms.reading import in_words
 from workbench.forms.still import Still, bundle, shell
 from workbench.interface import walk
