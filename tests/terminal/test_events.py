@@ -49,14 +49,15 @@ def test_fields_of_bodies(wb):
 def test_listen_verifies_and_shows(wb):
     """`listen` shows each event with whether it was verified."""
     wb("create_user_application", "--from", BODY)
-    ended = wb("listen", "--count", "1")
+    ended = wb("listen", "--earlier", "--count", "1")
 
     assert ended.code == 0
     assert ended.out.startswith("✓ verified  user.updated pending ")
 
 
 def test_listen_ends_in_time(wb):
-    """Without events `listen` ends when it was told to."""
+    """Without new events `listen` ends when it was told to; those of before are shown only when asked for."""
+    wb("create_user_application", "--from", BODY)
     ended = wb("listen", "--within", "0", "--count", "1")
 
     assert ended.code == 5
@@ -68,7 +69,7 @@ def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     wb("create_user_application", "--from", BODY)
     wb("sandbox", "advance", "--minutes", "2")
     with receiver(key) as (inbox, url):
-        ended = wb("listen", "--forward-to", url, "--count", "2")
+        ended = wb("listen", "--earlier", "--forward-to", url, "--count", "2")
         kept = inbox.kept()
 
     assert ended.code == 0
@@ -82,7 +83,7 @@ def test_a_receiver_that_refuses_is_said(wb):
     """A receiver with another key refuses; the command says so and ends with 5."""
     wb("create_user_application", "--from", BODY)
     with receiver("another key") as (inbox, url):
-        ended = wb("listen", "--forward-to", url, "--count", "1")
+        ended = wb("listen", "--earlier", "--forward-to", url, "--count", "1")
         kept = inbox.kept()
 
     assert ended.code == 5
@@ -142,6 +143,8 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
             [*WB, "listen", "--url", url, "--count", "2", "--within", "60"], cwd=ROOT, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+        assert listening.stderr is not None
+        assert "Receiving at" in listening.stderr.readline()
         acted = subprocess.run(
             [*WB, "sandbox", "deposit", "--url", url, "--amount", "0.31"], cwd=ROOT, check=True, capture_output=True
         )

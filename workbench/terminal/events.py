@@ -147,6 +147,7 @@ def listen(
     port: Annotated[int, Parameter(help="Port to receive on; 0 takes a free one.")] = 0,
     count: Annotated[int | None, Parameter(help="Stop after so many events.")] = None,
     within: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
+    earlier: Annotated[bool, Parameter(help="Show the events of before too.", negative="", show_default=False)] = False,
     unsigned: Annotated[
         bool, Parameter(help="Take unsigned deliveries too, marked unverified.", negative="", show_default=False)
     ] = False,
@@ -161,10 +162,10 @@ def listen(
     target = _target(forward_to) if forward_to else None
     until = None if within is None else time.monotonic() + within
     with ExitStack() as stack:
-        inbox, begin, key = stack.enter_context(_receiving(where, unsigned))
+        inbox, key = stack.enter_context(_receiving(where, unsigned))
+        seen, failed = 0 if earlier else inbox.mark(), 0
         url = stack.enter_context(inbox.serve(port=port))
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Ctrl-C ends it.")
-        seen, failed = begin, 0
         while True:
             for kept in inbox.kept(since=seen):
                 seen = max(seen, kept.sequence)
@@ -179,14 +180,14 @@ def listen(
 
 
 @contextmanager
-def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, int, str | None]]:
-    """Give an inbox to receive with, the number after which its events are new, and the key to sign with."""
+def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, str | None]]:
+    """Give an inbox to receive with, and the key to sign with."""
     from workbench.webhooks.inbox import Inbox
 
     if chosen_profile(where):
         inbox = _kept_inbox(where, unsigned)
         with inbox:
-            yield inbox, inbox.mark(), _webhook_key()
+            yield inbox, _webhook_key()
         return
     with session(where) as api:
         key = _webhook_key() or _sandbox_key(api)
@@ -194,7 +195,7 @@ def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, int, str | N
         with Inbox(
             keys=keys, accept_unsigned=unsigned or not keys, source=getattr(api.sandbox, "drain", None)
         ) as inbox:
-            yield inbox, 0, key
+            yield inbox, key
 
 
 def _kept_inbox(where: Where, unsigned: bool = False) -> Any:
