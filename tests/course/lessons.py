@@ -11,12 +11,8 @@ SEED = 7
 
 
 @contextmanager
-def scene(name: str, *, lesson: bool = False) -> Iterator[dict[str, Any]]:
-    """Give the names that the notebook of an exercise has made.
-
-    Args:
-        lesson: Whether the notebook's own calls were made too, but for the exercise.
-    """
+def scene(name: str) -> Iterator[dict[str, Any]]:
+    """Give the names that the notebook of an exercise has made."""
     where: dict[str, Any] = {"sandbox": {"environment": "production"}} if name.startswith("production") else {}
     with wb.connect(seed=SEED, **where) as api:
         contract = api.list_contracts()[0]
@@ -26,8 +22,6 @@ def scene(name: str, *, lesson: bool = False) -> Iterator[dict[str, Any]]:
             "to": contract.admin_addresses[1],
         }  # fmt: skip
         exec(PREPARED.get(EXERCISES[name].notebook, ""), names)
-        if lesson:
-            exec(LESSONS.get(EXERCISES[name].notebook, ""), names)
         yield names
 
 
@@ -52,14 +46,5 @@ beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", 
 shop = api.simulate_authorization(card_id=guide["cards"]["active"][0], amount=4590, currency="USD",
     merchant_name="Example Books", merchant_category_code="5942")
 api.sandbox.settle(shop.transaction_id)
-""",
-}
-
-LESSONS = {
-    "03-withdraw-collateral": """
-withdrawal = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents("25.00"), admin=admin, to=to, decimals=6).sign()
-message = withdrawal.typed_data(nonce=0)
-half = message.accept(api.sandbox.wallet(admin).sign(message))
-api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
 """,
 }

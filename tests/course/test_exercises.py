@@ -31,13 +31,6 @@ def test_unsolved_at_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_lesson_does_not_solve_it(name: str) -> None:
-    """What the notebook itself does is not the exercise."""
-    with scene(name, lesson=True) as names:
-        assert not course.check(name, names["api"]).done
-
-
-@pytest.mark.parametrize("name", EXERCISES)
 def test_last_hint_solves_it(name: str) -> None:
     """The call in the last hint, run where the notebook stands, is the solution."""
     with scene(name) as names:

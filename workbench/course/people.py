@@ -6,13 +6,13 @@ from typing import Any
 from workbench.course.exercise import Exercise, Seen
 
 
-def _more_wanted(seen: Seen) -> Iterator[str]:
-    asked = {one["id"] for one in seen.events("user.updated") if one["applicationStatus"] == "needsInformation"}
+def _verify_first(seen: Seen) -> Iterator[str]:
+    asked = {one["id"] for one in seen.events("user.updated") if one["applicationStatus"] == "needsVerification"}
     filed = [one for one in seen.applicants() if one["id"] in asked]
     if not filed:
-        yield "no application that you filed has been asked for more information."
+        yield "no application that you filed needs verification."
     elif not any(one["status"] == "denied" for one in filed):
-        yield "it was asked for more information; now let it be denied."
+        yield "it needs verification; now let it be denied."
 
 
 def _terms(seen: Seen) -> Iterator[str]:
@@ -77,17 +77,17 @@ EXERCISES = (
     Exercise(
         id="applications-1",
         notebook="04-file-an-application",
-        title="More is wanted, then no",
-        task="File an application that is asked for more information at once, then have it denied.",
+        title="Verify, then no",
+        task="File an application that needs verification at once, then have it denied.",
         hints=(
-            "A status word inside the last name decides the outcome: `testingNeedsInformation`.",
+            "A status word inside the last name decides the outcome: `testingNeedsVerification`.",
             'A review is a control of the sandbox: `api.sandbox.review(user.id, "denied")`.',
             (
-                'user = api.create_user_application(**{**ada, "last_name": "testingNeedsInformation"})\n'
+                'user = api.create_user_application(**{**ada, "last_name": "testingNeedsVerification"})\n'
                 'api.sandbox.review(user.id, "denied")'
             ),
         ),
-        check=_more_wanted,
+        check=_verify_first,
     ),
     Exercise(
         id="applications-2",

@@ -49,9 +49,11 @@ class Checked(Shown):
         """Give what is to be shown."""
         one = self.exercise
         if self.done:
-            return Sheet(title=f"{one.id}: {one.title}", status=_DONE, words=("Well done: the service agrees.",))
+            return Sheet(
+                title=f"Exercise {one.id}: {one.title}", status=_DONE, words=("Well done: the service agrees.",)
+            )
         return Sheet(
-            title=f"{one.id}: {one.title}",
+            title=f"Exercise {one.id}: {one.title}",
             status=_OPEN,
             words=tuple(f"Missing: {visible(what)}" for what in self.missing),
             notes=(f'Stuck? wb.course.hint("{one.id}") gives a hint; the last of {len(one.hints)} shows the call.',),
@@ -114,14 +116,19 @@ class Task(Shown):
     def sheet(self) -> Sheet:
         """Give what is to be shown."""
         one = self.exercise
-        return Sheet(title=f"{one.id}: {one.title}", words=(one.task,))
+        return Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,))
 
 
 class Banner(Shown):
-    """Says that a class is on."""
+    """Says whether a class is on."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
 
     def sheet(self) -> Sheet:
         """Give what is to be shown."""
+        if not self.on:
+            return Sheet(title="CLASS", status=Cell(("○ over",), "status:planned"))
         return Sheet(
             title="CLASS",
             status=Cell(("■ real services: reads only",), "status:locked"),
@@ -191,10 +198,10 @@ def reset(exercise: str | None = None) -> Progress:
     return progress()
 
 
-def in_class() -> Banner:
+def in_class(on: bool = True) -> Banner:
     """Make this kernel safe for a class: nothing with an effect goes to a real service, and nothing can be armed."""
-    os.environ["WORKBENCH_READONLY"] = "1"
-    return Banner()
+    os.environ["WORKBENCH_READONLY"] = "1" if on else "0"
+    return Banner(on)
 
 
 def _exercise(name: str) -> Exercise:

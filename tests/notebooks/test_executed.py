@@ -1,0 +1,81 @@
+"""The notebooks as they run: to the end, the same twice, private, and quick."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.notebooks.reading import IDS, NOTEBOOKS, Executed, execute
+
+pytestmark = pytest.mark.notebook
+
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
+Run = Callable[[Path], Executed]
+PLANTED = (
+    "000123456", "5550123", "5550142", "1990-01-01", "1985-06-15", "ada@example.com", "203.0.113.7", "The cardholder was",
+    "share-token-0001",
+)  # fmt: skip
+"""Private values that the cells themselves put in."""
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Give each notebook executed, once."""
+    return cache(lambda path: execute(path, tmp_path_factory.mktemp(path.stem)))
+
+
+@pytest.fixture(scope="module")
+def private() -> tuple[str, ...]:
+    """Give what must be in no output: the world's people, accounts and keys, and what the cells put in."""
+    with wb.connect(seed=7) as api:
+        people = [*api.sandbox.store.all("user"), *api.sandbox.store.all("owner")]
+        accounts = [one["members"]["external_fiat_account"] for one in api.sandbox.store.all("payment_account")]
+        onramps = [
+            account["account_number"]
+            for contract in api.sandbox.store.all("contract")
+            for account in (contract.get("onramp") or {}).values()
+        ]
+        keys = api.sandbox.guide()["api_keys"].values()
+    return (
+        *PLANTED, *onramps, *keys, *(one["email"] for one in people),
+        *(one["account_number"] for one in accounts),
+    )  # fmt: skip
+
+
+@each
+def test_runs_to_the_end(path: Path, ran: Run) -> None:
+    """Run All reaches the end without an error."""
+    assert () == ran(path).errors
+
+
+@each
+def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...]) -> None:
+    """No output and no widget state holds a private value or a key."""
+    executed = ran(path)
+    shown = f"{executed.outputs} {executed.widgets}"
+
+    assert len(private) > 50
+    assert [] == [value for value in private if value in shown]
+
+
+@each
+def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
+    """What the notebook itself does solves none of its exercises."""
+    assert "not yet" in ran(path).outputs
+    assert "Well done" not in ran(path).outputs
+
+
+@each
+def test_most_cells_are_quick(path: Path, ran: Run) -> None:
+    """Nine of ten cells take less than a second."""
+    slow = [seconds for seconds in ran(path).seconds if seconds >= 1]
+
+    assert len(slow) <= 0.1 * len(ran(path).seconds) + 1
+
+
+@each
+def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
+    """Graded twice, a notebook gives the same outputs: no clock, no chance, no prompt."""
+    assert ran(path).outputs == execute(path, tmp_path).outputs

@@ -1,0 +1,87 @@
+"""The notebooks as they are stored: bare, ordered, written for their reader."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.notebooks.reading import IDS, NOTEBOOKS, cells
+from workbench.course.catalogue import EXERCISES
+from workbench.interface.table import OPERATIONS
+
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
+
+
+def test_order() -> None:
+    """The course has twelve notebooks, named by their order and a verb."""
+    assert [f"{number:02}" for number in range(1, 13)] == [name[:2] for name in IDS]
+    assert all(re.fullmatch(r"\d\d(-[a-z]+)+", name) for name in IDS)
+
+
+@each
+def test_opens_and_closes(path: Path) -> None:
+    """Each opens with a title and what one will do, learn and need, and closes with practice and reading."""
+    texts = cells(path, "markdown")
+    learn = texts[0].partition("*What you'll learn*")[2].partition("*What you'll need*")[0]
+
+    assert texts[0].startswith("# ")
+    assert "*What you'll do*:" in texts[0]
+    assert 3 == len(re.findall(r"^- ", learn, re.MULTILINE))
+    assert "*What you'll need*:" in texts[0]
+    assert "## In practice" in texts[-1]
+    assert "## Further reading\n\n- The interface document" in texts[-1]
+
+
+@each
+def test_first_cell_has_the_imports_and_the_seed(path: Path) -> None:
+    """The first code cell holds all imports and makes the session with the seed of the handout."""
+    first, *others = cells(path, "code")
+
+    assert "wb.connect(seed=7" in first
+    assert [] == [source for source in others if re.search(r"^\s*(import|from)\s", source, re.MULTILINE)]
+
+
+@each
+def test_cells_are_short(path: Path) -> None:
+    """No cell has more than twenty lines."""
+    assert [] == [source for source in cells(path, "code") if source.count("\n") >= 20]
+
+
+@each
+def test_exercises_stand_in_their_notebook(path: Path) -> None:
+    """Each exercise of a notebook is asked for and checked there, and its answer is not readable."""
+    code = "\n".join(cells(path, "code"))
+    mine = [one for one in EXERCISES.values() if one.notebook == path.stem]
+
+    assert 1 <= len(mine) <= 2
+    for one in mine:
+        assert f'wb.course.task("{one.id}")' in code
+        assert f'wb.course.check("{one.id}"' in code
+        assert not any(hint in path.read_text() for hint in one.hints)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_each_operation_has_a_line(name: str) -> None:
+    """Each operation is called somewhere in the course."""
+    assert any(f".{name}(" in source for path in NOTEBOOKS for source in cells(path, "code"))
+
+
+@each
+def test_names_no_other_machine(path: Path) -> None:
+    """No link, no address of a network and no magic command stands in a notebook."""
+    assert [] == re.findall(r"https?://(?!127\.0\.0\.1|api\.example\.com)\S+", path.read_text())
+    assert [] == [source for source in cells(path, "code") if re.search(r"^\s*[%!]", source, re.MULTILINE)]
+
+
+@each
+def test_stored_as_nbstripout_leaves_it(path: Path) -> None:
+    """The stored file is what nbstripout makes of it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "nbstripout", "--verify", str(path)], capture_output=True, text=True, check=False
+    )
+
+    assert (0, "") == (done.returncode, done.stdout)
+    assert 4 == json.loads(path.read_text())["nbformat"]
