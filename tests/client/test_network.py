@@ -218,7 +218,7 @@ def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
         result, client = call(server.url, "simulate_authorization", PURCHASE, timeout=0.2)
 
     assert isinstance(result, OutcomeUnknown)
-    assert "no answer in time" in str(result)
+    assert "no answer within 0.2 s" in str(result)
     assert len(server.requests) == 1
     assert ends(client) == [End.UNKNOWN]
 

@@ -160,7 +160,8 @@ class Call:
         """No answer came: give how long to wait before the next try."""
         __tracebackhide__ = True
         if broken.left and self.operation.effect:
-            self.unknown(broken.why)
+            late = broken.timeout and self.line.timeout is not None
+            self.unknown(f"no answer within {self.line.timeout:g} s" if late else broken.why)
         if not self.may_retry(timeout=broken.timeout):
             self.give_up(broken)
         return delay(self.tries, self.line.clock.random())
