@@ -130,6 +130,6 @@ def unknown_text(attempt: Attempt, known: str) -> str:
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
-        f'Then say how it ended: journal.resolve({attempt.id!r}, "done" or "not_sent"), '
-        f"or journal.resend({attempt.id!r}, request, accept_double=True)."
+        f'Then say how it ended: api.journal.resolve("{attempt.id}", "done"), or with "not_sent"; '
+        f'or send it again: api.journal.resend("{attempt.id}", request, accept_double=True).'
     )
