@@ -37,6 +37,8 @@ from workbench.tables.rows import Aside, Table, arrow_table, with_attrs
 
 BATCH = 64
 """Pages handed to Arrow at once."""
+CHUNK = 100_000
+"""Rows of one piece of a column: few enough to be made in passing, and a million rows are ten of them."""
 GROUP = 4
 """Pages of a stopped batch that share their fate: an odd page costs three others the fast route."""
 OPENS = 1_000
@@ -320,6 +322,7 @@ def rewards_from_pages(
     """
     reader = Pages(names, reveal)
     parts: list[Part] = []
+    settled = 0  # parts that are as large as they should be
     batch: list[bytes] = []
     done = 0
     for body in bodies:
@@ -328,9 +331,29 @@ def rewards_from_pages(
             parts += reader.read(batch, done)
             done += len(batch)
             batch = []
+            if sum(len(part.table.columns[EXTRA]) for part in parts[settled:]) >= CHUNK:
+                parts[settled:] = _merged(parts[settled:])
+                settled = len(parts)
     if batch:
         parts += reader.read(batch, done)
     return assembled(reader, parts, users)
+
+
+def _merged(parts: Sequence[Part]) -> list[Part]:
+    """Give parts with neighbours of one kind made one: memory of small pieces is used again, not added to."""
+    made: list[Part] = []
+    for start, end, fast in _runs([part.fast for part in parts]):
+        run = parts[start:end]
+        columns = {name: [part.table.columns[name] for part in run] for name in run[0].table.columns}
+        if len(run) == 1 or any(len({chunk.type for chunk in chunks}) > 1 for chunks in columns.values()):
+            made += run
+            continue
+        aside = Aside()
+        for part in run:
+            aside.add(part.table.aside)
+        table = Table({name: pa.concat_arrays(chunks, memory_pool=_POOL) for name, chunks in columns.items()}, aside)
+        made.append(Part(table, tuple(rows for part in run for rows in part.rows), fast))
+    return made
 
 
 def assembled(reader: Pages, parts: list[Part], users: Sequence[str] | None = None) -> pd.DataFrame:
@@ -351,12 +374,12 @@ def assembled(reader: Pages, parts: list[Part], users: Sequence[str] | None = No
         arrays[_USER] = to_pandas(_repeated(users, counts))
     empty = arrow_table(reader.plan, [], reader.shown).columns
     for column in reader.plan.columns:
-        made = _concat([table.pop(column.name) for table in tables] or [empty[column.name]])
+        made = _joined([table.pop(column.name) for table in tables] or [empty[column.name]])
         if column.name == "points" and made.type not in WIDTHS:
             aside.notes.append("points stays text: a value has more digits than a decimal column holds.")
         arrays[column.name] = to_pandas(made, column)
         del made
-    made = _concat([table.pop(EXTRA) for table in tables] or [empty[EXTRA]])
+    made = _joined([table.pop(EXTRA) for table in tables] or [empty[EXTRA]])
     aside.unknown = _unknown(made, set(reader.names.values()))
     arrays[EXTRA] = to_pandas(made)
     frame = pd.DataFrame(arrays, copy=False)
@@ -379,9 +402,18 @@ def _repeated(users: Sequence[str], counts: Sequence[int]) -> Any:
     return values.take(pa.array(np.repeat(np.arange(len(users)), counts)))
 
 
-def _concat(chunks: list[Any]) -> Any:
-    types = {str(chunk.type) for chunk in chunks}
-    if len(types) > 1:  # decimals of two widths, or text among them
+def _joined(chunks: Sequence[Any]) -> Any:
+    """Give one column of many chunks, in pieces of at least `CHUNK` rows."""
+    if len({chunk.type for chunk in chunks}) > 1:  # decimals of two widths, or text among them
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return packed(values)
-    return pa.concat_arrays(chunks, memory_pool=_POOL)
+    pieces, piece, rows = [], [], 0
+    for chunk in chunks:
+        piece.append(chunk)
+        rows += len(chunk)
+        if rows >= CHUNK:
+            pieces.append(piece)
+            piece, rows = [], 0
+    if piece:
+        pieces.append(piece)
+    return pa.chunked_array([one[0] if len(one) == 1 else pa.concat_arrays(one, memory_pool=_POOL) for one in pieces])
