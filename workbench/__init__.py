@@ -64,8 +64,10 @@ if TYPE_CHECKING:
     from workbench.session import Session as Session
     from workbench.session import connect as connect
     from workbench.tables.bodies import load_bodies as load_bodies
+    from workbench.tables.event_logs import read_events as read_events
     from workbench.tables.exports import save as save
     from workbench.tables.frames import frame as frame
+    from workbench.tables.reads import read_rewards as read_rewards
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.webhooks.inbox import Inbox as Inbox
@@ -88,14 +90,16 @@ _WHERE = {
     "cents": "workbench.withdrawals.amounts",
     "chains": "workbench.chains",
     "connect": "workbench.session",
-    "form": "workbench.forms.live",
     "course": "workbench.course",
     "errors": "workbench.errors",
+    "form": "workbench.forms.live",
     "frame": "workbench.tables.frames",
     "from_wire": "workbench.client.reading",
     "load_bodies": "workbench.tables.bodies",
     "load_ipython_extension": "workbench.terminal.shell",
     "native": "workbench.withdrawals.amounts",
+    "read_events": "workbench.tables.event_logs",
+    "read_rewards": "workbench.tables.reads",
     "resume": "workbench.runs.sending",
     "run": "workbench.sequences.running",
     "runs": "workbench.runs",
