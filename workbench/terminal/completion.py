@@ -152,10 +152,17 @@ def _ids(name: str) -> list[str]:
     if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
         return []
     with closing(kept_sandbox()) as sandbox:
-        if name == "transaction_id":
-            events = [one["event"] for one in sandbox.events("transaction.created")]
-            return [str(event["body"]["id"]) for event in events[-50:]]
-        guide = sandbox.guide()
+        return ids_of(name, sandbox)
+
+
+def ids_of(name: str, sandbox: Any) -> list[str]:
+    """Give the ids that a sandbox knows for an argument of a name."""
+    if name == "transaction_id":
+        events = [one["event"] for one in sandbox.events("transaction.created")]
+        return [str(event["body"]["id"]) for event in events[-50:]]
+    if name not in _BRANCHES:
+        return []
+    guide = sandbox.guide()
     return [text for branch in _BRANCHES[name] for text in _texts(guide[branch])]
 
 

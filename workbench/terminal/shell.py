@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -103,10 +104,14 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     for name in magics.all:
         ipython.register_magic_function(getattr(magics, name), "line", name)
     undo_history = _keep_no_keys(ipython)
+    matchers = ipython.Completer.custom_matchers
+    matcher = _matcher(magics)
+    matchers.append(matcher)
 
     def undo() -> None:
         undo_faces()
         undo_history()
+        matchers.remove(matcher)
         for name in magics.all:
             ipython.magics_manager.magics["line"].pop(name, None)
 
@@ -124,6 +129,45 @@ def load_ipython_extension(ipython: Any) -> None:
 def unload_ipython_extension(ipython: Any) -> None:
     """Answer `%unload_ext workbench`."""
     _UNDO.pop(id(ipython), lambda: None)()
+
+
+_OPEN_TEXT = re.compile(r"""(\w+)\s*=\s*["']([^"'\n]*)$""")
+_CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
+
+
+def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
+    """Give a completer of argument values: choices of the interface, and ids that the sandbox knows."""
+    from IPython.core.completer import SimpleCompletion, context_matcher
+
+    def values(context: Any) -> Any:
+        argument, call = _OPEN_TEXT.search(context.text_until_cursor), _CALL.search(context.text_until_cursor)
+        if argument is None or call is None:
+            return {"completions": []}
+        name, begun = argument.groups()
+        found = [one for one in _values_of(magics, call[1], name) if one.startswith(begun)]
+        return {
+            "completions": [SimpleCompletion(one, type="value") for one in found],
+            "matched_fragment": begun,
+            "suppress": bool(found),
+            "ordered": True,
+        }
+
+    made: Callable[[Any], Any] = context_matcher()(values)
+    return made
+
+
+def _values_of(magics: "_Magics", operation: str, name: str) -> list[str]:
+    from workbench.interface.table import OPERATIONS
+    from workbench.interface.walk import Choice
+    from workbench.terminal.arguments import option_members
+    from workbench.terminal.completion import ids_of
+
+    row = OPERATIONS.get(operation)
+    one = dict(option_members(row.request)).get(name) if row is not None else None
+    if one is not None and isinstance(one.kind, Choice):
+        return list(one.kind.of)
+    sandbox = magics.sandbox
+    return [] if sandbox is None else ids_of(name, sandbox)
 
 
 def _keep_no_keys(ipython: Any) -> Callable[[], None]:
@@ -146,8 +190,6 @@ def _keep_no_keys(ipython: Any) -> Callable[[], None]:
 
 def _holds_key(text: str) -> bool:
     """Whether a text holds a key: by what names it, or one of those in the environment."""
-    import re
-
     if re.search(r"""(?i)\b(?:api_?key|secret|password|token)\w*["']?\s*[:=]\s*(?:Key\()?["'][^"']""", text):
         return True
     held = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
@@ -169,6 +211,12 @@ class _Magics:
         if found is None:
             raise InvalidRequest("there is no session called api here; api = wb.connect() makes one", of="magic")
         return found
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox that ids are known of, or None."""
+        found = self._given or self._ipython.user_ns.get("api")
+        return getattr(found, "_sandbox", None)
 
     def contracts(self, line: str) -> Any:
         """%contracts: the tenant's contracts."""
