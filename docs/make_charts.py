@@ -1,0 +1,142 @@
+"""Draw every chart of docs/charts.md: `python docs/make_charts.py [FOLDER]`.
+
+The data come from the embedded sandbox, or are made up here; no key and no network are needed. They are the same each
+time.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+
+import workbench as wb
+from workbench import charts, sequences
+from workbench.interface.rewards import RewardsItem
+
+FOLDER = Path(__file__).parent / "images" / "charts"
+PATHS = (
+    ("pending", "approved"),
+    ("pending", "needsVerification", "pending", "approved"),
+    ("pending", "needsInformation", "manualReview", "approved"),
+    ("pending", "manualReview", "denied"),
+    ("tosNotAccepted", "approved"),
+    ("pending", "needsInformation"),
+)
+
+
+SHOPS = (
+    ("Corner Grocery", "groceries", 2), ("Harbor Fuel", "gas", 1), ("Blue Door Cafe", "dining", 3),
+    ("Old Mill Bakery", "dining", 3), ("Northern Air", "travel", 5), ("Paper & Ink Books", "shopping", 1),
+    ("City Transit", "transit", 2), ("Lantern Cinema", "entertainment", 1),
+)  # fmt: skip
+"""Merchants, with their category and how many points a dollar earns there."""
+
+
+def rewards(chance: Random) -> pd.DataFrame:
+    """Make up a year of rewards activity: the sandbox's mints after exactly a day, at one rate for all."""
+    items = []
+    for n in range(2_400):
+        created = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=chance.randint(0, 360 * 1_440))
+        if chance.random() < 0.012:
+            points = Decimal(500 * chance.randint(2, 14))
+            items.append(RewardsItem(type="redeemed", id=f"r{n}", points=points, created_at=created))
+            continue
+        name, category, rate = chance.choices(SHOPS, (9, 5, 7, 3, 1, 3, 6, 2))[0]
+        cents = chance.randint(200, 9_000) * (4 if category == "travel" else 1)
+        posted = created + timedelta(hours=chance.randint(4, 40))
+        waited = timedelta(hours=chance.gammavariate(3, 14))
+        shop: dict[str, Any] = {"merchant_name": name, "spend_category": category, "transaction_amount_cents": cents}
+        points = Decimal(cents * rate) / 100
+        if chance.random() < 0.02:
+            shop, points = {}, Decimal(-chance.randint(1, 90))  # an adjustment has no merchant
+        items.append(
+            RewardsItem(
+                type="earned", id=f"e{n}", points=points, reason="CARD_SPEND", created_at=created, posted_at=posted,
+                minted_at=posted + waited if chance.random() < 0.97 else None, **shop,
+            )
+        )  # fmt: skip
+    return wb.frame(items)
+
+
+def applications(api: Any, chance: Random) -> Any:
+    """Make applications that move on in their own time, and give the events of it."""
+    made = sequences.catalogue["application-pending"]
+    people = [sequences.run(made, api)["apply"].answer.id for _ in range(24)]
+    ways = {person: list(chance.choice(PATHS)) for person in people}
+    while any(ways.values()):
+        person = chance.choice([one for one in people if ways[one]])
+        api.sandbox.advance(hours=chance.randint(1, 30))
+        api.sandbox.review(person, ways[person].pop(0))
+    return [event for event in api.events if event.kind == "user.updated" and event.body.id in people]
+
+
+def declines(api: Any) -> Any:
+    """Authorize a few times in vain."""
+    for name, times in (
+        ("card-locked", 2),
+        ("blocked-mcc", 5),
+        ("invalid-pin", 3),
+        ("account-credit-limit-exceeded", 8),
+    ):
+        sequences.run_many(sequences.catalogue[f"decline-{name}"], api, times=times)
+    sequences.run_many(sequences.catalogue["settle"], api, times=20)
+    return [event for event in api.events if event.kind.startswith("transaction.")]
+
+
+def deliveries(chance: Random) -> list[dict[str, Any]]:
+    """Give deliveries as `sandbox.deliveries()` does, some of which took several tries."""
+    kinds = ["user.updated"] * 4 + ["transaction.created"] * 6 + ["transaction.completed"] * 3 + ["card.updated"]
+    tried = {"delivered": (1, 1, 1, 1, 1, 2, 3), "waiting": (0, 2), "failed": (5,)}
+    states = ["delivered"] * 15 + ["waiting", "failed"]
+    picked = [(chance.choice(kinds), chance.choice(states)) for _ in range(140)]
+    return [{"kind": kind, "state": state, "attempts": [{}] * chance.choice(tried[state])} for kind, state in picked]
+
+
+Draw = Callable[..., Any]
+
+
+def pictures() -> Iterator[tuple[str, Draw]]:
+    """Give each chart's name and the function that draws it at a size."""
+    chance = Random(6)
+    with wb.connect() as api:
+        activity = rewards(chance)
+        contracts = api.list_contracts()
+        month = sequences.run(sequences.catalogue["a-cardholders-month"], api)
+        stay = sequences.run(sequences.catalogue["settle-after-partial-reversal"], api)
+        stay_back = sequences.run(sequences.catalogue["refund-partial"], api)
+        events = applications(api, chance)
+        transactions = declines(api)
+    yield "points", lambda size: charts.points_chart(activity, size=size)
+    yield "points-cumulated", lambda size: charts.points_chart(activity, cumulated=True, size=size)
+    yield "categories", lambda size: charts.categories_chart(activity, size=size)
+    yield "merchants", lambda size: charts.merchants_chart(activity, value="spend", top=5, size=size)
+    yield "points-per-dollar", lambda size: charts.points_per_dollar_chart(activity, size=size)
+    yield "posting", lambda size: charts.posting_chart(activity, size=size)
+    yield "collateral", lambda size: charts.collateral_chart(contracts, size=size)
+    yield "funnel", lambda size: charts.funnel_chart(events, size=size)
+    yield "status-time", lambda size: charts.status_time_chart(events, size=size)
+    yield "waterfall", lambda size: charts.waterfall_chart(stay, size=size)
+    yield "waterfall-month", lambda size: charts.waterfall_chart(month, size=size)
+    yield "money-timeline", lambda size: charts.money_timeline_chart(month, size=size)
+    yield "money-timeline-refund", lambda size: charts.money_timeline_chart(stay_back, size=size)
+    yield "declines", lambda size: charts.declines_chart(transactions, size=size)
+    yield "deliveries", lambda size: charts.deliveries_chart(deliveries(chance), size=size)
+
+
+def main(folder: Path) -> None:
+    """Draw them all, each at notebook and at slide size."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in pictures():
+        for size, dpi in (("notebook", 120), ("slide", 80)):
+            figure = draw(size=size).figure
+            figure.savefig(folder / f"{name}-{size}.png", dpi=dpi, metadata={"Software": "workbench"})
+        print(name)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,105 @@
+"""Small frames to draw, their sums known by heart."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+import workbench as wb
+from workbench.interface.rewards import RewardsItem
+
+JANUARY = datetime(2026, 1, 10, 12, tzinfo=UTC)
+MARCH = datetime(2026, 3, 3, 12, tzinfo=UTC)
+
+
+def rewards_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Make a frame of rewards activity, earned unless said otherwise."""
+    items = [RewardsItem(**{"type": "earned", "id": str(n), **row}) for n, row in enumerate(rows)]
+    return wb.frame(items, of="list_rewards_activity")
+
+
+def _spent(points: str, cents: int, merchant: str, category: str, at: datetime, days: int) -> dict[str, Any]:
+    return {
+        "points": Decimal(points), "transaction_amount_cents": cents, "merchant_name": merchant,
+        "spend_category": category, "created_at": at, "posted_at": at, "minted_at": at + timedelta(days=days),
+        "reason": "CARD_SPEND",
+    }  # fmt: skip
+
+
+def rewards() -> pd.DataFrame:
+    """Seven rows: 42.75 points earned, 25 redeemed, over three months."""
+    return rewards_of(
+        [
+            _spent("2.5", 250, "Blue Door", "dining", JANUARY, 1),
+            _spent("10", 500, "Harbor Fuel", "gas", JANUARY, 2),
+            _spent("13", 1300, "  Blue Door ", "dining", MARCH, 2),
+            _spent("20", 2000, "Blue Door", "dining", MARCH, 5),
+            {"points": Decimal("-2.75"), "reason": "CARD_SPEND", "created_at": MARCH, "posted_at": MARCH},
+            {"type": "redeemed", "points": Decimal(5), "created_at": JANUARY, "minted_at": JANUARY},
+            {"type": "redeemed", "points": Decimal(20), "created_at": MARCH},
+        ]
+    )
+
+
+def no_rewards() -> pd.DataFrame:
+    """No rewards, with their columns."""
+    return rewards_of([])
+
+
+@cache
+def contracts() -> Any:
+    """Give the contracts of a sandbox."""
+    with wb.connect() as api:
+        return api.list_contracts()
+
+
+def history() -> pd.DataFrame:
+    """Three people: one approved after two days, one after coming back, one still pending."""
+    rows = [
+        ("a", 1, "pending"), ("a", 3, "approved"),
+        ("b", 1, "pending"), ("b", 2, "needsInformation"), ("b", 7, "pending"), ("b", 11, "approved"),
+        ("c", 4, "pending"),
+    ]  # fmt: skip
+    made = pd.DataFrame(
+        {
+            "user_id": [row[0] for row in rows],
+            "at": pd.to_datetime([datetime(2026, 1, row[1], tzinfo=UTC) for row in rows], utc=True),
+            "status": [row[2] for row in rows],
+        }
+    )
+    made.attrs.update(kind="status_history", notes=[])
+    return made
+
+
+@cache
+def _book() -> pd.DataFrame:
+    with wb.connect() as api:
+        return wb.frame(wb.run(wb.sequences.catalogue["refund-partial"], api).ledger())
+
+
+def ledger() -> pd.DataFrame:
+    """A hold, its settlement and a refund."""
+    return _book().copy()
+
+
+def no_ledger() -> pd.DataFrame:
+    """A ledger without entries."""
+    return _book().iloc[:0]
+
+
+@cache
+def answers() -> Any:
+    """Answers of a declined and of an authorized simulation."""
+    with wb.connect() as api:
+        names = ("decline-card-locked", "authorize")
+        return [wb.run(wb.sequences.catalogue[name], api).steps[0].answer for name in names]
+
+
+DELIVERIES = [
+    {"kind": "transaction.created", "state": "delivered", "attempts": [{"status": 200}]},
+    {"kind": "transaction.created", "state": "failed", "attempts": [{}, {}, {}]},
+    {"kind": "transaction.created", "state": "waiting", "attempts": []},
+    {"kind": "user.updated", "state": "delivered", "attempts": [{}, {}]},
+]

@@ -1,0 +1,415 @@
+"""What is drawn: bars as long as the sums of the frame, labels with units, caveats below, nothing left behind."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib._pylab_helpers import Gcf
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import workbench as wb
+from tests.charts import samples
+from workbench import charts, tables
+
+
+def says(axes: Axes, gid: str = "value") -> list[str]:
+    """Give the direct labels of a chart."""
+    return [text.get_text().replace("\xa0", " ") for text in axes.texts if text.get_gid() == gid]
+
+
+def names(axes: Axes) -> list[str]:
+    """Give the names before the bars."""
+    return [label.get_text().replace("\xa0", " ") for label in axes.get_yticklabels()]
+
+
+def widths(axes: Axes) -> list[float]:
+    """Give the lengths of lying bars."""
+    return [patch.get_width() for patch in axes.patches]  # type: ignore[attr-defined]
+
+
+def heights(axes: Axes) -> list[float]:
+    """Give the heights of standing bars."""
+    return [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
+
+
+def footnotes(axes: Axes) -> str:
+    """Give the footnotes."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure.get_supxlabel().replace("\n", " ").replace("\xa0", " ")
+
+
+def title(axes: Axes) -> str:
+    """Give the title as one line."""
+    return axes.get_title().replace("\n", " ").replace("\xa0", " ")
+
+
+# -- rewards -----------------------------------------------------------------------------------------------------
+
+
+def test_points_by_month_are_the_sums_of_the_frame() -> None:
+    """Earned stands above the line and redeemed below it, each month with the exact sum of its rows."""
+    axes = charts.points_chart(samples.rewards(), by="month")
+
+    assert heights(axes) == [12.5, 0, 30.25, -5, 0, -20]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Jan\n2026", "Feb", "Mar"]
+    assert axes.get_ylabel() == "points"
+    assert axes.get_xlabel() == "month (UTC)"
+    assert title(axes) == "Points earned and redeemed, by month, Jan 2026 to Mar 2026 (7 rows)"
+
+
+def test_points_cumulated_end_at_the_totals() -> None:
+    """The lines end at what was earned and redeemed in all, and at what remains; each is named at its end."""
+    axes = charts.points_chart(samples.rewards(), cumulated=True, by="month")
+    ends = {str(line.get_label()): float(list(line.get_ydata())[-1]) for line in axes.lines[:3]}  # type: ignore[arg-type]
+
+    assert ends == {"earned": 42.75, "redeemed": 25.0, "remaining": 17.75}
+    assert [text.get_text() for text in axes.texts] == ["remaining 17.75", "redeemed 25", "earned 42.75"]
+
+
+@pytest.mark.parametrize(
+    "days, step", [(0, "day"), (30, "day"), (60, "week"), (300, "month"), (3_000, "year")], ids=str
+)
+def test_points_are_put_together_by_what_fits(days: int, step: str) -> None:
+    """A month is drawn by day, half a year by week, years by month, more by year; no bar is left out between."""
+    first = datetime(2026, 1, 5, tzinfo=UTC)
+    frame = samples.rewards_of(
+        [
+            {"points": Decimal(1), "created_at": first},
+            {"points": Decimal(2), "created_at": first + timedelta(days=days)},
+        ]
+    )
+    axes = charts.points_chart(frame)
+
+    assert f", by {step}, " in title(axes)
+    assert sum(heights(axes)) == 3
+
+
+def test_categories_are_ranked_and_add_up() -> None:
+    """The longest bar is on top; redeemed rows are left out, and said to be."""
+    axes = charts.categories_chart(samples.rewards())
+
+    assert names(axes) == ["dining", "gas", "no spend category given"]
+    assert widths(axes) == [35.5, 10.0, -2.75]
+    assert says(axes) == ["35.50", "10.00", "−2.75"]
+    assert axes.get_xlabel() == "points"
+    assert "2 rows not earned are left out." in footnotes(axes)
+
+
+def test_the_other_merchants_are_one_bar() -> None:
+    """What is beyond the top stays in the sum; names differ by no blanks around them."""
+    axes = charts.merchants_chart(samples.rewards(), top=1, value="spend")
+
+    assert names(axes) == ["Blue Door", "1 other"]
+    assert widths(axes)[:2] == [35.5, 5.0]
+    assert axes.get_xlabel() == "USD"
+    assert title(axes).startswith("Spend that earned points by merchant, the top 1 of 2")
+
+
+def test_points_per_dollar_is_a_sum_by_a_sum() -> None:
+    """35.5 points of 35.50 USD are one a dollar, 10 of 5 USD two; rows without an amount do not count."""
+    axes = charts.points_per_dollar_chart(samples.rewards())
+
+    assert says(axes) == ["2.000", "1.000"]
+    assert widths(axes) == [2.0, 1.0]
+    assert names(axes) == ["gas · 5.00 USD", "dining · 35.50 USD"]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["all together: 1.123 points per USD"]
+    assert "currency is not shown" in footnotes(axes)
+
+
+def test_posting_counts_each_row_once() -> None:
+    """The columns add up to the rows with both times; the others are said to be left out."""
+    axes = charts.posting_chart(samples.rewards())
+
+    assert sum(heights(axes)) == 4
+    assert axes.get_xlabel() == "days from posted to minted"
+    assert [text.get_text() for text in axes.texts] == ["median 2 days"]
+    assert "3 rows without both times (2 without minted_at) are left out." in footnotes(axes)
+
+
+def test_rewards_say_what_is_known_of_all_of_them() -> None:
+    """Below each rewards chart: reasons that say nothing, hidden rows, and first of all a read that is not complete."""
+    frame = samples.rewards()
+    frame.attrs.update(complete=False, notes=["The offset ends at 10,000."])
+    text = footnotes(charts.points_chart(frame))
+
+    assert text.startswith("Not complete: rows are missing.")
+    assert "The offset ends at 10,000." in text
+    assert "travel bookings that are PENDING or FAILED" in text
+    assert "CARD_SPEND" in text
+
+
+# -- contracts, applications -------------------------------------------------------------------------------------
+
+
+def test_collateral_is_summed_by_chain_and_token() -> None:
+    """Two contracts with one token are one bar of value, and within it one of what is advanced."""
+    with wb.connect() as api:
+        contracts = api.list_contracts()
+    values = tables.contract_values([*contracts, *contracts])
+    axes = charts.collateral_chart(values)
+    once = charts.collateral_chart(contracts)
+
+    assert widths(axes) == [2 * width for width in widths(once)]
+    assert sum(widths(axes)[::2]) == pytest.approx(float(tables.total(values["value"])))
+    assert sum(widths(axes)[1::2]) == pytest.approx(float(tables.total(values["advance"])))
+    assert axes.get_xlabel() == "USD"
+    assert "Assumed: balances are whole tokens" in footnotes(axes)
+    assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
+
+
+def test_funnel_counts_people_not_events() -> None:
+    """One who came back to a status is counted once in it; the last status is where they are now."""
+    axes = charts.funnel_chart(samples.history())
+
+    assert names(axes) == ["pending ◔", "needs information ?", "approved ✓"]
+    assert widths(axes) == [3, 1, 1, 0, 2, 2]
+    assert says(axes) == ["1 now (33 %), 3 ever", "none now, 1 ever", "2 now (67 %), 2 ever"]
+
+
+def test_funnel_of_users_shows_where_they_are() -> None:
+    """A frame of users has no past: one bar each, and a footnote that says so."""
+    frame = pd.DataFrame({"application_status": ["approved", "approved", "denied", "somethingNew", None]})
+    axes = charts.funnel_chart(frame)
+
+    assert names(axes) == ["approved ✓", "denied ✗", "something new •"]
+    assert widths(axes) == [2, 1, 1]
+    assert "not in this frame" in footnotes(axes)
+
+
+def test_time_in_status_is_the_median_stay() -> None:
+    """A bar is as long as the median; stays without an end are counted below."""
+    axes = charts.status_time_chart(samples.history())
+
+    assert names(axes) == ["pending ◔", "needs information ?"]
+    assert widths(axes) == [2.0, 5.0]
+    assert says(axes) == ["2 days (3 stays)", "5 days (1 stay)"]
+    assert "3 rows of stays without an end" in footnotes(axes)
+
+
+# -- money -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def month() -> Any:
+    """A cardholder's month, run on a sandbox."""
+    with wb.connect() as api:
+        return wb.run(wb.sequences.catalogue["a-cardholders-month"], api)
+
+
+def test_waterfall_ends_at_the_balance(month: Any) -> None:
+    """Each bar starts where the one before it ended, and the last one is what the ledger says of it all."""
+    axes = charts.waterfall_chart(month)
+    total = month.ledger().total()["available"] / 100
+
+    assert heights(axes)[-1] == total == -532.45
+    assert says(axes)[:2] == ["−64.80", "64.80"]
+    assert says(axes)[-1] == "−532.45"
+    assert axes.get_ylabel() == "USD, change of what is available"
+    assert title(axes) == "What 12 movements left available: −532.45 USD"
+
+
+def test_a_long_waterfall_is_drawn_by_kind(month: Any) -> None:
+    """Many movements become one bar a kind, and the end is the same."""
+    frame = pd.concat([wb.frame(month.ledger())] * 3, ignore_index=True)
+    axes = charts.waterfall_chart(frame)
+
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "15 × hold", "3 × release", "15 × settlement", "3 × refund", "in all",
+    ]  # fmt: skip
+    assert says(axes)[-1] == "−1,597.35"
+    assert "drawn together by kind" in footnotes(axes)
+
+
+def test_timeline_shows_each_movement_at_its_time(month: Any) -> None:
+    """Every movement has a mark in the lane of its kind, its amount beside it, and the days stand below."""
+    axes = charts.money_timeline_chart(month)
+
+    assert names(axes) == ["hold", "release", "settlement", "refund"]
+    assert len(says(axes)) == len(month.ledger().entries) == 12
+    assert says(axes)[2:4] == ["100.00", "56.85"]
+    assert next(label.get_text() for label in axes.get_xticklabels()) == "15 Jan\n15:00\n2026"
+    assert axes.get_xlabel() == "time (UTC)"
+
+
+def test_timeline_of_a_bare_ledger_has_an_order_only(month: Any) -> None:
+    """A ledger knows no times: the chart says so instead of inventing some."""
+    axes = charts.money_timeline_chart(month.ledger())
+
+    assert axes.get_xlabel() == "order"
+    assert "No times are known." in footnotes(axes)
+
+
+# -- declines, deliveries ----------------------------------------------------------------------------------------
+
+
+def test_declines_count_a_transaction_once() -> None:
+    """Two events of one declined transaction are one decline; the title says of how many."""
+    with wb.connect() as api:
+        for name in ("decline-card-locked", "decline-invalid-pin", "decline-invalid-pin", "authorize"):
+            wb.run(wb.sequences.catalogue[name], api)
+        events = [event for event in api.events if event.kind.startswith("transaction.")]
+    axes = charts.declines_chart(events)
+
+    assert len(events) > 4
+    assert widths(axes) == [2, 1]
+    assert says(axes) == ["2 (67 %)", "1 (33 %)"]
+    assert title(axes) == "Declines by reason: 3 of 4 authorizations"
+    assert "Assumed" in footnotes(axes)
+
+
+def test_declines_of_answers() -> None:
+    """Answers of simulations do as well as events."""
+    with wb.connect() as api:
+        run = wb.run(wb.sequences.catalogue["decline-blocked-mcc"], api)
+    axes = charts.declines_chart([step.answer for step in run.steps])
+
+    assert names(axes) == ["blocked mcc"]
+    assert widths(axes) == [1]
+
+
+def test_deliveries_by_fate() -> None:
+    """A delivery counts by how it ended, and whether it took more than one try."""
+    axes = charts.deliveries_chart(samples.DELIVERIES)
+
+    assert names(axes) == ["transaction.created", "user.updated"]
+    assert widths(axes) == [1, 1, 1, 1]
+    assert says(axes) == ["3, 1 waiting, 1 failed", "1"]
+    assert title(axes) == "Webhook deliveries by kind: 4, in 6 attempts"
+
+
+# -- for all of them ---------------------------------------------------------------------------------------------
+
+Draw = Callable[..., Axes]
+EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
+    "points": (charts.points_chart, samples.rewards, samples.no_rewards),
+    "categories": (charts.categories_chart, samples.rewards, samples.no_rewards),
+    "merchants": (charts.merchants_chart, samples.rewards, samples.no_rewards),
+    "points_per_dollar": (charts.points_per_dollar_chart, samples.rewards, samples.no_rewards),
+    "posting": (charts.posting_chart, samples.rewards, samples.no_rewards),
+    "collateral": (charts.collateral_chart, samples.contracts, list),
+    "funnel": (charts.funnel_chart, samples.history, list),
+    "status_time": (charts.status_time_chart, samples.history, list),
+    "waterfall": (charts.waterfall_chart, samples.ledger, samples.no_ledger),
+    "money_timeline": (charts.money_timeline_chart, samples.ledger, samples.no_ledger),
+    "declines": (charts.declines_chart, samples.answers, list),
+    "deliveries": (charts.deliveries_chart, lambda: samples.DELIVERIES, list),
+}
+
+
+def test_every_chart_is_here() -> None:
+    """The charts below are all there are."""
+    assert sorted(f"{name}_chart" for name in EVERY) == sorted(charts.__all__)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_is_left_behind(name: str) -> None:
+    """No setting of matplotlib changes, pyplot knows no figure of it, and the frame is as it was."""
+    draw, full, _ = EVERY[name]
+    before = dict(mpl.rcParams)
+    data = full()
+    kept = data.copy() if isinstance(data, pd.DataFrame) else None
+    axes = draw(data)
+    _rendered(axes)
+
+    assert dict(mpl.rcParams) == before
+    assert Gcf.get_all_fig_managers() == []
+    if kept is not None:
+        pd.testing.assert_frame_equal(data, kept)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("size", ["notebook", "slide"])
+def test_everything_stays_on_the_paper(name: str, size: str) -> None:
+    """At both sizes no word of a chart leaves the figure, and a title, units and names are there."""
+    draw, full, _ = EVERY[name]
+    axes = draw(full(), size=size)
+
+    assert _fits(axes)
+    assert axes.get_title()
+    assert axes.get_xlabel() or axes.get_ylabel()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_nothing_to_show_is_said(name: str) -> None:
+    """An empty frame gives a chart with its title and a sentence, not an error and not an empty plot."""
+    draw, _, none = EVERY[name]
+    axes = draw(none())
+    _rendered(axes)
+
+    assert axes.get_title()
+    assert any(text.get_text().startswith("Nothing to show") for text in axes.texts)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_one_row_is_drawn(name: str) -> None:
+    """A single row makes a chart too."""
+    draw, full, _ = EVERY[name]
+    data = full()
+    axes = draw(
+        data.iloc[: 2 if name == "status_time" else 1] if isinstance(data, pd.DataFrame) else data[:1]
+    )  # a stay has two ends
+    _rendered(axes)
+
+    assert not any(text.get_text().startswith("Nothing to show") for text in axes.texts)
+    assert axes.patches or axes.lines
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_axes_of_yours_is_drawn_on(name: str) -> None:
+    """The Axes given is the one returned; its neighbour stays untouched, and the footnotes are at hand."""
+    draw, full, _ = EVERY[name]
+    figure = Figure(figsize=(12, 5))
+    mine, other = figure.subplots(1, 2)
+    axes = draw(full(), ax=mine)
+
+    assert axes is mine
+    assert not other.get_title()
+    assert figure.get_supxlabel() == ""
+
+
+def test_a_notebook_shows_a_picture_once() -> None:
+    """The Axes shows itself as a PNG of its size; without pyplot nothing else would."""
+    data, about = charts.points_chart(samples.rewards())._repr_png_()  # type: ignore[attr-defined]
+
+    assert data.startswith(b"\x89PNG")
+    assert about == {"width": 614, "height": 384}
+
+
+def test_a_style_of_yours_is_kept() -> None:
+    """Colours of a style are respected; the default is transparent, in an ink for light and dark."""
+    plain = charts.points_chart(samples.rewards())
+    with mpl.rc_context({"text.color": "#eeeeee", "figure.facecolor": "#222222"}):
+        styled = charts.points_chart(samples.rewards())
+
+    assert plain.get_figure(root=True).get_facecolor()[3] == 0  # type: ignore[union-attr]
+    assert plain.title.get_color() == "#6f7681"
+    assert styled.title.get_color() == "#eeeeee"
+    assert mpl.colors.to_hex(styled.get_figure(root=True).get_facecolor()) == "#222222"  # type: ignore[union-attr]
+
+
+def test_a_frame_of_something_else_is_refused() -> None:
+    """A frame without the columns is refused by their names."""
+    with pytest.raises(ValueError, match="needs the columns type, spend_category, points"):
+        charts.categories_chart(pd.DataFrame({"a": [1]}))
+
+
+def _rendered(axes: Axes) -> Any:
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    return figure
+
+
+def _fits(axes: Axes) -> bool:
+    figure = _rendered(axes)
+    box, paper = axes.get_tightbbox(), figure.bbox.padded(1)
+    assert box is not None
+    return bool(box.x0 >= paper.x0 and box.x1 <= paper.x1 and box.y0 >= paper.y0 and box.y1 <= paper.y1)
