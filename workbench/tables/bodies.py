@@ -148,7 +148,11 @@ def _cell(kind: Kind, value: Any, where: str, problems: list[Problem]) -> Any:
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a row of dotted columns as nested dictionaries; what is None is left out."""
+    """Give a row of dotted columns as nested dictionaries; what is None is left out.
+
+    Raises:
+        InvalidRequest: A column and a part of it are both given.
+    """
     made: dict[str, Any] = {}
     for key, value in flat.items():
         if value is None:
@@ -158,7 +162,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
         for parent in parents:
             inner = into.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise sheets.BadSheet(
+                raise InvalidRequest(
                     f"the column {visible(key, 80)} and the column {visible(parent, 80)} cannot both be"
                 )
             into = inner

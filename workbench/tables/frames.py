@@ -124,6 +124,7 @@ def _of_records(x: Any, wanted: Wanted) -> pd.DataFrame:
 
 _ROUTES: tuple[tuple[Applies, Build], ...] = (
     (lambda x, _: isinstance(x, pd.DataFrame), lambda x, _: x),
+    (lambda x, _: callable(getattr(x, "frame", None)), lambda x, _: x.frame()),
     (lambda x, _: hasattr(x, "rows") and hasattr(x, "row_type"), _of_rows),
     (lambda x, _: isinstance(x, Journal), lambda x, wanted: records_frame(plan(Entry), x, wanted.reveal)),
     (lambda x, _: isinstance(x, Inbox), lambda x, wanted: _of_events(x.events(), wanted)),

@@ -1,0 +1,74 @@
+"""Bodies as they came, over real connections: the same rows, the same refusals, and reads alone."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+from workbench import tables
+from workbench.client.bodies import Bodies
+from workbench.client.client import Client
+from workbench.errors import InvalidRequest, NotSent, Unauthorized
+from workbench.interface.rewards import ListRewardsActivity
+from workbench.interface.simulations import SimulateRefund
+from workbench.interface.walk import build
+from workbench.interface.withdrawals import SignWithdrawal
+from workbench.sandbox import Sandbox
+from workbench.sandbox.server import serving
+from workbench.session import connect
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(Sandbox(seed=3)) as served:
+        yield served
+
+
+def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
+    """Over HTTP and in process, the frames are equal to the last digit."""
+    with connect(url) as there, connect(seed=3) as here:
+        users = [one["id"] for one in there.sandbox.guide()["rewards_users"]][:8]
+        over_http = tables.read_rewards(there, users, progress=False)
+        in_process = tables.read_rewards(here, users, progress=False)
+
+    assert over_http.complete
+    pd.testing.assert_frame_equal(in_process.frame(), over_http.frame())
+    pd.testing.assert_frame_equal(tables.frame(over_http), over_http.frame())
+
+
+def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
+    """The service's words, the hint, and no key in them."""
+    user = "00000000-0000-4000-8000-000000000001"
+    with (
+        Client(base_url=f"{url}/v1", api_key="CANARY-KEY", journal=False) as api,
+        pytest.raises(Unauthorized) as caught,
+    ):
+        tables.read_rewards(api, [user], progress=False)
+
+    assert "Check the key" in str(caught.value)
+    assert "CANARY" not in str(caught.value)
+
+
+def test_nobody_there(url: str) -> None:
+    """A closed port is NotSent, after the usual tries."""
+    with Client(base_url="http://127.0.0.1:9/v1", api_key="k", journal=False) as api, pytest.raises(NotSent):
+        tables.read_rewards(api, ["00000000-0000-4000-8000-000000000001"], progress=False)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [build(SimulateRefund, {"transaction_id": "t", "amount": 1}), build(SignWithdrawal, {"token": "t", "amount": "1"})],
+    ids=["refund", "withdrawal"],
+)
+def test_calls_with_an_effect_are_never_made_this_way(request_: object) -> None:
+    """Neither a refund nor a withdrawal signature, though that is a GET."""
+    with connect(seed=1) as api, pytest.raises(InvalidRequest, match="reads alone"):
+        asyncio.run(Bodies(api).fetch(request_))
+
+
+def test_rules_are_checked_before_anything_leaves() -> None:
+    """P5: a limit of 101 is refused here."""
+    wrong = build(ListRewardsActivity, {"user_id": "00000000-0000-4000-8000-000000000001", "limit": 101})
+    with connect(seed=1) as api, pytest.raises(InvalidRequest, match="limit must be at most 100"):
+        asyncio.run(Bodies(api).fetch(wrong))
