@@ -1,9 +1,10 @@
-"""The README tells the truth: every block in it is run, and its generated part is as the table has it.
+"""The README tells the truth: every block in it is run, and its written parts are as they would be written now.
 
-`python tests/test_readme.py` writes the generated part anew.
+`python tests/test_readme.py` writes those parts anew: the counts of guesses, and the table of notebooks.
 """
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -19,7 +20,7 @@ from workbench.interface.fields import Known
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-BEGIN, END = "<!-- assumed: begin (python tests/test_readme.py writes this) -->\n", "<!-- assumed: end -->"
+WRITES = "(python tests/test_readme.py writes this)"
 
 
 def text() -> str:
@@ -45,6 +46,29 @@ def assumed() -> str:
         counted = Counter(one.known for one in held)
         lines.append(f"| {name} | {' | '.join(str(counted[known]) for known in Known)} |")
     return "\n" + "\n".join(lines) + "\n\n"
+
+
+def notebooks() -> str:
+    """Give a row for each notebook: its title, and what one does in it, in its own words."""
+    lines = ["| Notebook | What you do |", "|---|---|"]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        opening = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+        title = re.search(r"^# (.+)$", opening, re.MULTILINE)
+        done = re.search(r"What you'll do\*: you (.+)$", opening, re.MULTILINE)
+        assert title is not None, path
+        assert done is not None, path
+        lines.append(f"| [{title[1]}](notebooks/{path.name}) | {done[1][0].upper()}{done[1][1:]} |")
+    return "\n" + "\n".join(lines) + "\n\n"
+
+
+WRITTEN = {"assumed": assumed, "notebooks": notebooks}
+
+
+def part(name: str) -> tuple[str, str, str]:
+    """Give the README before, in and after a part that is written by this file."""
+    before, rest = text().split(f"<!-- {name}: begin {WRITES} -->\n")
+    held, after = rest.split(f"<!-- {name}: end -->")
+    return before, held, after
 
 
 def test_every_block_is_of_a_kind_that_is_run():
@@ -124,13 +148,14 @@ def test_every_command_it_names_exists():
     assert [words for words in named if words not in known and words[:1] not in known] == []
 
 
-def test_the_guesses_are_counted():
-    """The table of guesses is what the workbench would list now."""
-    held = text().split(BEGIN)[1].split(END)[0]
-
-    assert held == assumed()
+@pytest.mark.parametrize("name", WRITTEN)
+def test_written_parts_are_as_of_now(name):
+    """The counts of guesses and the table of notebooks are what would be written now."""
+    assert part(name)[1] == WRITTEN[name]()
 
 
 if __name__ == "__main__":
-    before, rest = text().split(BEGIN)
-    README.write_text(before + BEGIN + assumed() + END + rest.split(END)[1], encoding="utf-8")
+    for name, write in WRITTEN.items():
+        before, _, after = part(name)
+        whole = f"{before}<!-- {name}: begin {WRITES} -->\n{write()}<!-- {name}: end -->{after}"
+        README.write_text(whole, encoding="utf-8")

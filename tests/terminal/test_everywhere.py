@@ -1,5 +1,7 @@
-"""Nothing is forgotten: every operation has a command and a page, every command helps and ends."""
+"""Nothing is forgotten: every operation has a command, a page and a line in a notebook, every command helps and ends."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,15 @@ def test_every_operation_has_a_command(name):
 def test_every_operation_has_a_page(name):
     """An operation has its section in the documents."""
     assert f"\n## {name}\n" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_has_a_line_in_a_notebook(name):
+    """An operation is used in a notebook."""
+    cells = [cell for path in (ROOT / "notebooks").glob("*.ipynb") for cell in json.loads(path.read_text())["cells"]]
+    code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+    assert re.search(rf"\b{name}\b", code)
 
 
 def test_the_page_is_as_the_table(wb):
