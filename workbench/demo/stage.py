@@ -35,7 +35,7 @@ class Stage:
         """Open the tour."""
         self._line()
         self._line(self._paint(text, "title"))
-        for line in textwrap.wrap(below, min(_PROSE, self.screen.width - _INSET)):
+        for line in _lines(below, min(_PROSE, self.screen.width - _INSET)):
             self._line(self._paint(line, "muted"))
 
     def chapter(self, text: str) -> None:
@@ -48,7 +48,7 @@ class Stage:
 
     def say(self, text: str) -> None:
         """Tell something, as a paragraph."""
-        for line in textwrap.wrap(text, min(_PROSE, self.screen.width - _INSET)):
+        for line in _lines(text, min(_PROSE, self.screen.width - _INSET)):
             self._line(line)
 
     def call(self, text: str, *, follows: bool = False) -> None:
@@ -89,7 +89,7 @@ class Stage:
 
     def note(self, text: str) -> None:
         """Say something aside."""
-        for line in textwrap.wrap(text, min(_PROSE, self.screen.width - _INSET) - 2):
+        for line in _lines(text, min(_PROSE, self.screen.width - _INSET) - 2):
             self._line("  " + self._paint(line, "muted"))
 
     def gap(self) -> None:
@@ -101,7 +101,14 @@ class Money(int):
     """Cents, shown as money."""
 
 
+def _lines(text: str, width: int) -> list[str]:
+    """Break a paragraph at its spaces; a path or an id stays in one piece."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
 def _cell(value: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
     if isinstance(value, Money):
         return Cell((faces.money(value),), "number")
     if isinstance(value, str) and value.startswith("status:"):
