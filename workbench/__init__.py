@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.errors import WrongEnvironment as WrongEnvironment
     from workbench.forms.live import form as form
+    from workbench.forms.panel import browse as browse
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.runs.sending import apply as apply
@@ -89,6 +90,7 @@ _WHERE = {
     "assumptions": "workbench.interface.assumptions",
     "cents": "workbench.withdrawals.amounts",
     "chains": "workbench.chains",
+    "browse": "workbench.forms.panel",
     "connect": "workbench.session",
     "course": "workbench.course",
     "errors": "workbench.errors",

@@ -12,7 +12,7 @@ CANARY = "Kanarienvogel"
 PERSON: dict[str, Any] = {
     "first_name": CANARY,
     "last_name": "Example",
-    "birth_date": "1990-02-01",
+    "birth_date": "1987-06-05",
     "national_id": "000456789",
     "country_of_issue": "US",
     "email": "kanarienvogel@example.com",
@@ -28,7 +28,7 @@ PERSON: dict[str, Any] = {
     "wallet_address": "0x" + "1" * 40,
     "is_terms_of_service_accepted": True,
 }  # fmt: skip
-SECRETS = ("kanarienvogel", "1990-02-01", "000456789", "203.0.113.7", "40000")
+SECRETS = ("kanarienvogel", "1987-06-05", "000456789", "203.0.113.7", "40000")
 ACCOUNT: dict[str, Any] = {
     "type": "externalFiatAccount",
     "external_fiat_account": {

@@ -18,20 +18,22 @@ from workbench.interface.rules import FULL
 from workbench.interface.walk import Choice, Day, Flag, Kind, Member, Text, Whole
 
 Changed = Callable[[str, Any], None]
+NOTHING = ""
+"""The value of a choice that nobody made; a dropdown cannot show an option whose value is None."""
 
 
 def _options(leaf: Leaf, values: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [("choose …" if leaf.member.required else "left out", None), *values]
+    return [("choose …" if leaf.member.required else "left out", NOTHING), *values]
 
 
 def _choice(leaf: Leaf) -> Any:
     kind = leaf.member.kind
     assert isinstance(kind, Choice)
-    return ipywidgets.Dropdown(options=_options(leaf, [(str(one), str(one)) for one in kind.of]), value=None)
+    return ipywidgets.Dropdown(options=_options(leaf, [(str(one), str(one)) for one in kind.of]), value=NOTHING)
 
 
 def _flag(leaf: Leaf) -> Any:
-    return ipywidgets.Dropdown(options=_options(leaf, [("yes", True), ("no", False)]), value=None)
+    return ipywidgets.Dropdown(options=_options(leaf, [("yes", True), ("no", False)]), value=NOTHING)
 
 
 def _text(leaf: Leaf) -> Any:
@@ -121,7 +123,7 @@ class Field:
             return
         self.touched = True
         value = change["new"]
-        if isinstance(value, str) and not isinstance(self.leaf.member.kind, Choice):
+        if isinstance(value, str):
             value = value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
             self._silently(self.full, False)
@@ -147,7 +149,7 @@ class Field:
         one = self.leaf.member
         if isinstance(self.input, ipywidgets.Dropdown):
             known = [option for _, option in self.input.options]
-            self._silently(self.input, value if value in known else None)
+            self._silently(self.input, value if value in known and value is not None else NOTHING)
             return
         private = one.about.privacy is not OPEN and value is not None
         if private:

@@ -124,7 +124,8 @@ class Form:
         for path, field in self.fields.items():
             field.show(self.draft.given.get(path))
         for alternative, chooser in self._choosers.items():
-            self._silently(chooser, self.draft.chosen[alternative])
+            number = self.draft.chosen[alternative]
+            self._silently(chooser, -1 if number is None else number)
         self._refresh()
         return self
 
@@ -199,7 +200,7 @@ class Form:
         self.state = "closed"
         if self.card is not None:
             self.card.close()
-        for widget in _below(self.widget):
+        for widget in below(self.widget):
             widget.close()
 
     def put_in_cell(self) -> str:
@@ -227,6 +228,7 @@ class Form:
         production = api.environment == "production"
         self.fields: dict[str, Field] = {}
         self._sections: dict[str, Any] = {}
+        self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
         self._choosers: dict[Alternative, Any] = {}
         self.card: AnswerCard | None = None
@@ -244,7 +246,7 @@ class Form:
         self._ways_box = self._ways()
         self._answer_box = ipywidgets.VBox().add_class("wb-answer")
         hint = f'<div class="wb-quiet">Nothing is sent before you press the button. {escape(EMPTY_HINT)}</div>'
-        self._inputs = ipywidgets.VBox([ipywidgets.HTML(hint), 
+        self._inputs = ipywidgets.VBox([ipywidgets.HTML(hint),
             *top, *self._ticks.values(), *([self._arming] if self._arming else []), self._summary, self._typed,
             self._sender,
         ])  # fmt: skip
@@ -274,12 +276,7 @@ class Form:
         note = self._notes[path] = ipywidgets.HTML().add_class("wb-note")
         title = []
         if section.member is not None:
-            words = faces.label(section.member.name) + ("" if section.member.required else " (optional)")
-            title = [
-                ipywidgets.HTML(
-                    f'<strong>{escape(words)}</strong> <span class="wb-help">{escape(help_of(section.member))}</span>'
-                )
-            ]
+            title = [self._titles.setdefault(path, ipywidgets.HTML())]
         box = ipywidgets.VBox([*title, note, *choosers, grid, *parts])
         if section.member is not None:
             box.add_class("wb-section").add_class(f"wb-{path.replace('.', '-').replace('_', '-')}")
@@ -287,15 +284,15 @@ class Form:
         return box
 
     def _chooser(self, alternative: Alternative) -> Any:
-        options: list[tuple[str, int | None]] = [("choose …", None)]
+        options = [("choose …", -1)]
         options += [(_named(group), number) for number, group in enumerate(alternative.rule.groups)]
-        made = ipywidgets.Dropdown(options=options, value=None, description=alternative.rule.doc)
+        made = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
         made.style.description_width = "initial"
 
         def chosen(change: Any) -> None:
             if self._quiet:
                 return
-            self._guard(lambda: self._choose(alternative, change["new"]))
+            self._guard(lambda: self._choose(alternative, None if change["new"] < 0 else change["new"]))
 
         made.observe(chosen, "value")
         self._choosers[alternative] = made
@@ -449,7 +446,12 @@ class Form:
             mine = at.get(section.wire, []) if section.wire or self._attempted else []
             mine = [one for one in mine if self._attempted or one.rule != "required"]
             self._notes[section.path].value = "".join(_problem(one.message) for one in mine)
-            if section.path:
+            if section.member is not None:
+                optional = "" if self.draft.wanted(section.path) else " (optional)"
+                words = f"<strong>{escape(faces.label(section.member.name))}{optional}</strong>"
+                self._titles[
+                    section.path
+                ].value = f'{words} <span class="wb-help">{escape(help_of(section.member))}</span>'
                 self._sections[section.path].layout.display = None if self.draft.shown(section.path) else "none"
         rules = {one.rule for one in problems}
         partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
@@ -606,7 +608,7 @@ class Form:
         self._clear()
         self.state = state
         self._add.disabled = True
-        for widget in _below(self._inputs):
+        for widget in below(self._inputs):
             if widget is not self._inputs:
                 widget.close()
         self._inputs.children = ()
@@ -700,7 +702,7 @@ def _static(form: Form) -> str:
     return f"{_head(form.operation, form._api)}{said}"
 
 
-def _below(widget: Any) -> list[Any]:
+def below(widget: Any) -> list[Any]:
     """Give a widget and all below it."""
     found = [widget]
     for one in found:

@@ -43,10 +43,12 @@ _RULES = """
   flex-direction: column; align-items: stretch; height: auto; width: 100%; margin: 0; }
 .wb-room .wb-field .widget-label { width: 100%; max-width: 100%; text-align: left; font-weight: 600; height: auto;
   line-height: 1.5; white-space: normal; overflow: visible; text-overflow: clip; }
-.wb-room .wb-field input, .wb-room .wb-field select, .wb-room .wb-field textarea { width: 100%; box-sizing: border-box; }
+.wb-room .wb-field .widget-text input, .wb-room .wb-field select, .wb-room .wb-field textarea { width: 100%; box-sizing: border-box; }
 .wb-room .wb-field > .widget-dropdown > select, .wb-room .wb-field > .widget-text > input { flex: 0 0 auto; height: 28px; }
 .wb-room .wb-wide { grid-column: 1 / -1; }
-.wb-room .wb-note { font-size: 12px; min-height: 1.4em; }
+.wb-room .wb-note { font-size: 12px; }
+.wb-room .widget-checkbox { width: auto; max-width: 100%; height: auto; }
+.wb-room .widget-checkbox .widget-label-basic { white-space: normal; line-height: 1.4; align-items: flex-start; gap: 4px; }
 .wb-room .wb-help, .wb-room .wb-quiet { color: var(--wb-quiet); }
 .wb-room .wb-problem { color: var(--wb-bad); font-weight: 600; }
 .wb-room .wb-advice { color: var(--wb-warn); }
