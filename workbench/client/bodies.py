@@ -7,17 +7,17 @@ time there. What it does not tell is how far a request got, which only calls wit
 
 import asyncio
 import os
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 import aiohttp
-from httpx_aiohttp import AiohttpTransport
 
 from workbench.client.calls import Calls
 from workbench.client.client import AsyncClient
-from workbench.client.messages import Broken, Pause, Request, Response
+from workbench.client.messages import Body, Broken, Pause, Request, Response, TooLarge
 from workbench.errors import InvalidRequest
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import KEY_HEADER, OPERATIONS
 
 _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 
@@ -70,34 +70,49 @@ class Bodies(AsyncClient):
         """Wait, by the client's clock."""
         await self._line.clock.asleep(seconds)
 
-    def _wired(self, outgoing: Request) -> Any:
-        request = super()._wired(outgoing)
-        request.read()  # an empty body that was read is none, and aiohttp announces none
-        return request
-
     async def _transmit(self, outgoing: Request) -> Response | Broken:
-        try:
-            return await super()._transmit(outgoing)
-        except aiohttp.ClientError as failure:  # those that the transport does not translate
-            why = f"the connection failed ({type(failure).__name__})"
-        return Broken(why, left=True)
-
-    def _transport(self) -> Any:
         if self._given is not None:
-            return self._given
+            return await super()._transmit(outgoing)
+        left = outgoing.deadline - self._line.clock.monotonic()
+        body, headers = Body(None), {}
+        try:
+            async with asyncio.timeout(None if left == float("inf") else left):
+                url = f"{self._url}{outgoing.target}"
+                sent = [(name.decode(), value.decode()) for name, value in outgoing.headers]
+                sent.append((KEY_HEADER, self._key.header().decode()))
+                async with self._session().get(url, headers=sent, allow_redirects=False) as answer:
+                    outgoing.status = answer.status
+                    headers = {name.lower(): value for name, value in answer.headers.items()}
+                    body = Body(headers.get("content-encoding"))
+                    async for chunk in answer.content.iter_any():
+                        body.feed(chunk)
+            return Response(answer.status, headers, body.whole())
+        except aiohttp.ClientConnectorError:
+            broken = Broken("no connection", left=False)
+        except TimeoutError:
+            broken = Broken("no answer in time", left=True, timeout=True)
+        except aiohttp.ClientError as failure:  # its text may hold a header
+            broken = Broken(f"the connection failed ({type(failure).__name__})", left=True)
+        except TooLarge:
+            broken = Broken("it is too large", left=True, too_large=True)
+        except zlib.error:
+            broken = Broken("it cannot be unpacked", left=True)
+        return broken if outgoing.status is None else Response(outgoing.status, headers, body.whole(), broken)
+
+    def _session(self) -> aiohttp.ClientSession:
         owner = (os.getpid(), id(asyncio.get_running_loop()))
         if self._opened is None or self._owner != owner:
-            context = self._context()
-
-            def session() -> aiohttp.ClientSession:
-                connector = aiohttp.TCPConnector(limit=self._connections, ssl=context)
-                return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-            self._opened, self._owner = AiohttpTransport(verify=context, trust_env=False, client=session), owner
-        return self._opened
+            connector = aiohttp.TCPConnector(limit=self._connections, ssl=self._context())
+            self._opened = aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None), skip_auto_headers=("Content-Type",),
+            )  # fmt: skip
+            self._owner = owner
+        session: aiohttp.ClientSession = self._opened
+        return session
 
     async def aclose(self) -> None:
         """Close the connections; the journal belongs to the client this was made of."""
         if self._opened is not None:
-            await self._opened.aclose()
+            await self._opened.close()
         self._opened = None

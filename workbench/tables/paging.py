@@ -126,7 +126,7 @@ def _reading(said: Walk, pages: list[Page], limit: int, reach: int) -> Generator
             said.end = "all"
             break
         if before and not full_before:
-            if any(key in seen for key in page if key.id is not None):
+            if any(key in seen for key in page if key[1] is not None):
                 # Rows seen already after a short page: hidden rows were left out of the service's own window, or the
                 # list moved. The short page, asked for again, tells.
                 again = yield from ask(before_at)
@@ -153,7 +153,7 @@ def _new(said: Walk, page: Page, overlap: int, seen: set[Key]) -> tuple[int, ...
     for i, key in enumerate(page):
         if i < overlap:
             continue
-        if key.id is None:
+        if key[1] is None:
             said.without_id += 1
         elif key in seen:
             said.duplicates += 1
