@@ -91,7 +91,7 @@ class Progress(Shown):
         """Give what is to be shown."""
         rows = tuple(
             (
-                Cell((one.notebook,)),
+                Cell((one.notebook.replace("-", " "),)),
                 Cell((one.id,)),
                 Cell((one.title,)),
                 _DONE if one.id in self.done else _OPEN,

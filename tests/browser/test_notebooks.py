@@ -1,0 +1,67 @@
+"""The course in a real browser: JupyterLab runs it by menu, Voila serves the report."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.lab import SLOW, Server, open_notebook, run_all
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
+
+
+def run(page: Page, lab: Server, name: str) -> None:
+    """Open a notebook of the course and run all of it by the menu; no cell fails."""
+    shutil.copy(NOTEBOOKS / f"{name}.ipynb", lab.root)
+    open_notebook(page, lab, f"{name}.ipynb")
+    run_all(page)
+
+    expect(page.locator(ERROR)).to_have_count(0)
+
+
+def output(page: Page, text: str) -> None:
+    """Expect a text in an output."""
+    expect(page.locator(".jp-OutputArea-output", has_text=text).first).to_be_visible(timeout=SLOW)
+
+
+def test_start_here(lab: Server, page: Page) -> None:
+    """The first notebook runs to the end: a purchase, a refund, and the course's progress."""
+    run(page, lab, "01-start-here")
+
+    output(page, "REFUND")
+    output(page, "amount must be a whole number of cents, not a float")
+    output(page, "of 20 exercises done")
+    expect(page.locator(".wb-status", has_text="authorized").first).to_be_visible()
+
+
+def test_application(lab: Server, page: Page) -> None:
+    """The application notebook goes from a mistake to approved, and files many from a file."""
+    run(page, lab, "04-file-an-application")
+
+    output(page, "phoneNumber must be digits only")
+    output(page, "APPROVED")
+    output(page, "create_user_application: 5 rows: 5 done")
+
+
+def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
+    """The withdrawal notebook plans, signs twice, and executes; the balance goes down."""
+    run(page, lab, "03-withdraw-collateral")
+
+    output(page, "Planned withdrawal")
+    output(page, "10 min 0 s left")
+    output(page, "24975.50")
+    output(page, "execute was refused with 400")
+
+
+def test_report_is_a_dashboard(voila: Callable[[Path], str], page: Page) -> None:
+    """Voila serves the rewards report: charts and words, and no code."""
+    page.goto(voila(NOTEBOOKS / "07-report-rewards.ipynb"))
+
+    expect(page.locator("#loading")).to_be_hidden(timeout=2 * SLOW)
+    expect(page.get_by_role("heading", name="Report rewards")).to_be_visible()
+    expect(page.locator("img[src^='data:image/png']")).to_have_count(5)
+    expect(page.get_by_text("read_rewards(api")).to_have_count(0)
