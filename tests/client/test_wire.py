@@ -16,6 +16,7 @@ from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.errors import (
     ApiError,
+    BadRequest,
     Conflict,
     Forbidden,
     InvalidArguments,
@@ -364,6 +365,40 @@ def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
     assert (status, 1) == (caught.value.status, service.count)
     assert type(caught.value) is ApiError.of(status)
     assert [entry.end for entry in client.journal] == [End.REFUSED]
+
+
+@pytest.mark.parametrize(
+    "body, error, message",
+    [
+        ({"error": "NotFoundError", "message": "Team not found"}, "NotFoundError", "Team not found"),
+        ({"error": "Bad Request", "code": "FST_ERR_VALIDATION", "message": "x"}, "Bad Request", "x"),
+        ({"code": "FST_ERR_VALIDATION", "msg": "y"}, "FST_ERR_VALIDATION", "y"),
+        ({"message": "a", "msg": "b"}, None, "a"),
+        ({}, None, None),
+    ],
+    ids=map(str, range(5)),
+)
+def test_words_of_a_refusal(body: dict[str, str], error: str | None, message: str | None) -> None:
+    """Error and message are taken from the members that carry them, the documented ones first."""
+    with pytest.raises(BadRequest) as caught:
+        client_on(Service(httpx.Response(400, json=body))).update_user(user_id=CARD, first_name="A")
+
+    assert (caught.value.error, caught.value.message, caught.value.body) == (error, message, body)
+
+
+@pytest.mark.parametrize("body", [b"null", b"{}", b"7", b'"x"'])
+def test_no_list_is_not_an_empty_one(body: bytes) -> None:
+    """Where a list is agreed, anything else is unreadable, not a list of none."""
+    with pytest.raises(UnexpectedAnswer):
+        client_on(Service(httpx.Response(200, content=body))).list_contracts()
+
+
+def test_a_first_conflict_is_nobodys_resend() -> None:
+    """A conflict on a first try says nothing of an earlier attempt."""
+    with pytest.raises(Conflict) as caught:
+        call(client_on(Service(409)), "create_user_application")
+
+    assert "earlier attempt" not in str(caught.value)
 
 
 def test_long_refusals_are_cut() -> None:
@@ -765,7 +800,13 @@ class _Broken(httpx.SyncByteStream):
         raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("status, end", [(200, End.DONE), (400, End.REFUSED), (408, End.UNKNOWN), (503, End.UNKNOWN)])
+@pytest.mark.parametrize(
+    "status, end",
+    [
+        (199, End.UNKNOWN), (200, End.DONE), (299, End.DONE), (300, End.UNKNOWN), (400, End.REFUSED), (408, End.UNKNOWN),
+        (499, End.REFUSED), (500, End.UNKNOWN), (503, End.UNKNOWN),
+    ],
+)  # fmt: skip
 def test_an_interrupt_after_the_status_keeps_what_is_known(status: int, end: End) -> None:
     """Where the status had come already when Ctrl-C did, the end is known by it."""
     client = client_on(lambda _: httpx.Response(status, stream=_Broken()))

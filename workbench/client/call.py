@@ -206,7 +206,7 @@ class Call:
                 return None
             self.refused(response)
         if effect:
-            self.unknown(f"answered with {status} only" if status >= 200 else f"answered with {status}", status)
+            self.unknown(f"answered with {status}", status)
         if not self.may_retry():
             self.give_up(response)
         return self.asked_pause(response) or delay(self.tries, self.line.clock.random())
