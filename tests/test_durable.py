@@ -35,7 +35,7 @@ def test_settings_for_durability(path: Path) -> None:
     """What is committed is on the disk when the call returns, and what is deleted is overwritten."""
     file = opened(path)
     names = ("journal_mode", "synchronous", "secure_delete", "trusted_schema")
-    found = [file.read(f"PRAGMA {name}")[0][0] for name in names]
+    found = [file.run(f"PRAGMA {name}")[0][0] for name in names]
     file.close()
 
     assert found == ["wal", 2, 1, 0]
@@ -46,7 +46,7 @@ def test_error_undoes_the_transaction(path: Path) -> None:
     file = opened(path)
     with pytest.raises(sqlite3.IntegrityError), file.write() as db:
         db.executemany("INSERT INTO things VALUES (?, 2)", [("two",), ("one",)])
-    found = file.read("SELECT name FROM things")
+    found = file.run("SELECT name FROM things")
     file.close()
 
     assert found == [("one",)]
@@ -114,7 +114,7 @@ def test_own_tables_beside_ours_are_fine(path: Path) -> None:
     edit("CREATE TABLE book(id TEXT)")(path)  # type: ignore[operator]
     file = opened(path)
 
-    assert file.read("SELECT name FROM things") == [("one",)]
+    assert file.run("SELECT name FROM things") == [("one",)]
     file.close()
 
 
@@ -130,7 +130,7 @@ def test_busy_file_is_named(path: Path) -> None:
         db.execute("INSERT INTO things VALUES ('two', 2)")
     holder.close()
 
-    assert len(file.read("SELECT * FROM things")) == 2
+    assert len(file.run("SELECT * FROM things")) == 2
     file.close()
 
 
@@ -139,7 +139,7 @@ def test_shared_file_system_is_warned_of(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"shared file system \(nfs4\)"):
         file = opened(tmp_path / "ours.db", file_system=lambda _: "nfs4")
 
-    assert file.read("PRAGMA journal_mode") == [("delete",)]
+    assert file.run("PRAGMA journal_mode") == [("delete",)]
     file.close()
 
 
@@ -161,7 +161,7 @@ def test_memory_is_the_same() -> None:
     with file.write() as db:
         db.execute("INSERT INTO things VALUES ('one', 1)")
 
-    assert file.read("SELECT number FROM things") == [(1,)]
+    assert file.run("SELECT number FROM things") == [(1,)]
     file.close()
 
 
@@ -186,5 +186,5 @@ def test_processes_at_once(path: Path) -> None:
 
     assert [one.wait() for one in running] == [0] * 4
     file = opened(path)
-    assert file.read("SELECT number FROM things WHERE name = 'one'") == [(401,)]
+    assert file.run("SELECT number FROM things WHERE name = 'one'") == [(401,)]
     file.close()

@@ -83,10 +83,11 @@ class File:
         except sqlite3.Error as error:
             raise UnusableFile(f"{self.path} cannot be opened: {error}") from None
         try:
-            with self._named():
-                self._open(application, schema, version, file_system)
-        except BaseException:
+            self._open(application, schema, version, file_system)
+        except BaseException as error:
             self.connection.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._named(error) from None
             raise
 
     def _open(self, application: int, schema: str, version: int, probe: Callable[[Path], str]) -> None:
@@ -144,20 +145,53 @@ class File:
             FileBusy: Another process held the file for too long.
             UnusableFile: The disk is full, or the file cannot be written.
         """
-        with self.lock, self._named():
-            self._patiently("BEGIN IMMEDIATE")
-            try:
-                yield self.connection
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+        self.begin()
+        try:
+            yield self.connection
+        except BaseException as error:
+            self.rollback()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._named(error) from None
+            raise
+        self.commit()
 
-    def read(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        """Give the rows of a query."""
-        with self.lock, self._named():
-            return self.connection.execute(query, values).fetchall()
+    def begin(self) -> None:
+        """Begin a transaction of this thread; `commit` or `rollback` has to end it."""
+        self.lock.acquire()
+        try:
+            self._patiently("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self.lock.release()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._named(error) from None
+            raise
+
+    def commit(self) -> None:
+        """Store what was written since `begin`, all or nothing."""
+        try:
+            self.connection.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise self._named(error) from None
+        finally:
+            self.lock.release()
+
+    def rollback(self) -> None:
+        """Forget what was written since `begin`."""
+        try:
+            if self.connection.in_transaction:  # an error may have ended it already
+                self.connection.execute("ROLLBACK")
+        finally:
+            self.lock.release()
+
+    def run(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        """Run a statement; give its rows."""
+        with self.lock:
+            try:
+                return self.connection.execute(query, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise self._named(error) from None
 
     def _patiently(self, statement: str) -> None:
         """Run a statement that needs the file for itself, again and again until the time is up.
@@ -173,20 +207,16 @@ class File:
                 if "locked" not in str(error) or time.monotonic() >= deadline:
                     raise
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _named(self, error: sqlite3.DatabaseError) -> Exception:
         """Name what SQLite says by our errors; values never stand in its words."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
+        if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
             words = "is busy: another process holds it" if busy else f"cannot be used: {error}"
-            raise kind(f"{self.path or 'memory'} {words}. Nothing was stored.") from None
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
-                raise
-            raise UnusableFile(f"{self.path} is damaged: {error}. It was left as it is.") from None
+            return kind(f"{self.path or 'memory'} {words}. Nothing was stored.")
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
+            return error
+        return UnusableFile(f"{self.path} is damaged: {error}. It was left as it is.")
 
     def lease(self, work: str) -> bool:
         """Whether this process may do a work: of several on one file only one does, until it ends or closes the file."""
@@ -205,9 +235,8 @@ class File:
 
     def forget_deleted(self) -> None:
         """Rewrite the file so that nothing of what was deleted is left in it."""
-        with self.lock, self._named():
-            self.connection.execute("VACUUM")
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self.run("VACUUM")
+        self.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close the connection, and give up its leases."""

@@ -68,12 +68,12 @@ def test_refused_request_writes_nothing(tmp_path: Path) -> None:
     """A refused request, and a read, leave the file as it was."""
     sandbox = Sandbox(path=tmp_path / "s.db")
     count = "SELECT count(*), sum(length(changes)) FROM log"
-    before = sandbox.store.backend.file.read(count)  # type: ignore[union-attr]
+    before = sandbox.store.backend.file.run(count)  # type: ignore[union-attr]
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     for method, path in (("POST", "/v1/simulate/transactions/authorize"), ("GET", "/v1/issuing/tenants/contracts")):
         sandbox.handle(Request(method, path, "", headers))
 
-    assert sandbox.store.backend.file.read(count) == before  # type: ignore[union-attr]
+    assert sandbox.store.backend.file.run(count) == before  # type: ignore[union-attr]
     sandbox.close()
 
 
@@ -98,7 +98,7 @@ def test_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     for _ in range(400):
         one.clock.advance(seconds=1)
         purchase(one)
-    rows = one.store.backend.file.read("SELECT count(*), sum(whole) FROM log")  # type: ignore[union-attr]
+    rows = one.store.backend.file.run("SELECT count(*), sum(whole) FROM log")  # type: ignore[union-attr]
 
     assert rows[0][0] < 400
     assert rows[0][1] == 1
@@ -181,7 +181,7 @@ def test_kills(tmp_path: Path, rounds: int) -> None:
     fresh = Sandbox()
     before = fresh.balance(fresh.guide()["cards"]["active"][0])
     more = len(kept) - fresh.store.count("transaction")
-    whole = sandbox.store.backend.file.read("PRAGMA integrity_check")  # type: ignore[union-attr]
+    whole = sandbox.store.backend.file.run("PRAGMA integrity_check")  # type: ignore[union-attr]
     sandbox.close()
     print(f"\n{rounds} rounds, {len(answered):,} answered writes, {more:,} kept")
 

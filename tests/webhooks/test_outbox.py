@@ -139,10 +139,10 @@ def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
 
         event_id = put(inbox)
 
-        assert inbox._store.file.read("SELECT * FROM ledger") == []
+        assert inbox._store.file.run("SELECT * FROM ledger") == []
         fail.clear()
         inbox.retry()
-        assert inbox._store.file.read("SELECT * FROM ledger") == [(event_id,)]
+        assert inbox._store.file.run("SELECT * FROM ledger") == [(event_id,)]
 
 
 def test_one_process_runs_a_handler(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ class Outbox:
             lock.release()
 
     def _next(self, name: str) -> tuple[int, bytes, int] | None:
-        rows = self.store.file.read(
+        rows = self.store.file.run(
             "SELECT sequence, body, tries FROM effects JOIN events USING(sequence)"
             " WHERE handler = ? AND effects.state = 'waiting' AND due <= ? ORDER BY sequence LIMIT 1",
             (name, self.clock()),
@@ -138,12 +138,12 @@ class Outbox:
 
     def due_in(self, name: str) -> float | None:
         """Give the seconds until a handler has something to do; None where nothing waits for it."""
-        rows = self.store.file.read("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))
+        rows = self.store.file.run("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))
         return None if rows[0][0] is None else max(0.0, rows[0][0] - self.clock())
 
     def failures(self) -> tuple[Failure, ...]:
         """Give what failed and has not gone well since."""
-        rows = self.store.file.read(
+        rows = self.store.file.run(
             "SELECT handler, id, kind, tries, effects.state, error FROM effects JOIN events USING(sequence)"
             " WHERE effects.state != 'done' AND error IS NOT NULL ORDER BY sequence, handler"
         )

@@ -194,12 +194,12 @@ class Store:
                 sequence=sequence, event=read_delivery(body, len(body)), raw=body, arrived=_moment(arrived),
                 verified=bool(verified), times=times, repeat_of=repeat_of, conflicting=bool(conflicting),
             )
-            for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.read(query, values)
+            for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.run(query, values)
         ]  # fmt: skip
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
         """Give what came under an id that was known with other bytes."""
-        rows = self.file.read(
+        rows = self.file.run(
             "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') ORDER BY sequence", (event_id or "",)
         )
         return [
@@ -215,12 +215,12 @@ class Store:
 
     def count(self) -> int:
         """Give how many events are kept."""
-        found: int = self.file.read("SELECT count(*) FROM events")[0][0]
+        found: int = self.file.run("SELECT count(*) FROM events")[0][0]
         return found
 
     def last(self) -> int:
         """Give the sequence number of the newest event."""
-        found: int = self.file.read("SELECT coalesce(max(sequence), 0) FROM events")[0][0]
+        found: int = self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0]
         return found
 
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
