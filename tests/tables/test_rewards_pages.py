@@ -13,7 +13,8 @@ from workbench.errors import UnexpectedAnswer
 from workbench.interface.convert import Unreadable, wires
 from workbench.interface.strict_json import NotJson, loads
 from workbench.interface.table import OPERATIONS
-from workbench.tables.rewards_pages import BATCH, Pages, assembled, rewards_from_pages
+from workbench.tables.rewards_frames import assembled, rewards_from_pages
+from workbench.tables.rewards_pages import BATCH, Pages
 
 REFUSED = "refused"
 

@@ -19,7 +19,7 @@ _WHERE = {
     "micro_deposits": "histories", "reasons": "histories", "status_history": "histories", "time_in_status": "histories",
     "Progress": "progress",
     "Rewards": "reads", "read_rewards": "reads",
-    "rewards_from_pages": "rewards_pages",
+    "rewards_from_pages": "rewards_frames",
 }  # fmt: skip
 __all__ = sorted(_WHERE)
 

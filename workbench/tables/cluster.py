@@ -146,7 +146,7 @@ def _task(
 ) -> tuple[dict[str, Any], Any]:  # fmt: skip
     """Read some users on a worker: what is told of each, and their rows."""
     from workbench.tables import reads
-    from workbench.tables.reading import Question
+    from workbench.tables.pieces import Question
 
     with _made(where) as client:
         _pace(client, share)

@@ -22,9 +22,11 @@ from workbench.interface.rules import RewardType
 from workbench.interface.walk import build, member
 from workbench.tables.gate import Gate
 from workbench.tables.notes import Told, notes_of
+from workbench.tables.pieces import Question, with_user
 from workbench.tables.progress import Meter, meter
-from workbench.tables.reading import Question, Reading, with_user
-from workbench.tables.rewards_pages import Pages, Part, assembled
+from workbench.tables.reading import Reading
+from workbench.tables.rewards_frames import assembled
+from workbench.tables.rewards_pages import Pages, Part
 from workbench.tables.rows import Aside, Table
 from workbench.tables.spool import SCHEMA, Spool, read_folder, uniform
 
