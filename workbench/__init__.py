@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from workbench import chains as chains
+    from workbench import charts as charts
     from workbench import course as course
     from workbench import errors as errors
     from workbench import runs as runs
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from workbench.errors import WrongEnvironment as WrongEnvironment
     from workbench.forms.live import form as form
     from workbench.forms.panel import browse as browse
+    from workbench.forms.work import bulk as bulk
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.runs.sending import apply as apply
@@ -90,7 +92,9 @@ _WHERE = {
     "assumptions": "workbench.interface.assumptions",
     "cents": "workbench.withdrawals.amounts",
     "chains": "workbench.chains",
+    "charts": "workbench.charts",
     "browse": "workbench.forms.panel",
+    "bulk": "workbench.forms.work",
     "connect": "workbench.session",
     "course": "workbench.course",
     "errors": "workbench.errors",

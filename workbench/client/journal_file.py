@@ -120,7 +120,9 @@ class JournalFile:
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         __tracebackhide__ = True
         try:
-            return self._opened().read(query, values)
+            file = self._opened()
+            with file.lock:
+                return file.connection.execute(query, values).fetchall()
         except (UnusableFile, sqlite3.Error, OSError) as error:
             reason = str(error) if isinstance(error, UnusableFile) else type(error).__name__
         raise CannotRecord(f"The journal cannot be read: {reason}")
