@@ -5,13 +5,16 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
+from workbench.sandbox import Sandbox
 
 WB = [sys.executable, "-m", "workbench"]
 
@@ -161,3 +164,26 @@ def test_a_command_is_quick():
     spent = os.times().children_user - before[1].children_user
 
     assert spent < 1
+
+
+def test_an_interrupted_call_is_listed_as_unknown():
+    """Ctrl-C while a call is in the air: 130, the call is listed as unknown, and it was sent once (L5)."""
+    with closing(Sandbox()) as sandbox, sandbox.serve() as url:
+        sandbox.add_fault("latency", of="simulate_authorization", seconds=20)
+        card = sandbox.guide()["cards"]["active"][0]
+        arrived = threading.Event()
+        sandbox.subscribe(lambda headers, body: arrived.set())
+        child = subprocess.Popen(
+            [*WB, "simulate_authorization", "--url", url, "--card-id", card, "--amount", "100", "--currency", "USD",
+             "--merchant-name", "x", "--merchant-category-code", "5411"],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        assert arrived.wait(30)
+        child.send_signal(signal.SIGINT)
+        out, said = child.communicate(timeout=30)
+        created = sandbox.events("transaction.created")
+
+    assert (child.returncode, out) == (130, "")
+    assert f"unknown: POST authorization of 1.00 USD on card {card}" in said
+    assert "Traceback" not in said
+    assert len(created) == 1

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from workbench.terminal.ends import wrong
+from workbench.terminal.ends import Stopped, say, wrong
 
 _WHERE = Group("Where", sort_key=8)
+_LISTED = 10  # unknown calls that are listed when a command is interrupted
 
 
 @Parameter(name="*")
@@ -54,6 +55,10 @@ def session(where: Where) -> Iterator[Any]:
     api = _opened(where)
     try:
         yield api
+    except (KeyboardInterrupt, Stopped):
+        for entry in api.journal.unknown()[-_LISTED:]:
+            say(str(entry))
+        raise
     finally:
         api.close()
         close = getattr(getattr(api, "_sandbox", None), "close", None)
