@@ -45,6 +45,7 @@ class Served:
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Give what the twin answers."""
+        self.connection.close()  # one that lay idle may have been closed by the server; it opens again by itself
         self.connection.request(method, target, body or None, headers)
         answer = self.connection.getresponse()
         said = {
