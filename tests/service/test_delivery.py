@@ -310,3 +310,21 @@ def test_removed_endpoint(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> N
     review(sandbox, "locked")
 
     assert (sandbox.flush()["done"], sandbox.endpoints(), sandbox.deliveries(), receiver.came) == (True, [], [], [])
+
+
+def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
+    """An endpoint that another process on the file registers is delivered to by the one that delivers."""
+    receiver, url = endpoint
+    first, second = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
+    removed = first.register_endpoint(url)
+    flushed(first)
+    second.register_endpoint(f"{url}/second")
+    second.remove_endpoint(removed["id"])
+    review(second, "locked")
+    waited = threading.Event()
+    while not receiver.came:
+        waited.wait(0.01)
+    first.close()
+    second.close()
+
+    assert receiver.seen == ["locked"]

@@ -95,13 +95,21 @@ def test_odd_envelope_members_are_in_extra() -> None:
 
 
 @pytest.mark.parametrize(
-    "text,amount", [("0.10", Decimal("0.10")), ("1e-1", Decimal("0.1")), ("-1", Decimal(-1)), ("2.00", Decimal("2.00"))]
+    "text,amount,odd",
+    [
+        ("0.10", Decimal("0.10"), []),
+        ("1e-1", Decimal("0.1"), []),
+        ("-1", Decimal(-1), ["body.amount"]),
+        ("1.99", Decimal("1.99"), []),
+        ("2.00", Decimal("2.00"), ["body.amount"]),
+    ],
 )
-def test_micro_deposit_amounts_are_exact(text: str, amount: Decimal) -> None:
-    """Amounts are decimals from text, never floats."""
+def test_micro_deposit_amounts_are_exact(text: str, amount: Decimal, odd: list[str]) -> None:
+    """Amounts are decimals from text, never floats; those that no micro deposit has are kept and marked."""
     event = read_delivery(envelope(resource="microDeposit", action="received", body={"id": "m-1", "amount": text}))
 
     assert (event.body.amount, type(event.body.amount)) == (amount, Decimal)
+    assert [mark.path for mark in event.marks] == odd
 
 
 def test_unreadable_amount_is_kept_and_marked() -> None:

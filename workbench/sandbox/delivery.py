@@ -95,11 +95,16 @@ class Courier:
                     pass
             except Exception:  # noqa: BLE001 - as a file that is busy: the next look tries again
                 turn = -1
+            if any(one not in self._threads for one, _ in self.store.items("endpoint")):
+                self.notify()  # another process added it
             with self._news:
+                if self.store.get("endpoint", endpoint) is None:
+                    del self._threads[endpoint]
+                    return
                 self._idle[endpoint] = turn
                 self._news.notify_all()
                 if self._turns == turn and not self._ends.is_set():
-                    self._news.wait(_LOOK)
+                    self._news.wait(None if self.store.backend is None else _LOOK)
 
     def _step(self, endpoint: str) -> bool:
         """Deliver what is due first; give whether there was anything."""

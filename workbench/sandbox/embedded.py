@@ -206,7 +206,10 @@ class Sandbox(Controls):
         return Turn(self.ground, name)
 
     def __repr__(self) -> str:
-        return f"<sandbox, seed {self.seed}, {self.environment}, profile {self.profile}, at {self.clock.text()}>"
+        faults = f", {len(self.faults.rules)} fault rules on" if self.faults.rules else ""
+        return (
+            f"<sandbox, seed {self.seed}, {self.environment}, profile {self.profile}, at {self.clock.text()}{faults}>"
+        )
 
 
 def _made(store: Store, **given: Any) -> Record:

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
-from workbench.errors import InvalidWebhook
+from workbench.errors import InvalidWebhook, Problem
 from workbench.interface import strict_json
 from workbench.interface.convert import Unreadable, wires
-from workbench.interface.events import Event
+from workbench.interface.events import MINIMUM_DEPOSIT, Event, MicroDepositReceived
 
 MAX_BODY = 2**20
 _MAX_DEPTH = 64
@@ -42,13 +43,27 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
         if not isinstance(raw.get(name), str) or not raw[name]:
             raise InvalidWebhook(f"The envelope has no {name}.")
     try:
-        return wires().read_event(raw)
+        event = wires().read_event(raw)
+        _mark_deposit(event)
+        return event
     except Unreadable as error:
         odd = {problem.path for problem in error.problems}
     # An envelope member of an unknown type must not lose the event: it is kept beside the known ones.
     event = wires().read_event({name: value for name, value in raw.items() if name not in odd})
     object.__setattr__(event, "extra", {**event.extra, **{name: raw[name] for name in raw if name in odd}})
     return event
+
+
+def _mark_deposit(event: Event) -> None:
+    """Mark an amount that no micro deposit has: they are above nothing and below 2.00 USD. Source: Limits."""
+    amount = getattr(event.body, "amount", None)
+    if (
+        isinstance(event.body, MicroDepositReceived)
+        and isinstance(amount, Decimal)
+        and not 0 < amount < MINIMUM_DEPOSIT
+    ):
+        problem = Problem("body.amount", "range", f"is not between 0 and {MINIMUM_DEPOSIT} USD")
+        object.__setattr__(event, "marks", (*event.marks, problem))
 
 
 def _deeper_than(value: Any, limit: int) -> bool:
