@@ -63,7 +63,7 @@ class Ends:
     @property
     def operation(self) -> str | None:
         """The operation of the run in the file; None where it was killed before it began."""
-        kept = [] if self._file is None else self._file.read("SELECT operation FROM run")
+        kept = [] if self._file is None else self._file.run("SELECT operation FROM run")
         return kept[0][0] if kept else None
 
     def begin(self, plan: Plan, host: str, environment: str, *, accept_changes: bool = False) -> None:
@@ -76,7 +76,7 @@ class Ends:
         if self._file is None:
             self._rows = planned
             return
-        kept = self._file.read("SELECT operation, host, environment FROM run")
+        kept = self._file.run("SELECT operation, host, environment FROM run")
         if not kept:
             with self._file.write() as connection:
                 now = datetime.now(UTC).isoformat()
@@ -103,7 +103,7 @@ class Ends:
             raise RunChanged(tuple(problems))
         rows = {
             row[0]: row[1:]
-            for row in self._file.read("SELECT number, digest, state, at, status, attempt, said, answer FROM row")
+            for row in self._file.run("SELECT number, digest, state, at, status, attempt, said, answer FROM row")
         }
         digests = {one.number: one.digest for one in plan.rows}
         changed = [n for n in rows if n in digests and rows[n][0] != digests[n]]
@@ -131,7 +131,7 @@ class Ends:
                 "UPDATE row SET state = 'unknown', said = 'the run ended while this call was in the air' "
                 "WHERE state = 'sending'"
             )
-        for number, _, state, at, status, attempt, said, answer in self._file.read(
+        for number, _, state, at, status, attempt, said, answer in self._file.run(
             "SELECT number, digest, state, at, status, attempt, said, answer FROM row ORDER BY number"
         ):
             self._rows[number] = Outcome(

@@ -83,7 +83,7 @@ class _Record:
     def __init__(self, path: Path, sequence: Sequence, values: Mapping[str, Any], now: datetime) -> None:
         self._file = File(path, application=APPLICATION, schema=SCHEMA)
         text = dumps(sequence)
-        found = self._file.read("SELECT sequence, began, given FROM run")
+        found = self._file.run("SELECT sequence, began, given FROM run")
         if not found:
             salt = os.urandom(16).hex()
             with self._file.write() as connection:
@@ -111,7 +111,7 @@ class _Record:
 
     def restore(self, player: Player, resolved: Mapping[str, str]) -> None:
         """Put what the file knows into the player."""
-        rows = {row[0]: row[1:] for row in self._file.read("SELECT * FROM step")}
+        rows = {row[0]: row[1:] for row in self._file.run("SELECT * FROM step")}
         for name in resolved:
             if name not in rows or rows[name][0] not in ("sending", "unknown"):
                 raise InvalidRequest(f"step {name!r} is not unknown, so there is nothing to resolve", of="run_kept")
