@@ -1,5 +1,6 @@
 """A table on pages, kept in the kernel: the browser holds one page, and sorting and filtering go over all rows."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -14,6 +15,7 @@ from workbench.faces.markup import chip, isolated
 from workbench.faces.palette import LOOKS, look, word
 
 PAGE = 12
+_NO_CLASS = re.compile("[^A-Za-z0-9]+")  # what stands in a column's name and not in the name of a class
 _NARROW, _WIDE = 8, 38  # characters a column is given at least and at most
 
 
@@ -129,7 +131,7 @@ class Pager:
             down = self._sorted == (place, False)
             self.sort(name, descending=down)
 
-        button.add_class(f"wb-sort-{name.replace('.', '-').replace('_', '-')}").on_click(clicked)
+        button.add_class(f"wb-sort-{_NO_CLASS.sub('-', name)}").on_click(clicked)
         return button
 
     def _line(self) -> tuple[Any, Any, Any]:

@@ -1,0 +1,121 @@
+"""The panel and the pager in JupyterLab: 100,000 rows sorted, a row opened, hostile text harmless (F1)."""
+
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.lab import SLOW, Server, open_notebook, run_all, write_notebook
+from tests.browser.test_forms import PURCHASE, START
+
+pytestmark = pytest.mark.browser
+
+MANY = """
+import random
+import workbench as wb
+from workbench.forms.pager import Pager
+from workbench.forms import style
+import ipywidgets
+chance = random.Random(1)
+rows = [(f"{n:06d}", chance.randrange(10**6), f"Shop {chance.randrange(1000)}") for n in range(100_000)]
+pager = Pager(("id", "amount", "merchant"), rows, opened=lambda number: None)
+ipywidgets.VBox([style.sheet(), pager.widget]).add_class("wb-room")
+"""
+
+
+def test_the_pager_sorts_a_hundred_thousand_rows(lab: Server, page: Page) -> None:
+    """A click on a column's name sorts all rows within a second, one page of them travels."""
+    open_notebook(page, lab, write_notebook(lab, "pager.ipynb", MANY))
+    run_all(page)
+    first = page.locator(".wb-grid-row .wb-cells").first
+    expect(first).to_contain_text("000000", timeout=SLOW)
+    least = page.locator(".wb-count")
+    expect(least).to_contain_text("100,000 rows, page 1 of 8,334")
+
+    began = time.perf_counter()
+    page.locator("button.wb-sort-amount").click()
+    expect(page.locator("button.wb-sort-amount")).to_contain_text("▲")
+    up = time.perf_counter() - began
+    page.locator("button.wb-sort-amount").click()
+    expect(page.locator("button.wb-sort-amount")).to_contain_text("▼")
+    expect(first).to_contain_text("9999")
+    page.locator(".wb-filter input").fill("shop 77")
+    page.locator(".wb-filter input").press("Enter")
+    expect(page.locator(".wb-count")).to_contain_text("of 100,000")
+
+    assert up < 1.0
+
+
+def test_a_row_of_the_panel_opens(lab: Server, page: Page) -> None:
+    """A tab is opened and its row shows card, events and request, by the keyboard alone."""
+    calls = PURCHASE.rsplit("made", 1)[0] + "made.fill(amount=1250).submit()\nwb.browse(api)"
+    open_notebook(page, lab, write_notebook(lab, "panel.ipynb", START, calls))
+    run_all(page)
+    expect(page.locator(".wb-browse .wb-tab-contracts .wb-grid-row").first).to_be_visible(timeout=SLOW)
+
+    page.get_by_role("tab", name="Transactions").click()
+    row = page.locator(".wb-tab-transactions button.wb-open").first
+    expect(row).to_be_visible()
+    row.focus()
+    row.press("Enter")
+
+    detail = page.locator(".wb-tab-transactions .wb-detail")
+    expect(detail).to_contain_text("Example Shop")
+    expect(detail).to_contain_text("Requests that name it: 1")
+    expect(detail).to_contain_text("Events about it: 2")
+
+
+HOSTILE = r"""
+import workbench as wb
+from html import escape
+from decimal import Decimal
+from workbench import faces
+from workbench.forms.pager import Pager
+from workbench.forms import style
+import ipywidgets
+texts = [
+    '<img src=x onerror=alert(1)>', '<svg onload=alert(1)>', '"><script>alert(1)</script>', '</style><script>alert(1)</script>',
+    '<iframe src="https://example.com/{n}"></iframe>', '<img src="https://example.com/{n}.png">', '{{{{7*7}}}}',
+    '[x](javascript:alert(1))', '$\\frac{{1}}$', "' onfocus=alert(1) autofocus '", '\u202egnp.exe', '</textarea><script>alert(1)</script>',
+    '<a href="javascript:alert(1)">x</a>', '<style>@import "https://example.com/{n}.css";</style>', '<details open ontoggle=alert(1)>',
+    '<math><mtext></table><mglyph><style><img src=x onerror=alert(1)>', '&lt;img src=x onerror=alert(1)&gt;', '<base href="https://example.com/">',
+    '<link rel=stylesheet href="https://example.com/{n}.css">', '<marquee onstart=alert(1)>',
+]
+hostile = [text.format(n=n) + f" {n}" for n in range(10) for text in texts]
+api = wb.connect(seed=7)
+guide = api.sandbox.guide()
+forms = []
+for n, text in enumerate(hostile[:20]):
+    made = wb.form(api.simulate_authorization, card_id=guide["cards"]["active"][0], amount=100 + n, currency="USD",
+                   merchant_name=text, merchant_category_code="5411").allow("unusual_text")
+    made.submit()
+    forms.append(made.widget)
+update = wb.form(api.update_user, user_id=guide["users"]["approved"][0], first_name=hostile[0][:50], external_id=hostile[4])
+update.submit()
+refused = wb.form(api.update_user, user_id=hostile[2], first_name=hostile[1])
+refused.button.click()
+open_form = wb.form(api.create_payment_account, nickname=hostile[0], type=hostile[1])
+pager = Pager([hostile[3], "merchant"], [(text, text) for text in hostile], opened=lambda number: None, page=200)
+panel = wb.browse(api)
+for name in panel.tabs:
+    panel.open(name)
+tab = panel.open("transactions")
+tab.opened(0)
+ipywidgets.VBox([style.sheet(), pager.widget, panel.widget, update.widget, refused.widget, open_form.widget, *forms]).add_class("wb-room")
+"""
+FACES = """
+display({"text/html": panel.html}, raw=True)
+display({"text/html": faces.html_table([{"x": text, text: 1} for text in hostile])}, raw=True)
+print("shown", len(hostile))
+"""
+
+
+def test_two_hundred_hostile_strings_do_nothing(lab: Server, page: Page) -> None:
+    """Markup in any text opens no dialog, asks for nothing and stands as text (F1); the page fixture checks."""
+    open_notebook(page, lab, write_notebook(lab, "hostile.ipynb", HOSTILE, FACES))
+    run_all(page, "shown 200")
+
+    expect(page.get_by_text("<img src=x onerror=alert(1)> 0").first).to_be_attached()
+    page.wait_for_function("() => document.readyState === 'complete'")
+    assert page.locator(".wb-room img:not(.wb-picture), .wb-room script, .wb-room iframe, .wb-room svg").count() == 0
+    assert page.locator(".jp-OutputArea-output a[href^=javascript]").count() == 0

@@ -1,0 +1,86 @@
+"""Bulk work on a page: it runs beside the notebook, stops at a click, goes on at another, sends nothing twice."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.forms.conftest import PERSON, SECRETS, state
+from workbench.errors import InvalidArguments
+from workbench.forms.work import Work, bulk
+from workbench.runs import sending
+from workbench.session import Session
+
+WAIT = 30.0
+
+
+def people(many: int) -> list[dict[str, Any]]:
+    """Give applications, each of another person."""
+    return [{**PERSON, "email": f"kanarienvogel{n}@example.com", "external_id": f"row-{n}"} for n in range(many)]
+
+
+def test_it_ends_with_every_row_done(api: Session, tmp_path: Path) -> None:
+    """All rows are sent, and the bar is full."""
+    work = bulk(api.create_user_application, people(5), path=tmp_path / "run")
+
+    assert work.wait(WAIT)
+    assert "ended" == work.state, work.error
+    assert {"done": 5} == work.result.counts
+    assert (5, 5) == (work._bar.value, work._bar.max)
+
+
+def test_it_stops_and_goes_on_without_sending_twice(
+    api: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click on Stop leaves rows planned; a click on Go on sends those alone."""
+    ready, stopping, send = threading.Event(), threading.Event(), api.send
+    sent: list[str] = []
+    made: list[Work] = []
+    stop = sending._Run._stop
+
+    def noted(run: Any, why: str) -> None:
+        stop(run, why)
+        stopping.set()
+
+    monkeypatch.setattr(sending._Run, "_stop", noted)
+
+    def held(request: Any) -> Any:
+        ready.wait(WAIT)
+        sent.append(request.external_id)
+        if len(sent) == 3:
+            made[0]._stopper.click()
+            stopping.wait(WAIT)
+        return send(request)
+
+    api.allowing = lambda **_: api  # type: ignore[method-assign]
+    api.send = held  # type: ignore[method-assign]
+    work = bulk(api.create_user_application, people(40), path=tmp_path / "run")
+    made.append(work)
+    ready.set()
+    assert work.wait(WAIT)
+    stopped = dict(work.result.counts)
+    work._goer.click()
+    assert work.wait(WAIT)
+
+    assert {"done": 3, "planned": 37} == stopped
+    assert {"done": 40} == work.result.counts
+    assert len(sent) == len(set(sent)) == 40
+
+
+def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
+    """Rows that cannot be sent are named on the page, without their values."""
+    rows = people(2)
+    rows[1]["national_id"] = "12"
+    work = bulk(api.create_user_application, rows, path=tmp_path / "run")
+
+    assert work.wait(WAIT)
+    assert "failed" == work.state
+    assert "row 2" in work._face.value
+    assert [] == [secret for secret in SECRETS if secret in (state(work.widget) + work.html).lower()]
+
+
+def test_progress_is_its_own(api: Session, tmp_path: Path) -> None:
+    """Another progress cannot be given."""
+    with pytest.raises(InvalidArguments):
+        bulk(api.create_user_application, people(1), path=tmp_path / "run", progress=False)

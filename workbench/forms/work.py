@@ -1,0 +1,151 @@
+"""Long work on a page: how far it has come, with buttons to stop it and to go on. The cell that began it is free."""
+
+import os
+import threading
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import ipywidgets
+
+from workbench import faces, runs
+from workbench.errors import InvalidArguments, WorkbenchError
+from workbench.forms import style
+from workbench.forms.live import below
+from workbench.forms.still import Still, bundle
+
+State = Literal["running", "stopping", "stopped", "ended", "failed"]
+
+
+def bulk(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any) -> "Work":
+    """Send one write for each row, as `apply`, beside the notebook: with a bar, and buttons to stop and to go on.
+
+    Args:
+        call: An operation of a client, as `api.create_user_application`.
+        rows: As `apply` takes them.
+        path: Where the ends of rows are kept, so that the work can go on after a stop or a crash.
+        how: More of `apply`, as `workers` or `confirm`.
+    """
+    if "progress" in how:
+        raise InvalidArguments("bulk() shows the progress itself", of="bulk")
+    return Work(call, rows, Path(path), how)
+
+
+class Work:
+    """One bulk run and its buttons. From code: `wait()`, `stop()`, `resume()`, `result`, `error`."""
+
+    def __init__(self, call: Any, rows: Any, path: Path, how: dict[str, Any]) -> None:
+        self.state: State = "running"
+        self.result: runs.Applied | None = None
+        self.error: WorkbenchError | None = None
+        self._call, self._rows, self._path, self._how = call, rows, path, how
+        self._flag = threading.Event()
+        self._over = threading.Event()
+        self._bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
+        self._said = ipywidgets.HTML().add_class("wb-progress")
+        self._stopper = ipywidgets.Button(description="Stop").add_class("wb-stop")
+        self._stopper.on_click(lambda _: self.stop())
+        self._goer = ipywidgets.Button(description="Go on").add_class("wb-resume")
+        self._goer.on_click(lambda _: self.resume())
+        self._face = ipywidgets.HTML().add_class("wb-result")
+        where = call.client.environment.upper()
+        head = ipywidgets.HTML(
+            f"<div><strong>{escape(faces.label(call.operation.name).capitalize())}, in bulk</strong> "
+            f'<span class="wb-where wb-where-{escape(where.lower())}">{escape(where)}</span></div>'
+        ).add_class("wb-head")
+        buttons = ipywidgets.HBox([self._stopper, self._goer]).add_class("wb-row-actions")
+        self._still = Still()
+        self.widget = ipywidgets.VBox(
+            [style.sheet(), self._still.rule, head, self._bar, self._said, buttons, self._face]
+        )
+        self.widget.add_class("wb-room").add_class("wb-work")
+        resuming = path.exists()
+        self._begin(self._resumed if resuming else self._applied)
+
+    def _applied(self) -> runs.Applied:
+        return runs.apply(self._call, self._rows, path=self._path, progress=self._tell, **self._how)
+
+    def _resumed(self) -> runs.Applied:
+        return runs.resume(self._path, self._call.client, self._rows, progress=self._tell, **self._how)
+
+    def _begin(self, go: Callable[[], runs.Applied]) -> None:
+        self._flag.clear()
+        self._over.clear()
+        self._become("running")
+        threading.Thread(target=self._run, args=(go,), name="workbench-bulk", daemon=True).start()
+
+    def _run(self, go: Callable[[], runs.Applied]) -> None:
+        try:
+            self.result = go()
+            self._become("stopped" if self.result.stopped else "ended")
+        except runs.Interrupted as stopped:
+            self.result = stopped.result
+            self._become("stopped")
+        except WorkbenchError as error:
+            self.error = error
+            self._become("failed")
+        except Exception as error:  # noqa: BLE001 - a thread would lose it: it is shown by its kind
+            self.error = WorkbenchError(
+                f"an unexpected {type(error).__name__} of the workbench itself; resume() goes on"
+            )
+            self._become("failed")
+        finally:
+            self._over.set()
+
+    def _tell(self, done: int, total: int, words: str, *, last: bool = False) -> None:
+        """Show how far it has come; asked to stop, say so to the run as Ctrl-C would."""
+        self._bar.max, self._bar.value = max(total, 1), done
+        self._said.value = f'<span role="status">{done:,} of {total:,}: {escape(words)}</span>'
+        if self._flag.is_set() and not last:
+            raise KeyboardInterrupt
+
+    def _become(self, state: State) -> None:
+        self.state = state
+        self._stopper.disabled = state != "running"
+        self._goer.disabled = state not in ("stopped", "failed") or not self._path.exists()
+        shown = self.error if state == "failed" else self.result
+        self._face.value = "" if shown is None or state in ("running", "stopping") else _face(shown)
+        if self._face.value:
+            self._still.update(self.html, repr(self))
+
+    def stop(self) -> None:
+        """Start nothing new; what is in the air is awaited for a moment."""
+        if self.state == "running":
+            self._become("stopping")
+            self._flag.set()
+
+    def resume(self) -> None:
+        """Go on where it stopped: what is done or refused is never sent again."""
+        if self.state in ("stopped", "failed"):
+            self.error = None
+            self._begin(self._resumed)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until it ends or stops; give whether it did."""
+        return self._over.wait(seconds)
+
+    def close(self) -> None:
+        """Stop it, and close the widgets."""
+        self.stop()
+        for widget in below(self.widget):
+            widget.close()
+
+    @property
+    def html(self) -> str:
+        """How it stands as static HTML."""
+        return _face(self.error or self.result) if (self.error or self.result) else escape(repr(self))
+
+    def _ipython_display_(self) -> None:
+        self._still.display(self.widget, self.html, repr(self))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return bundle(self.widget, self.html, repr(self))
+
+    def __repr__(self) -> str:
+        return f"<bulk {self._call.operation.name}: {self.state}, {self._bar.value:,} of {self._bar.max:,}>"
+
+
+def _face(x: Any) -> str:
+    own = getattr(x, "_repr_html_", None)
+    return str(own()) if own is not None else faces.html(x)
