@@ -17,8 +17,9 @@ import pytest
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
 from workbench.client.advice import AdviceWarning
 from workbench.client.effects import End
-from workbench.client.journal import Journal, is_running, this_process
+from workbench.client.journal import Journal
 from workbench.client.journal_file import JournalFile, installation_secret
+from workbench.client.processes import is_running, this_process
 from workbench.errors import (
     BadRequest,
     CannotRecord,

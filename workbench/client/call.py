@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from workbench.client.advice import LOG, advise
 from workbench.client.answers import TOLD, hint, host_of, read, refusal
 from workbench.client.effects import End, unknown_text, what
-from workbench.client.journal import Entry
+from workbench.client.entries import Entry
 from workbench.client.line import Line
 from workbench.client.messages import CAP, Broken, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after

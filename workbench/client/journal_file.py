@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.client.effects import End
-from workbench.client.journal import Entry, Note, Resolution, masked_answer, masked_request
+from workbench.client.entries import Entry, Note, Resolution, masked_answer, masked_request
 from workbench.client.state import state_folder
 from workbench.durable import File
 from workbench.errors import CannotRecord, UnusableFile
