@@ -132,8 +132,8 @@ def connect(
     Args:
         where: None for an embedded, seeded sandbox; `http://127.0.0.1:port` for a served one; else a profile's name.
         seed: Of the embedded sandbox: the same seed and the same calls give the same bytes.
-        sandbox: More of the embedded sandbox: `environment`, `profile` ("documented" or "observed"), and behaviours by
-            their id among the assumptions.
+        sandbox: More of the embedded sandbox: `environment`, `profile` ("documented" or "observed"), a `path` that keeps
+            its state, and behaviours by their id among the assumptions.
         wire_names: Other wire names than assumed; an embedded sandbox uses them too.
         settings: More of the client, as `timeout`, `check` or `journal`; `api_key` may be a function that fetches it.
     """
@@ -153,10 +153,13 @@ def connect(
     return _embedded({**(sandbox or {}), **({} if seed is None else {"seed": seed})}, wire_names, settings)
 
 
+_DIRECT = ("seed", "environment", "profile", "path", "webhooks_outside")
+
+
 def _embedded(sandbox: dict[str, Any], wire_names: Mapping[str, str] | None, settings: dict[str, Any]) -> Session:
     from workbench.sandbox import Sandbox
 
-    direct = {name: sandbox.pop(name) for name in ("seed", "environment", "profile") if name in sandbox}
+    direct = {name: sandbox.pop(name) for name in _DIRECT if name in sandbox}
     own = Sandbox(**direct, settings=sandbox, wire_names=wire_names)
     guide = own.guide()
     key = next(iter(guide["api_keys"].values()))
