@@ -1,7 +1,7 @@
 """Small frames to draw, their sums known by heart."""
 
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 import workbench as wb
 from workbench.interface.rewards import RewardsItem
 
+EXACT = Context(prec=1000)
 JANUARY = datetime(2026, 1, 10, 12, tzinfo=UTC)
 MARCH = datetime(2026, 3, 3, 12, tzinfo=UTC)
 

@@ -101,12 +101,13 @@ def test_categories_are_ranked_and_add_up() -> None:
     assert "2 rows not earned are left out." in footnotes(axes)
 
 
-def test_the_other_merchants_are_one_bar() -> None:
-    """What is beyond the top stays in the sum; names differ by no blanks around them."""
+def test_the_other_merchants_are_a_footnote() -> None:
+    """What is beyond the top is summed in a footnote; names differ by no blanks around them."""
     axes = charts.merchants_chart(samples.rewards(), top=1, value="spend")
 
-    assert names(axes) == ["Blue Door", "1 other"]
-    assert widths(axes)[:2] == [35.5, 5.0]
+    assert names(axes) == ["Blue Door"]
+    assert widths(axes) == [35.5]
+    assert "Not drawn: 1 other, together 5.00 USD." in footnotes(axes)
     assert axes.get_xlabel() == "USD"
     assert title(axes).startswith("Spend that earned points by merchant, the top 1 of 2")
 
@@ -237,6 +238,19 @@ def test_timeline_shows_each_movement_at_its_time(month: Any) -> None:
     assert says(axes)[2:4] == ["100.00", "56.85"]
     assert next(label.get_text() for label in axes.get_xticklabels()) == "15 Jan\n15:00\n2026"
     assert axes.get_xlabel() == "time (UTC)"
+
+
+def test_many_movements_are_running_totals(month: Any) -> None:
+    """Too many to mark one by one: a line a kind, which ends at the sum of its amounts."""
+    frame = pd.concat([wb.frame(month.ledger())] * 3, ignore_index=True)
+    frame["at"] = pd.date_range("2026-01-01", periods=len(frame), tz="UTC").astype("datetime64[us, UTC]")
+    axes = charts.money_timeline_chart(frame)
+    ordered = charts.money_timeline_chart(frame.drop(columns="at"))
+
+    assert says(axes) == ["release 170.55", "refund 567.00", "settlement 2,164.35", "hold 2,334.90"]
+    assert says(ordered) == says(axes)
+    assert axes.get_xlabel() == "week (UTC)"
+    assert ordered.get_xlabel() == "movements, in their order"
 
 
 def test_timeline_of_a_bare_ledger_has_an_order_only(month: Any) -> None:

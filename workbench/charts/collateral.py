@@ -23,7 +23,7 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
 
     Args:
         contracts: Contracts, their frame, or what `tables.contract_values` gave.
-        top: How many chains and tokens are drawn, those worth most; the others are one bar.
+        top: How many chains and tokens are drawn, those worth most; the others are a footnote.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
@@ -31,17 +31,15 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     values, advances = exact(data["value"]), exact(data["advance"])
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
     value, advance = sums(keys, values), sums(keys, advances)
-    ranked = sorted(value, key=lambda key: (-value[key], str(key)))
+    ranked = sorted(value, key=lambda key: (value[key].copy_negate(), str(key)))
     shown, rest = ranked[: max(top, 1)], ranked[max(top, 1) :]
     rows = [
         (_named(chain, token), value[chain, token], advance.get((chain, token), Decimal(0))) for chain, token in shown
     ]
-    if rest:
-        rows.append((others(len(rest)), whole(value[k] for k in rest), whole(advance.get(k, Decimal(0)) for k in rest)))
     totals = whole(value.values()), whole(advance.values())
     with sheet(ax, size, rows=len(rows)) as on:
         on.title(
-            "Collateral by chain and token, and the advance on it",
+            "Collateral by chain and token, with its advance",
             beside=[name for name, _, _ in rows],
             keyed=bool(rows),
         )
@@ -55,6 +53,7 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
                 data,
                 f"In all: value {number(totals[0], 2)} USD, advance {number(totals[1], 2)} USD, "
                 f"{counted(data['id'].nunique() if 'id' in data else 0, 'contract')}.",
+                others(len(rest), f"{number(whole(value[k] for k in rest), 2)} USD") if rest else "",
                 left_out(worthless, "without a value") if not known and not data.attrs.get("notes") else "",
                 _SHORT if rows else "",
             )

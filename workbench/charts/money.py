@@ -1,4 +1,4 @@
-"""The money of simulated transactions: as a waterfall, and as holds, releases, settlements and refunds over time."""
+"""The money of simulated transactions as a waterfall."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import attrs
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.patches import Patch
 
 from workbench.charts.bars import filled, key, open_bar
@@ -17,7 +16,7 @@ from workbench.faces.palette import Look, look
 from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import frame
 
-_LOOKS: Mapping[str, tuple[Look, str]] = {
+LOOKS: Mapping[str, tuple[Look, str]] = {
     "hold": (look("authorized"), "o"),
     "above the hold": (look("declined"), "^"),
     "release": (look("reversed"), "s"),
@@ -43,7 +42,7 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
         ledger: A ledger, its frame, or the run it belongs to.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
-    data = _ledger(ledger)
+    data = ledger_of(ledger)
     steps = [
         _Step(
             str(name),
@@ -72,7 +71,8 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
     return on.axes
 
 
-def _ledger(ledger: Any) -> pd.DataFrame:
+def ledger_of(ledger: Any) -> pd.DataFrame:
+    """Give the frame of a ledger, or of the ledger of a run."""
     if isinstance(ledger, pd.DataFrame):
         return table(ledger, *_COLUMNS)
     return frame(ledger if isinstance(ledger, Ledger) else ledger.ledger())
@@ -80,7 +80,7 @@ def _ledger(ledger: Any) -> pd.DataFrame:
 
 def _by_kind(steps: Sequence[_Step]) -> list[_Step]:
     kinds = sorted(
-        {step.says for step in steps}, key=lambda says: (list(_LOOKS).index(says) if says in _LOOKS else 99, says)
+        {step.says for step in steps}, key=lambda says: (list(LOOKS).index(says) if says in LOOKS else 99, says)
     )
     of = {kind: [step for step in steps if step.says == kind] for kind in kinds}
     return [
@@ -101,7 +101,7 @@ def _waterfall(on: Sheet, steps: Sequence[_Step], net: int) -> None:
     height = [scale(usd(level)) for level in levels]
     slanted, tight = len(steps) > 5, len(steps) > 1.4 * on.width
     for place, step in enumerate(steps):
-        style = _LOOKS.get(step.says, (look(""), "o"))[0]
+        style = LOOKS.get(step.says, (look(""), "o"))[0]
         low, high = sorted((height[place], height[place + 1]))
         if step.moved:
             on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style.colour, style.hatch))
@@ -114,7 +114,7 @@ def _waterfall(on: Sheet, steps: Sequence[_Step], net: int) -> None:
     on.axes.bar(len(steps), height[-1], width=0.7, **filled(on.ink, "xx"))
     _beside(on, len(steps), height[-1], _signed(net), down=net < 0, tight=tight, fontweight="bold")
     on.axes.axhline(0, color=on.ink, linewidth=1)
-    names = [label(step.name, 18) for step in steps] + ["in all"]
+    names = [label(step.name, 22 if len(steps) < 5 else 18) for step in steps] + ["in all"]
     on.axes.set_xticks(range(len(names)), names)
     if slanted:
         on.axes.tick_params(axis="x", labelrotation=35)
@@ -125,7 +125,7 @@ def _waterfall(on: Sheet, steps: Sequence[_Step], net: int) -> None:
     on.axes.set_ylim(min(tops) - span * 0.11, max(tops) + span * 0.11)
     on.numbers("y")
     on.labels("", scale.unit("USD, change of what is available"))
-    kinds = [kind for kind in _LOOKS if any(step.says == kind for step in steps)]
+    kinds = [kind for kind in LOOKS if any(step.says == kind for step in steps)]
     on.legend([_key(kind) for kind in kinds])
     on.axes.spines["bottom"].set_visible(False)
 
@@ -139,121 +139,7 @@ def _beside(on: Sheet, x: int, y: float, text: str, *, down: bool, tight: bool, 
 
 
 def _key(kind: str) -> Patch:
-    style = _LOOKS[kind][0]
+    style = LOOKS[kind][0]
     if kind == "settlement":
         return Patch(**open_bar(style.colour), label="settlement (posted)")
     return key(kind, style.colour, style.hatch)
-
-
-_LANES = ("hold", "above the hold", "release", "settlement", "refund")
-_MOST_MARKS = 26
-
-
-def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw holds, releases, settlements and refunds in the order they came, each transaction one line.
-
-    Args:
-        run: A run or several, a ledger, or a ledger's frame. Times are those of the run's steps, or of a column `at`.
-        ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
-    """
-    data = _timed(run)
-    lanes = [kind for kind in _LANES if (data["says"] == kind).any()]
-    with sheet(ax, size) as on:
-        on.title(
-            f"Hold, release, settle, refund: {counted(len(data), 'movement')} "
-            f"of {counted(data['transaction_id'].nunique(), 'transaction')}",
-            beside=["settlement"],
-        )  # fmt: skip
-        known = data[data["says"].isin(lanes)]
-        few = len(known) <= _MOST_MARKS
-        if not len(known):
-            on.nothing("Nothing to show: no money moved.")
-        else:
-            (_in_order if few else _in_time)(on, known, lanes)
-            on.axes.set_yticks(range(len(lanes)), lanes)
-            on.axes.set_ylim(len(lanes) - 0.45, -0.75)
-        on.notes(
-            notes_of(
-                data,
-                "Amounts in USD. One line is one transaction; movements are evenly spaced, in their order."
-                if few and len(known)
-                else "",
-                "No times are known." if "at" not in data and len(known) else "",
-            )
-        )
-    return on.axes
-
-
-def _timed(run: Any) -> pd.DataFrame:
-    data = _ledger(run)
-    table(data, "transaction_id", "says", "amount")
-    if isinstance(run, pd.DataFrame | Ledger):
-        return data
-    keys = ["step", "transaction_id"]
-    steps = frame(run)[[*keys, "at"]].drop_duplicates(keys)
-    made = data.merge(steps, on=keys, how="left")
-    made.attrs.update(data.attrs)
-    return made
-
-
-def _in_order(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> None:
-    at = list(data["at"]) if "at" in data else [None] * len(data)
-    places = {kind: lane for lane, kind in enumerate(lanes)}
-    ys = [places[says] for says in data["says"]]
-    for _, rows in data.reset_index(drop=True).groupby("transaction_id", sort=False):
-        on.axes.plot(rows.index, [ys[i] for i in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
-    for x, (says, amount) in enumerate(zip(data["says"], data["amount"], strict=True)):
-        style, mark = _LOOKS[says]
-        on.axes.plot(
-            [x], [ys[x]], marker=mark, markersize=on.base * 0.95, color=style.colour, markeredgecolor=on.ink, linestyle="none"
-        )  # fmt: skip
-        on.text(
-            x, ys[x], dollars(int(amount)), dx=on.base * 0.3, dy=on.base * 0.55, ha="left", va="bottom", gid="value"
-        )
-    places_of, texts = _dates(at)
-    on.axes.set_xticks(places_of, texts)
-    for x in places_of[1:]:
-        on.axes.axvline(x - 0.5, color=on.ink, linewidth=0.7, alpha=0.35)
-    on.axes.set_xlim(-0.6, len(data) - 0.4)
-    on.labels("time (UTC)" if any(one == one and one is not None for one in at) else "order", "")
-
-
-def _dates(at: list[Any]) -> tuple[list[int], list[str]]:
-    """Give the places where a new moment begins, and its words: the day, the time, the year where it is another."""
-    places, texts = [], []
-    last: Any = None
-    for place, one in enumerate(at):
-        if one is None or one is pd.NaT or (last is not None and one.floor("min") == last.floor("min")):
-            continue
-        text = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
-        text += f"\n{one:%H:%M}"
-        if last is None or one.year != last.year:
-            text += f"\n{one.year}"
-        places.append(place)
-        texts.append(text)
-        last = one
-    return places, texts
-
-
-def _in_time(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> None:
-    timed = "at" in data and bool(data["at"].notna().any())
-    for lane, kind in enumerate(lanes):
-        rows = data["says"].to_numpy() == kind
-        style, mark = _LOOKS[kind]
-        xs = data["at"].dt.tz_localize(None).to_numpy()[rows] if timed else rows.nonzero()[0]
-        on.axes.plot(
-            xs, [lane] * len(xs), linestyle="none", marker=mark, markersize=on.base * 0.7, color=style.colour,
-            alpha=0.5, rasterized=len(xs) > 5_000,
-        )  # fmt: skip
-        total = sum(int(amount) for amount in data["amount"].to_numpy()[rows])
-        on.axes.text(
-            0.005, lane - 0.2, f"{len(xs):,} in all {dollars(total)} USD", va="bottom", fontsize=on.small, color=on.ink,
-            gid="value", transform=on.axes.get_yaxis_transform(),
-        )  # fmt: skip
-    if timed:
-        locator = AutoDateLocator(maxticks=7)  # type: ignore[no-untyped-call]
-        on.axes.xaxis.set_major_locator(locator)
-        on.axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    else:
-        on.numbers("x", whole=True)
-    on.labels("time (UTC)" if timed else "order", "")

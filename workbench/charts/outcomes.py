@@ -24,7 +24,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
 
     Args:
         transactions: Answers of `simulate_authorization`, transaction events, or a frame of either.
-        top: How many reasons are drawn; the others are one bar.
+        top: How many reasons are drawn; the others are a footnote.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
     data = _transactions(transactions)
@@ -44,16 +44,6 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         )
         for name, count in shown
     ]  # fmt: skip
-    if rest:
-        count = sum(count for _, count in rest)
-        bars.append(
-            Bar(
-                name=others(len(rest)),
-                value=Decimal(count),
-                says=f"{count:,} ({share(count, declined)})",
-                hatch="//",
-            )
-        )
     with sheet(ax, size, rows=max(len(bars), 4)) as on:
         on.title(
             f"Declines by reason: {declined:,} of {counted(everyone, 'authorization')}", beside=[bar.name for bar in bars]
@@ -66,6 +56,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         on.notes(
             notes_of(
                 data,
+                others(len(rest), f"{sum(count for _, count in rest):,}") if rest else "",
                 ASSUMED if reason == _REASONS[1] else "",
                 f"{counted(doubled, 'row')} of a transaction that was counted already." if doubled else "",
             )
@@ -96,6 +87,7 @@ def _tally(
     return made, len(rows) - len(once)
 
 
+_MEMBERS = ("kind", "state", "attempts")
 _FATES: Mapping[str, Look] = {
     "at the first try": look("done"),
     "after more tries": look("partly"),
@@ -112,11 +104,10 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         top: How many kinds are drawn; the others are left out and counted.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
-    data = deliveries if isinstance(deliveries, pd.DataFrame) else pd.DataFrame(list(deliveries))
-    data = table(data, "kind", "state", "attempts")
+    data = table(deliveries if isinstance(deliveries, pd.DataFrame) else _rows(deliveries), *_MEMBERS)
     fates: dict[str, dict[str, int]] = {}
     tries = 0
-    for kind, state, attempts in zip(*(data[name].to_list() for name in ("kind", "state", "attempts")), strict=True):
+    for kind, state, attempts in zip(*(data[name].to_list() for name in _MEMBERS), strict=True):
         count = _number(attempts)
         tries += count
         one = fates.setdefault(str(kind), dict.fromkeys(_FATES, 0))
@@ -137,6 +128,12 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         hidden = sum(sum(fates[kind].values()) for kind in ranked[len(shown) :])
         on.notes(notes_of(data, left_out(hidden, f"of {len(ranked) - len(shown):,} more kinds")))
     return on.axes
+
+
+def _rows(deliveries: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    rows = list(deliveries)
+    # As objects: half of a surrogate pair cannot stand in a column of text.
+    return pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in _MEMBERS})
 
 
 def _number(attempts: Any) -> int:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from workbench.charts.bars import filled, key
 from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import exact, left_out, rewards_notes, running, sums, table, whole, words
+from workbench.charts.lines import Line, lines
 from workbench.charts.times import By, Spans, dated, days_of, spans, unit_for
 from workbench.charts.words import counted, number, scale_of
 from workbench.faces.palette import TEAL, look
@@ -62,7 +63,7 @@ def _columns(on: Sheet, series: dict[str, list[Decimal]], times: Spans) -> None:
         style = look(kind)
         hatch = style.hatch if len(values) <= _HATCHED else ""
         on.axes.bar(
-            range(len(values)), [scale(value) for value in values], width=0.76, label=kind, **filled(style.colour, hatch)
+            range(len(values)), [scale(value) for value in values], width=0.76 if hatch or len(values) <= _HATCHED else 1, label=kind, **filled(style.colour, hatch)
         )  # fmt: skip
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
     on.numbers("y")
@@ -87,37 +88,18 @@ def _running(on: Sheet, series: dict[str, list[Decimal]], times: Spans) -> None:
     totals["remaining"] = [
         whole((a, b.copy_negate())) for a, b in zip(totals["earned"], totals["redeemed"], strict=True)
     ]
-    scale = scale_of(value for values in totals.values() for value in values)
-    looks = {"earned": ("-", "o"), "redeemed": ("--", "s"), "remaining": (":", "D")}
-    ends = []
-    for kind, values in totals.items():
-        colour = TEAL if kind == "remaining" else look(kind).colour
-        dash, mark = looks[kind]
-        heights = [scale(value) for value in values]
-        on.axes.plot(
-            range(len(heights)), heights, color=colour, linestyle=dash, linewidth=on.base / 5, marker=mark,
-            markersize=on.base / 2.2, markevery=max(1, len(heights) // 12), label=kind,
-        )  # fmt: skip
-        ends.append((heights[-1], f"{kind} {number(values[-1])}", colour))
-    on.axes.axhline(0, color=on.ink, linewidth=0.8)
-    on.numbers("y")
+    looks = {
+        "earned": (look("earned").colour, "-", "o"),
+        "redeemed": (look("redeemed").colour, "--", "s"),
+        "remaining": (TEAL, ":", "D"),
+    }
+    shown = [
+        Line(values=values, says=f"{kind} {number(values[-1])}", name=kind, colour=colour, dash=dash, mark=mark)
+        for (kind, values), (colour, dash, mark) in zip(totals.items(), looks.values(), strict=True)
+    ]
+    scale = lines(on, range(len(times.starts)), shown)
     on.labels(f"{on_what(times)} (UTC)", scale.unit("points, running total"))
     dated(on, times)
-    _at_ends(on, len(times.starts) - 1, ends)
-
-
-def _at_ends(on: Sheet, x: int, ends: list[tuple[float, str, str]]) -> None:
-    """Write the names behind the ends of lines, moved apart where the ends are close."""
-    low, high = on.axes.get_ylim()
-    height = on.axes.get_position().height * on.axes.get_figure(root=True).get_figheight() * 72  # type: ignore[union-attr]
-    least = (high - low) * on.small * 1.5 / max(height * 0.75, 1)
-    place = -np.inf
-    for y, text, colour in sorted(ends):
-        place = max(y, place + least)
-        on.axes.annotate(
-            text, (x, place), (on.base * 0.75, 0), textcoords="offset points", va="center", fontsize=on.small, color=colour,
-            fontweight="bold", annotation_clip=False,
-        )  # fmt: skip
 
 
 def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:

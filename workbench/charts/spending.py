@@ -27,7 +27,7 @@ def categories_chart(
     Args:
         rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
         value: "points", or "spend" for the transactions' amounts.
-        top: How many are drawn; the others are one bar.
+        top: How many are drawn; the others are a footnote.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
     return _ranked(rewards, "spend_category", ("spend category", "spend categories"), value, top, ax, size)
@@ -41,7 +41,7 @@ def merchants_chart(
     Args:
         rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
         value: "points", or "spend" for the transactions' amounts.
-        top: How many are drawn; the others are one bar.
+        top: How many are drawn; the others are a footnote.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
     return _ranked(rewards, "merchant_name", ("merchant", "merchants"), value, top, ax, size)
@@ -54,34 +54,31 @@ def _ranked(
         raise ValueError(f"value is one of {', '.join(_COLUMNS)}")
     data, earned = _earned(rewards, column, _COLUMNS[value])
     groups = sums(words(earned[column]), exact(earned[_COLUMNS[value]]))
-    ranked = sorted(groups.items(), key=lambda one: (-one[1], one[0] is None, one[0] or ""))
+    ranked = sorted(groups.items(), key=lambda one: (one[1].copy_negate(), one[0] is None, one[0] or ""))
     named = [one for one in ranked if one[0] is not None]
     shown, rest = named[: max(top, 1)], named[max(top, 1) :]
-    broken = value == "points" and any(amount % 1 for amount in groups.values())
+    broken = value == "points" and any(amount != amount.to_integral_value() for amount in groups.values())
     say = partial(number, places=2 if broken else 0) if value == "points" else dollars
     bars = [
         _bar(label(name), amount, say(amount), value, GREEN if value == "points" else TEAL) for name, amount in shown
     ]
-    if rest:
-        amount = whole(amount for _, amount in rest)
-        bars.append(_bar(others(len(rest)), amount, say(amount), value, GREY, "//"))
     if None in groups:
         bars.append(_bar(f"no {noun[0]} given", groups[None], say(groups[None]), value, GREY, ".."))
-    what = "Points earned" if value == "points" else "Spend that earned points"
+    what, unit = ("Points earned", "points") if value == "points" else ("Spend that earned points", "USD")
     with sheet(ax, size, rows=len(bars)) as on:
         on.title(
             f"{what} by {noun[0]}" + (f", the top {len(shown)} of {len(named):,}" if rest else ""),
             beside=[bar.name for bar in bars],
         )  # fmt: skip
         if bars:
-            lying(on, bars, "points" if value == "points" else "USD")
+            lying(on, bars, unit)
         else:
             on.nothing("Nothing to show: no earned rows.")
         on.notes(
             rewards_notes(
                 data,
-                f"All {counted(len(earned), 'earned row')}; in all {say(whole(groups.values()))} "
-                + ("points." if value == "points" else "USD."),
+                f"All {counted(len(earned), 'earned row')}; in all {say(whole(groups.values()))} {unit}.",
+                others(len(rest), f"{say(whole(amount for _, amount in rest))} {unit}") if rest else "",
                 left_out(len(data) - len(earned), "not earned"),
             )
         )
@@ -116,8 +113,8 @@ def points_per_dollar_chart(
     spent = sums(names, [b if ok else None for b, ok in zip(cents, both, strict=True)])
     got = sums(names, [a if ok else None for a, ok in zip(points, both, strict=True)])
     rates = {name: ratio(got[name], usd(spent[name])) for name in spent if spent[name] > 0}
-    shown = sorted(rates, key=lambda name: (-spent[name], name or ""))[: max(top, 1)]
-    shown.sort(key=lambda name: (-rates[name], name or ""))
+    shown = sorted(rates, key=lambda name: (spent[name].copy_negate(), name or ""))[: max(top, 1)]
+    shown.sort(key=lambda name: (rates[name].copy_negate(), name or ""))
     overall = whole(spent[name] for name in rates)
     mean = ratio(whole(got[name] for name in rates), usd(overall)) if overall else None
     bars = [

@@ -91,7 +91,7 @@ _SIGNS = {6: " M", 9: " bn", 12: " tn"}
 
 def scale_of(values: Iterable[Decimal | int]) -> Scale:
     """Give the scale on which the largest of the values stays readable."""
-    largest = max((abs(Decimal(value)) for value in values), default=Decimal(0))
+    largest = max((Decimal(value).copy_abs() for value in values), default=Decimal(0))
     exponent = largest.adjusted() if largest else 0
     return Scale(exponent // 3 * 3 if exponent >= 6 else 0)
 
@@ -106,7 +106,7 @@ def number(value: Decimal | int, places: int | None = None) -> str:
 
 
 def _number(exact: Decimal, places: int | None) -> str:
-    if abs(exact) < 10_000_000:
+    if exact.copy_abs() < 10_000_000:
         if places is None:
             texts = (f"{exact:,.{p}f}" for p in range(4))
             return next((text for text in texts if Decimal(text.replace(",", "")) == exact), f"{exact:,.3f}")
@@ -131,9 +131,9 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def others(count: int) -> str:
-    """Give what the bar of all the others is called."""
-    return counted(count, "other")
+def others(count: int, says: str) -> str:
+    """Say what is beyond the top of a ranking: a bar of it would dwarf the others."""
+    return f"Not drawn: {counted(count, 'other')}, together {says}."
 
 
 def counted(count: int, noun: str) -> str:

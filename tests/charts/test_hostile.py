@@ -1,0 +1,223 @@
+"""What a chart must bear: names that want to be more than names, numbers beyond any float, times beyond any calendar."""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
+from matplotlib.figure import Figure
+
+from tests.charts import samples
+from workbench import charts
+from workbench.charts.words import LONGEST, label, number, scale_of, wrapped
+from workbench.errors import hidden_characters
+
+HOSTILE = (
+    r"$\frac{1}$",
+    r"\$ and $ and \\$x$",
+    "$" * 50,
+    "\u202egnp.exe",
+    "line\nbreak\ttab\x00nul\x1b[31mred",
+    "zero\u200bwidth\ufeff",
+    "Z" + "\u0301" * 60,
+    "word " * 4_000,
+    "<script>alert(1)</script>",
+    "{name} %s %(x)s",
+    "_legend",
+    "\u4e2d\u6587\U0001f354",
+    "\ud800 half",
+    "",
+    "   ",
+    "nan",
+)
+TEXTS = st.text(max_size=60) | st.sampled_from(HOSTILE)
+
+
+def rendered(axes: Axes) -> list[str]:
+    """Draw a chart (a warning would be an error) and give all its words."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    return [text.get_text() for text in figure.findobj(mpl.text.Text)]
+
+
+@given(TEXTS)
+def test_a_label_is_one_short_harmless_line(text: str) -> None:
+    """No hidden character, no formula, no line break, and never longer than it may be; never empty either."""
+    made = label(text)
+
+    assert hidden_characters(made) == ()
+    assert "\n" not in made
+    assert not is_math_text(made)
+    assert re.search(r"(?<!\\)\$", made) is None
+    assert 0 < len(made.replace(r"\$", "$")) <= max(LONGEST, len("(empty)"))
+
+
+@given(st.text(max_size=400) | st.sampled_from(HOSTILE), st.integers(12, 90))
+def test_wrapped_text_opens_no_formula(text: str, width: int) -> None:
+    """However lines break, no dollar stands without its backslash, and there are few lines."""
+    lines = wrapped(text, width).split("\n")
+
+    assert len(lines) <= 3
+    assert all(re.search(r"(?<!\\)\$", line) is None for line in lines)
+    assert all(len(line.replace(r"\$", "$")) <= width for line in lines)
+
+
+@settings(max_examples=15)
+@given(st.lists(TEXTS, min_size=1, max_size=6))
+def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> None:
+    """Every name has its own bar, whatever is in it, and the sum of the bars is that of the frame."""
+    frame = samples.rewards_of(
+        [{"merchant_name": name, "spend_category": name, "points": Decimal(1)} for name in names]
+    )
+    axes = charts.merchants_chart(frame)
+    words = rendered(axes)
+
+    assert sum(patch.get_width() for patch in axes.patches) == len(names)  # type: ignore[attr-defined]
+    assert all(hidden_characters(word.replace("\n", "")) == () for word in words)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_hostile_words_stay_words_everywhere(name: str) -> None:
+    """Statuses, steps, kinds, reasons, addresses and notes are text of others too."""
+    rewards = samples.rewards()
+    rewards.attrs["notes"] = [name]
+    safe = name.encode("utf-8", "replace").decode()
+    ledger = samples.ledger().assign(step=safe, transaction_id=safe)
+    history = samples.history().assign(status=safe)
+    users = pd.DataFrame({"application_status": [safe]})
+    declined = pd.DataFrame({"transaction_id": [safe], "status": ["declined"], "declined_reason": [safe]})
+    values = pd.DataFrame(
+        {"chain_id": [safe], "tokens.address": [safe], "value": [Decimal(2)], "advance": [Decimal(1)]}
+    )
+    values.attrs["kind"] = "contract_values"
+    made = [
+        charts.points_chart(rewards),
+        charts.waterfall_chart(ledger),
+        charts.money_timeline_chart(ledger),
+        charts.funnel_chart(history),
+        charts.funnel_chart(users),
+        charts.status_time_chart(history),
+        charts.declines_chart(declined),
+        charts.collateral_chart(values),
+        charts.deliveries_chart([{"kind": name, "state": name, "attempts": []}]),
+    ]
+
+    for axes in made:
+        assert all(hidden_characters(word.replace("\n", "")) == () for word in rendered(axes))
+
+
+@given(st.integers(-(10**77), 10**77))
+def test_any_number_is_scaled_to_be_read(value: int) -> None:
+    """Whatever its size, a number is drawn below 1,000 of its scale, or as it is; its label is short."""
+    scale = scale_of([value])
+    drawn = scale(value)
+
+    assert abs(drawn) < (1_000_000 if scale.power == 0 else 1_000)
+    assert drawn == float(Decimal(value).scaleb(-scale.power, context=samples.EXACT))
+    assert len(number(value)) <= 12
+
+
+def test_balances_beyond_a_float_are_drawn() -> None:
+    """Sums of 70 digits are exact to their last, and the axis says by what they were divided."""
+    huge = Decimal(10**69 + 1)
+    frame = samples.rewards_of([{"points": huge, "created_at": samples.JANUARY}] * 3)
+    axes = charts.points_chart(frame)
+    ranked = charts.categories_chart(frame)
+    rendered(axes)
+
+    assert axes.get_ylabel() == "points (×10⁶⁹)"
+    assert [text.get_text() for text in ranked.texts] == ["3.000×10⁶⁹"]
+
+
+@pytest.mark.parametrize(
+    "years", [(1, 9_999), (1_970, 1_970), (9_999, 9_999), (1, 1), (1_900, 2_026)], ids=str
+)  # fmt: skip
+def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
+    """Odd times make an odd chart, not an error; no row is lost."""
+    frame = samples.rewards_of(
+        [{"points": Decimal(1), "created_at": datetime(year, 6, 1, tzinfo=UTC)} for year in years]
+    )
+    axes = charts.points_chart(frame)
+    rendered(axes)
+    rendered(charts.points_chart(frame, cumulated=True, by="day"))
+
+    assert sum(patch.get_height() for patch in axes.patches) == 2  # type: ignore[attr-defined]
+
+
+def test_what_is_missing_everywhere() -> None:
+    """Rows of nothing but missing values give charts that say so."""
+    frame = samples.rewards_of([{"type": None}, {}])
+
+    for draw in (
+        charts.points_chart, charts.categories_chart, charts.merchants_chart, charts.points_per_dollar_chart,
+        charts.posting_chart,
+    ):  # fmt: skip
+        assert any(word.startswith("Nothing to show") for word in rendered(draw(frame)))
+
+
+# -- size --------------------------------------------------------------------------------------------------------
+
+MANY = 100_000
+
+
+def many_rewards() -> pd.DataFrame:
+    """As many rows as a program has in a year, each of another merchant."""
+    times = pd.Series(pd.date_range("2026-01-01", periods=MANY, freq="5min", tz="UTC")).astype("datetime64[us, UTC]")
+    points = pa.array([Decimal(n % 997) / 100 for n in range(MANY)], type=pa.decimal128(38, 6))
+    return pd.DataFrame(
+        {
+            "type": pd.Categorical(np.where(np.arange(MANY) % 9, "earned", "redeemed")),
+            "points": pd.Series(pd.array(points.to_pylist(), dtype=pd.ArrowDtype(points.type))),
+            "transaction_amount_cents": pd.array(np.arange(MANY) % 10_007, dtype="Int64"),
+            "merchant_name": pd.array([f"Merchant {n}" for n in range(MANY)], dtype="str"),
+            "spend_category": pd.array([f"category {n % 23}" for n in range(MANY)], dtype="str"),
+            "created_at": times, "posted_at": times, "minted_at": times + pd.Timedelta(hours=30),
+        }
+    )  # fmt: skip
+
+
+def many_movements() -> pd.DataFrame:
+    """A ledger of 50,000 transactions."""
+    halves = MANY // 2
+    return pd.DataFrame(
+        {
+            "step": "step", "transaction_id": [f"t{n // 2}" for n in range(MANY)],
+            "source": ["available", "held"] * halves, "target": ["held", "posted"] * halves,
+            "amount": pd.array(np.full(MANY, 250), dtype="Int64"), "says": ["hold", "settlement"] * halves,
+        }
+    )  # fmt: skip
+
+
+DRAWN: dict[str, tuple[Callable[..., Axes], Callable[[], Any]]] = {
+    "points": (charts.points_chart, many_rewards),
+    "categories": (charts.categories_chart, many_rewards),
+    "merchants": (charts.merchants_chart, many_rewards),
+    "points_per_dollar": (charts.points_per_dollar_chart, many_rewards),
+    "posting": (charts.posting_chart, many_rewards),
+    "waterfall": (charts.waterfall_chart, many_movements),
+    "money_timeline": (charts.money_timeline_chart, many_movements),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_hundred_thousand_rows(name: str) -> None:
+    """Many rows are put together before they are drawn: few artists, and seconds at most."""
+    draw, data = DRAWN[name]
+    frame = data()
+    began = time.process_time()
+    axes = draw(frame)
+
+    assert time.process_time() - began < 6  # two seconds alone; a loaded machine takes longer
+    assert len(axes.get_children()) < 400
