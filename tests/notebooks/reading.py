@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ def cells(path: Path, kind: str) -> list[str]:
 
 @attrs.frozen(kw_only=True)
 class Executed:
-    """What came of running all cells: the outputs as JSON text, and the seconds each cell took."""
+    """What came of running all cells: the outputs as JSON text without the ids of widgets, and the seconds of each cell."""
 
     outputs: str
     errors: tuple[str, ...]
@@ -47,8 +48,9 @@ def execute(path: Path, folder: Path) -> Executed:
     client.execute(env=environ)
     ran = [cell for cell in notebook.cells if cell.cell_type == "code"]
     outputs = [output for cell in ran for output in cell.outputs]
+    text = json.dumps(outputs, ensure_ascii=False, sort_keys=True)
     return Executed(
-        outputs=json.dumps(outputs, ensure_ascii=False, sort_keys=True),
+        outputs=re.sub(r'"model_id": "[0-9a-f]+"|wb-still-[0-9a-f]+', "…", text),
         errors=tuple(f"{one.ename}: {one.evalue}" for one in outputs if one.output_type == "error"),
         seconds=tuple(_seconds(cell.metadata["execution"]) for cell in ran if cell.source.strip()),
         widgets=notebook.metadata.get("widgets"),
