@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -159,9 +158,9 @@ def test_two_commands_at_once_lose_nothing(own_state):
 def test_a_command_is_quick():
     """A command on the kept sandbox answers within a second of processor time."""
     subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)
-    before = time.process_time(), os.times()
+    before = os.times()
     subprocess.run([*WB, "list_contracts"], cwd=ROOT, check=True, capture_output=True)
-    spent = os.times().children_user - before[1].children_user
+    spent = os.times().children_user - before.children_user
 
     assert spent < 1
 
