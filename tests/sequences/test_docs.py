@@ -1,0 +1,27 @@
+"""The page on sequences is run as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+
+PAGE = Path(__file__).parents[2] / "docs" / "sequences.md"
+
+
+def test_the_page_on_sequences_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its file and its Python, in order; and the catalogue has as many sequences as it says."""
+    text = PAGE.read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "coat.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0], encoding="utf-8")
+    space: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(compile(block, str(PAGE), "exec"), space)
+    printed = capsys.readouterr().out
+
+    assert "return a coat: 4 steps, all as expected" in printed
+    assert 'do = "simulate_refund"' in printed
+    assert f"holds {len(wb.sequences.catalogue)} sequences" in text
