@@ -33,10 +33,10 @@ SECONDS = 2.0
 CONNECTIONS = 8
 PURCHASE = {"currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411"}
 SERVE = """
-import sys
+import sys, threading
 from workbench.sandbox import Sandbox
-from workbench.sandbox.server import serve_forever
-serve_forever(Sandbox(path=sys.argv[1]), port=int(sys.argv[2]))
+with Sandbox(path=sys.argv[1]).serve(port=int(sys.argv[2])):
+    threading.Event().wait()
 """
 
 

@@ -223,34 +223,28 @@ def test_introduction_says_what_matters(sandbox: Sandbox) -> None:
     assert "do not send funds" in said
 
 
-SERVE = """
-import sys
-from workbench.sandbox import Sandbox
-from workbench.sandbox.server import serve_forever
-serve_forever(Sandbox(path=sys.argv[1]), port=int(sys.argv[2]), out=sys.stdout)
-"""
-
-
 @pytest.mark.slow
 def test_served_until_interrupted(tmp_path: Path) -> None:
-    """It listens within a second of being up, takes another port where its own is taken, and Ctrl-C ends it cleanly."""
-    taken = socket.create_server(("127.0.0.1", 0))
-    port = taken.getsockname()[1]
-    began = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(tmp_path / "sandbox.db"), str(port)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    found = re.search(r"http://127\.0\.0\.1:(\d+)/v1", process.stdout.readline())
-    assert found is not None
-    with Plain(f"http://127.0.0.1:{found[1]}") as plain:
-        seconds = time.monotonic() - began
-        assert plain.send("GET", CONTRACTS)[0] == 200
-    os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    taken.close()
+    """The command answers within a second, says keys and limits, takes another port than a taken one, ends at Ctrl-C."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        began = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "workbench", "sandbox", "serve", "--db", tmp_path / "sandbox.db", "--port", str(port)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with Plain(url) as plain:
+            seconds = time.monotonic() - began
+            key = plain.key
+            assert plain.send("GET", CONTRACTS)[0] == 200
+        os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=20)
 
-    assert int(found[1]) != port
-    assert (process.returncode, errors) == (0, "")
-    print(f"\nanswering {seconds:.2f} s after the start of Python")
+    assert urlsplit(url).port != port
+    assert (process.returncode, "Traceback" in said) == (130, False)
+    assert f"{url}/v1" in said
+    assert str(key) in said
+    assert "do not send funds" in said
+    print(f"\nanswering {seconds:.2f} s after the start of the command")

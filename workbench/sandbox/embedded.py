@@ -184,16 +184,19 @@ class Sandbox(Controls):
             webhooks_outside=self.courier.outside,
         )
 
-    def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> AbstractContextManager[str]:
+    def serve(
+        self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), or_another: bool = False
+    ) -> AbstractContextManager[str]:
         """Serve over HTTP while the context is open; it gives the URL, for any client in any language.
 
         Args:
             host: Only this machine reaches it, unless told otherwise.
             hosts: Names besides this machine's own under which it may be addressed.
+            or_another: Take a free port where this one is in use.
         """
         from workbench.sandbox.server import serving
 
-        return serving(self, host=host, port=port, hosts=hosts)
+        return serving(self, host=host, port=port, hosts=hosts, or_another=or_another)
 
     def close(self) -> None:
         """End the deliveries and close the file; there is nothing to close in memory without endpoints."""

@@ -9,11 +9,10 @@ A page in a browser is refused: foreign hosts and origins, and bodies that are n
 """
 
 import asyncio
-import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from workbench import loopback
 from workbench.errors import ApiError, FileBusy, UnusableFile
@@ -146,47 +145,25 @@ def _unusable(error: UnusableFile) -> Said:
     )
 
 
-def _how(hosts: Sequence[str]) -> dict[str, Any]:
-    return {"hosts": [name.lower() for name in hosts], "max_body": MAX_BODY, "refusal": refused}
-
-
 @contextmanager
-def serving(sandbox: "Sandbox", *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> Iterator[str]:
+def serving(
+    sandbox: "Sandbox", *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), or_another: bool = False
+) -> Iterator[str]:
     """Serve a sandbox in a thread, and give its URL.
+
+    Args:
+        or_another: Take a free port where this one is in use, which is never shared.
 
     Raises:
         PortTaken: The port is in use.
     """
-    listening = loopback.bound(host, port)
+    listening = loopback.bound(host, port, otherwise_free=or_another)
     url = loopback.url_of(listening)
-    front = Front(sandbox, url, host in loopback.LOOPBACK)
-    with loopback.running(front.answer, listening=listening, **_how(_names(host, hosts))):
+    local = host in loopback.LOOPBACK
+    names = [name.lower() for name in (*hosts, *(() if local else (host,)))]
+    front = Front(sandbox, url, local)
+    with loopback.running(front.answer, listening=listening, hosts=names, max_body=MAX_BODY, refusal=refused):
         yield url
-
-
-def serve_forever(
-    sandbox: "Sandbox",
-    host: str = "127.0.0.1",
-    port: int = 0,
-    out: TextIO | Callable[[str], object] | None = None,
-    *,
-    hosts: Sequence[str] = (),
-) -> None:
-    """Serve a sandbox until it is interrupted; say first where, with which keys, and what it is not.
-
-    A port in use is not shared: the next free one is taken, and said.
-    """
-    say = _line_by_line(out)
-    listening = loopback.bound(host, port, otherwise_free=True)
-    url = loopback.url_of(listening)
-    front = Front(sandbox, url, host in loopback.LOOPBACK)
-    for line in introduction(sandbox, url):
-        say(line)
-    server = loopback.server(front.answer, **_how(_names(host, hosts)))
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])
-    listening.close()
-    sandbox.close()
 
 
 def introduction(sandbox: "Sandbox", url: str) -> list[str]:
@@ -204,22 +181,3 @@ def introduction(sandbox: "Sandbox", url: str) -> list[str]:
         _NOT_IMITATED,
         "Ctrl-C ends it.",
     ]
-
-
-def _line_by_line(out: TextIO | Callable[[str], object] | None) -> Callable[[str], object]:
-    """Give what writes a line to a stream, or the function itself."""
-    if out is None:
-        return lambda line: None
-    if callable(out):
-        return out
-    stream = out
-
-    def say(line: str) -> None:
-        stream.write(line + "\n")
-        stream.flush()
-
-    return say
-
-
-def _names(host: str, hosts: Sequence[str]) -> list[str]:
-    return [*hosts, *(() if host in loopback.LOOPBACK else (host,))]

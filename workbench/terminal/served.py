@@ -34,14 +34,14 @@ def serve(
 ) -> int:
     """Serve a sandbox over HTTP, for other programs. Ctrl-C ends it."""
     from workbench.sandbox import Sandbox
+    from workbench.sandbox.server import introduction
     from workbench.terminal.keeping import kept_path
 
     path = kept_path() if own else db
     made = Sandbox(seed=seed, environment=environment, profile=behaviour, path=path, webhooks_outside=outside)
-    with closing(made) as sandbox, sandbox.serve(port=port) as url:
+    with closing(made) as sandbox, sandbox.serve(port=port, or_another=True) as url:
         print(screen_of(sys.stdout).fit(url), flush=True)
-        say(
-            f"A sandbox ({sandbox.environment}, {sandbox.profile}) answers there. Act on it with --url {url}; Ctrl-C ends it."
-        )
+        for line in (*introduction(sandbox, url), f"Act on it with --url {url}."):
+            say(line)
         threading.Event().wait()
     return DONE
