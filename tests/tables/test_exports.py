@@ -90,6 +90,14 @@ def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
     assert str(row[8]) == "2026-01-01 00:00:00"
 
 
+def test_groups_keep_their_keys(tmp_path: Path) -> None:
+    """A column of sums is saved with what it was grouped by."""
+    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    tables.save(tables.grouped(frame, "type", "points"), tmp_path / "a.csv")
+
+    assert (tmp_path / "a.csv").read_text().splitlines() == ["type,points", "earned,12.500000", "redeemed,-3.000000"]
+
+
 def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
     """A number with more than 15 digits would lose some in a spreadsheet, so its column is text."""
     frame = tables.frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])

@@ -53,9 +53,13 @@ class Saved:
 
 
 def save(
-    frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False, formulas: Literal["guard", "keep"] = "guard"
+    frame: "pd.DataFrame | pd.Series[Any]",
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    formulas: Literal["guard", "keep"] = "guard",
 ) -> Saved:
-    """Write a frame to a .csv, .xlsx or .parquet file, and its notes with it.
+    """Write a frame, or a column such as `grouped` gives, to a .csv, .xlsx or .parquet file, and its notes with it.
 
     Notes stand in a second sheet (XLSX), in the metadata (Parquet), or in `….csv.notes.txt` (CSV, if there are any).
     A frame made with `reveal=` makes a file that only its owner can read.
@@ -75,6 +79,8 @@ def save(
         raise ValueError(f"{path.name}: the ending says the format: {', '.join(_WRITERS)}")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; overwrite=True replaces it")
+    if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()  # what it was grouped by is a column of the file
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(frame)
     written_whole(path, lambda file: write(frame, file, formulas), private=bool(revealed))
