@@ -53,18 +53,18 @@ def shell(
 ) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready."""
     from IPython.terminal.interactiveshell import TerminalInteractiveShell
-    from traitlets.config import Config
 
     import workbench
 
     with session(where) as api:
-        config = Config()
-        config.TerminalInteractiveShell.banner1 = _BANNER.format(api=repr(api))
-        config.TerminalInteractiveShell.confirm_exit = False
-        config.TerminalInteractiveShell.colors = "nocolor" if os.environ.get("NO_COLOR") else "neutral"
-        config.HistoryManager.enabled = code is None
         make: Any = TerminalInteractiveShell
-        made = make.instance(config=config, user_ns=_names(api, workbench))
+        made = make.instance(
+            user_ns=_names(api, workbench),
+            banner1=_BANNER.format(api=repr(api)),
+            confirm_exit=False,
+            colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
+        )
+        made.history_manager.enabled = code is None
         load(made, api)
         if code is not None:
             result = made.run_cell(code)
