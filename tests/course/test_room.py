@@ -1,6 +1,10 @@
 """The course room: hints one by one, progress that survives, resets that touch only oneself, a class."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +69,22 @@ def test_progress_outlives_the_kernel(folder: Path) -> None:
     assert {"start-1": {"done": True}, "contracts-1": {"hints": 1}} == json.loads((folder / FILE).read_text())
     assert ("start-1",) == course.progress().done
     assert f"1 of {len(EXERCISES)} exercises done" in str(course.progress())
+
+
+def test_progress_outlives_a_kill(folder: Path) -> None:
+    """What is done stays done when the kernel is killed in the middle of the next exercise."""
+    code = (
+        "import os, signal, workbench as wb\n"
+        "from workbench.course.catalogue import EXERCISES\n"
+        "api = wb.connect(seed=7); guide = api.sandbox.guide()\n"
+        "exec(EXERCISES['start-1'].hints[-1]); wb.course.check('start-1'); wb.course.hint('contracts-1')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WORKBENCH_STATE": str(folder)}, check=False)
+
+    assert -signal.SIGKILL == done.returncode
+    assert ("start-1",) == course.progress().done
+    assert 2 == course.hint("contracts-1").number
 
 
 def test_reset_touches_only_oneself(folder: Path) -> None:

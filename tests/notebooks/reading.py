@@ -13,12 +13,33 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
+WIDGET = "application/vnd.jupyter.widget-view+json"
 IDS = [path.stem for path in NOTEBOOKS]
 
 
 def cells(path: Path, kind: str) -> list[str]:
     """Give the sources of the cells of a kind, "code" or "markdown"."""
     return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == kind]
+
+
+OFFLINE = """
+import os, sys
+
+def only_here(event, arguments):
+    if event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        host = arguments[0]
+    else:
+        return
+    if host not in (None, "", "127.0.0.1", "localhost", "::1", b"127.0.0.1"):
+        with open(os.environ["STRAYS"], "a") as file:
+            file.write(f"{event} {host}\\n")
+        raise OSError("there is no network in this room")
+
+sys.addaudithook(only_here)
+"""
+"""What every Python of a notebook runs first: it reaches this machine alone, and each try to go further is noted."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,6 +50,8 @@ class Executed:
     errors: tuple[str, ...]
     seconds: tuple[float, ...]
     widgets: Any
+    strays: str  # tries to reach another machine
+    bare: tuple[str, ...]  # cells that show a widget and no static HTML beside it
 
 
 def execute(path: Path, folder: Path) -> Executed:
@@ -36,9 +59,12 @@ def execute(path: Path, folder: Path) -> Executed:
     notebook = nbformat.read(path, as_version=4)
     own = folder / "here"
     own.mkdir(parents=True)
+    offline(folder)
     environ = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("WORKBENCH_", "PYTEST_"))},
         "WORKBENCH_STATE": str(folder / "state"),
+        "PYTHONPATH": str(folder),
+        "STRAYS": str(folder / "strays"),
         "IPYTHONDIR": str(folder / "ipython"),
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(folder.parent / "matplotlib")),
     }
@@ -54,7 +80,20 @@ def execute(path: Path, folder: Path) -> Executed:
         errors=tuple(f"{one.ename}: {one.evalue}" for one in outputs if one.output_type == "error"),
         seconds=tuple(_seconds(cell.metadata["execution"]) for cell in ran if cell.source.strip()),
         widgets=notebook.metadata.get("widgets"),
+        strays=(folder / "strays").read_text(),
+        bare=tuple(cell.source for cell in ran if _shows(cell, WIDGET) and not _shows(cell, "text/html")),
     )
+
+
+def offline(folder: Path) -> None:
+    """Write what keeps a Python with this folder on its path on this machine."""
+    (folder / "sitecustomize.py").write_text(OFFLINE)
+    (folder / "strays").touch()
+
+
+def _shows(cell: Any, kind: str) -> bool:
+    """Whether some output of a cell has a form of this kind that is not only a widget's fallback."""
+    return any(kind in one.get("data", {}) for one in cell.outputs)
 
 
 def _seconds(times: Any) -> float:

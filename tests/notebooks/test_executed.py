@@ -1,5 +1,8 @@
 """The notebooks as they run: to the end, the same twice, private, and quick."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -7,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from tests.notebooks.reading import IDS, NOTEBOOKS, Executed, execute
+from tests.notebooks.reading import IDS, NOTEBOOKS, Executed, execute, offline
 
 pytestmark = pytest.mark.notebook
 
@@ -15,7 +18,7 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
 Run = Callable[[Path], Executed]
 PLANTED = (
     "000123456", "5550123", "5550142", "1990-01-01", "1985-06-15", "ada@example.com", "203.0.113.7", "The cardholder was",
-    "share-token-0001",
+    "grace@example.com", "555 0123",
 )  # fmt: skip
 """Private values that the cells themselves put in."""
 
@@ -65,6 +68,29 @@ def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
     """What the notebook itself does solves none of its exercises."""
     assert "not yet" in ran(path).outputs
     assert "Well done" not in ran(path).outputs
+
+
+@each
+def test_needs_no_network(path: Path, ran: Run) -> None:
+    """No cell tries to reach another machine."""
+    assert "" == ran(path).strays
+
+
+def test_the_room_without_network_is_one(tmp_path: Path) -> None:
+    """A Python in that room cannot go further, and is noted."""
+    offline(tmp_path)
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "STRAYS": str(tmp_path / "strays")}
+    code = "import socket; socket.create_connection(('192.0.2.1', 80))"
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+
+    assert "there is no network in this room" in done.stderr
+    assert "192.0.2.1" in (tmp_path / "strays").read_text()
+
+
+@each
+def test_reads_without_widgets(path: Path, ran: Run) -> None:
+    """Beside each widget stands static HTML, for a notebook that is opened again or is not trusted."""
+    assert () == ran(path).bare
 
 
 @each
