@@ -1,4 +1,4 @@
-"""Nothing is forgotten: every operation has a command, a page and a line in a notebook, every command helps and ends."""
+"""Nothing is forgotten: every operation has a command, a form, a page and a line in a notebook, every command helps and ends."""
 
 import json
 import re
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import workbench
 from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import members
 from workbench.terminal.commands import commands, controls
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +31,15 @@ def test_every_operation_has_a_command(name):
 def test_every_operation_has_a_page(name):
     """An operation has its section in the documents."""
     assert f"\n## {name}\n" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if members(row.request)])
+def test_every_operation_with_arguments_has_a_form(name):
+    """An operation that takes something can be filled in."""
+    with workbench.connect() as api:
+        form = workbench.form(getattr(api, name))
+
+    assert form.problems is not None
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
