@@ -165,6 +165,8 @@ async def _give(said: Said, scope: Any, send: Any) -> None:
         headers.append((b"content-length", str(len(said.body)).encode()))
     if said.status == HTTPStatus.REQUEST_TIMEOUT:
         headers.append((b"connection", b"close"))
+    if said.manner == "whole":
+        transport.hold()
     await send({"type": "http.response.start", "status": said.status, "headers": headers})
     if said.manner == "cut":
         await send({"type": "http.response.body", "body": said.body[: len(said.body) // 2], "more_body": True})
@@ -176,6 +178,40 @@ async def _give(said: Said, scope: Any, send: Any) -> None:
             await send({"type": "http.response.body", "body": said.body[i : i + 1], "more_body": True})
             await asyncio.sleep(pause)
     await send({"type": "http.response.body", "body": b"" if said.manner == "drip" else said.body})
+    transport.release()
+
+
+class _Joining:
+    """A transport that sends what is held back in one piece: head and body apart cost both sides a turn each."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held: list[bytes] | None = None
+
+    def hold(self) -> None:
+        """Hold back what is written from now on."""
+        self._held = []
+
+    def release(self) -> None:
+        """Send what was held back."""
+        held, self._held = self._held, None
+        if held:
+            self._transport.write(b"".join(held))
+
+    def write(self, data: bytes) -> None:
+        """Send, or hold back."""
+        if self._held is None:
+            self._transport.write(data)
+        else:
+            self._held.append(data)
+
+    def close(self) -> None:
+        """Send what was held back, and close."""
+        self.release()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class _Guarded(HttpToolsProtocol):
@@ -190,7 +226,7 @@ class _Guarded(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        super().connection_made(_Joining(transport))  # type: ignore[arg-type]
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
