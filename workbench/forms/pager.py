@@ -16,7 +16,8 @@ from workbench.faces.palette import LOOKS, look, word
 
 PAGE = 12
 _NO_CLASS = re.compile("[^A-Za-z0-9]+")  # what stands in a column's name and not in the name of a class
-_NARROW, _WIDE = 8, 38  # characters a column is given at least and at most
+_LEAST, _MOST = 12, 38  # characters a column is given at least, if it has that many, and at most
+_OPEN = "4em"
 
 
 class Pager:
@@ -115,9 +116,9 @@ class Pager:
         sample = self.rows[:200]
         shares = []
         for place, name in enumerate(self.columns):
-            longest = max([len(name), *(len(plain(row[place])) for row in sample)])
-            shares.append(f"minmax(0, {min(max(longest, _NARROW), _WIDE)}fr)")
-        return " ".join([("3.4em" if self._opened else "0"), *shares])
+            longest = max([len(name) + 2, *(len(plain(row[place])) + 3 for row in sample)])
+            shares.append(f"minmax({min(longest, _LEAST)}ch, {min(longest, _MOST)}fr)")
+        return " ".join([(_OPEN if self._opened else "0"), *shares])
 
     def _move(self, name: str, to: Callable[[], int]) -> Any:
         button = ipywidgets.Button(description=name)
@@ -139,7 +140,7 @@ class Pager:
         cells = ipywidgets.HTML().add_class("wb-line")
         parts = [button, cells] if self._opened else [cells]
         box = ipywidgets.GridBox(parts).add_class("wb-grid-row")
-        box.layout.grid_template_columns = "3.4em minmax(0, 1fr)" if self._opened else "minmax(0, 1fr)"
+        box.layout.grid_template_columns = f"{_OPEN} minmax(0, 1fr)" if self._opened else "minmax(0, 1fr)"
         line = (box, button, cells)
         button.on_click(lambda _: self._open(line))
         return line
@@ -189,9 +190,14 @@ def _moment(value: datetime) -> str:
     return faces.moment(value)
 
 
+def _number(value: Decimal) -> str:
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 _PLAIN: Mapping[type[Any], Callable[[Any], str]] = {
     str: str, int: str, NoneType: lambda _: "", bool: lambda value: "yes" if value else "no",
-    Decimal: lambda value: format(value, "f"), datetime: _moment, date: date.isoformat,
+    Decimal: _number, datetime: _moment, date: date.isoformat,
 }  # fmt: skip
 
 

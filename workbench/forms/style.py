@@ -58,7 +58,7 @@ _RULES = """
 .wb-room fieldset, .wb-room .wb-section { border: 1px solid var(--wb-line); border-radius: 6px; padding: 8px 12px 10px;
   margin: 6px 0; overflow: visible; }
 .wb-room .wb-head { border-left: 4px solid var(--wb-good); padding: 2px 0 2px 10px; margin: 0 0 8px; }
-.wb-room .wb-production .wb-head { border-left-color: var(--wb-live); }
+.wb-production .wb-head { border-left-color: var(--wb-live); }
 .wb-room .wb-where { display: inline-block; border-radius: 4px; padding: 0 8px; font-weight: 700; letter-spacing: .04em;
   border: 1px solid currentColor; }
 .wb-room .wb-where-production { background: var(--wb-live); color: #ffffff; border-color: var(--wb-live); }
@@ -76,12 +76,19 @@ _RULES = """
 .wb-room .wb-row-actions { flex-wrap: wrap; gap: 4px; overflow: visible; }
 .wb-room .wb-grid-head, .wb-room .wb-grid-row { display: grid; gap: 0 10px; align-items: start; width: 100%;
   overflow: visible; }
+.wb-room .wb-grid-head, .wb-room .wb-grid-row { font-size: 12px; }
 .wb-room .wb-grid-row { border-top: 1px solid var(--wb-line); padding: 2px 0; }
 .wb-room .wb-grid-head .widget-button { text-align: left; font-weight: 700; background: transparent; padding: 2px 0;
-  margin: 0; box-shadow: none; border: 0; color: inherit; }
+  margin: 0; box-shadow: none; border: 0; color: inherit; font-size: 12px; overflow: visible; text-overflow: clip;
+  overflow-wrap: anywhere; line-height: 1.3; }
 .wb-room .wb-cells { display: grid; gap: 0 10px; overflow-wrap: anywhere; font-size: 12px; }
 .wb-room .wb-cells .wb-number { text-align: right; font-variant-numeric: tabular-nums; }
-.wb-room .wb-open { min-height: 22px; padding: 0 6px; margin: 0; }
+.wb-room .wb-open { min-height: 22px; padding: 0 4px; margin: 0; font-size: 12px; }
+.wb-room .wb-count { align-self: center; }
+.wb-room .wb-picture { max-width: 720px; }
+.wb-room .lm-TabBar-content { flex-wrap: wrap; }
+.wb-room .lm-TabBar-tab { flex: 0 0 auto; max-width: none; min-width: 0; width: auto; }
+.wb-room .lm-TabBar-tabLabel { overflow: visible; text-overflow: clip; }
 .wb-room .wb-scroll { overflow-x: auto; }
 @media (max-width: 720px) { .wb-room .wb-cells, .wb-room .wb-grid-head { font-size: 11px; } }
 """

@@ -7,6 +7,7 @@ import attrs
 
 from workbench import chains
 from workbench.errors import InvalidRequest
+from workbench.faces.values import NO_FUNDS, TEST_CHAINS
 from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
 
@@ -24,11 +25,12 @@ class View:
 
 
 def view(columns: tuple[str, ...], found: Iterable[tuple[tuple[Any, ...], Any, str]], *notes: str) -> View:
-    """Put rows, things and ids together."""
+    """Put rows, things and ids together; a column in which nothing stands is left out."""
     held = list(found)
+    kept = [place for place in range(len(columns)) if not held or any(row[place] is not None for row, _, _ in held)]
     return View(
-        columns=columns,
-        rows=tuple(row for row, _, _ in held),
+        columns=tuple(columns[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row, _, _ in held),
         things=tuple(thing for _, thing, _ in held),
         ids=tuple(key for _, _, key in held),
         notes=notes,
@@ -37,9 +39,11 @@ def view(columns: tuple[str, ...], found: Iterable[tuple[tuple[Any, ...], Any, s
 
 def contracts(api: Any) -> View:
     """Give the contracts, a row for each token."""
+    listed = api.list_contracts()
+    notes = (f"{NO_FUNDS}: these are chains without money.",) if any(o.chain_id in TEST_CHAINS for o in listed) else ()
 
     def rows() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
-        for one in api.list_contracts():
+        for one in listed:
             chain = str(chains.chain_of(one.chain_id)) if type(one.chain_id) is int else str(one.chain_id)
             for token in one.tokens or (None,):
                 held = (
@@ -50,7 +54,7 @@ def contracts(api: Any) -> View:
                 yield (chain, one.id, *held, one.deposit_address), one, one.id
 
     columns = ("chain", "contract_id", "token", "balance", "exchange_rate", "advance_rate", "deposit_address")
-    return view(columns, rows())
+    return view(columns, rows(), *notes)
 
 
 def _guide(api: Any) -> Mapping[str, Any]:
@@ -148,8 +152,9 @@ def rewards(api: Any, user_id: str, **asked: Any) -> View:
 
 def of_frame(frame: Any, key: str) -> View:
     """Give a typed frame as rows; the frame goes with them for exports and charts."""
-    names = tuple(str(name) for name in frame.columns)
-    columns = [_values(frame[name]) for name in frame.columns]
+    every = {str(name): _values(frame[name]) for name in frame.columns if name != "user_id"}
+    kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
+    names, columns = tuple(kept), list(kept.values())
     rows = tuple(zip(*columns, strict=True))
     ids = tuple(str(value) for value in frame[key].tolist()) if key in names else ("",) * len(rows)
     things = tuple(_Lazy(names, row) for row in rows)
