@@ -107,6 +107,22 @@ def test_bodies_of_ones_own(tmp_path):
     assert "create_user_application.request.personal.json, from this package" in text
 
 
+def test_bodies_of_other_kinds(tmp_path):
+    """A share token in place of a person, and a company's account, take part as well."""
+    token = {"sumsubShareToken": "share-1", "ipAddress": "198.51.100.7", "occupation": "Baker", "annualSalary": "1",
+             "accountPurpose": "everyday", "expectedMonthlyVolume": "1"}  # fmt: skip
+    (tmp_path / "create_user_application.request.sumsub.json").write_text(json.dumps(token))
+    account = json.loads(Bodies().request("create_payment_account").data)
+    del account["userId"]
+    account["companyId"] = "00000000-0000-4000-8000-00000000000a"
+    (tmp_path / "create_payment_account.request.company.json").write_text(json.dumps(account))
+    text = told(tmp_path, tmp_path)
+
+    assert "companyId in it is not known to the seeded world" in text
+    assert "share-1" not in text
+    assert "That was the main job" in text
+
+
 def test_every_answer_comes_back_whole():
     """The package's own answers go through the client without loss."""
     answers = Bodies().answers()

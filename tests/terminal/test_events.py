@@ -1,6 +1,7 @@
 """Events at a prompt: received, verified, shown, forwarded byte for byte, sent as examples."""
 
 import json
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -17,6 +18,29 @@ WB = [sys.executable, "-m", "workbench"]
 @pytest.fixture
 def key(wb):
     return json.loads(wb("sandbox", "guide", "-o", "json").out)["api_keys"]["full"]
+
+
+class Listening:
+    """A listener in a process of its own."""
+
+    def __init__(self, *tokens: str) -> None:
+        self._child = subprocess.Popen(
+            [*WB, "listen", *tokens], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self._child.stderr is not None
+        found = re.search(r"http://\S+?(?=[.,] |\.$)", self._child.stderr.readline())
+        assert found is not None
+        self.url = found[0]
+
+    def finish(self) -> str:
+        return self._child.communicate(timeout=60)[0]
+
+    def __enter__(self) -> "Listening":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.kill()
+        self._child.communicate()
 
 
 @contextmanager
@@ -130,6 +154,20 @@ def test_resend(wb, key):
     assert event.id == row["id"]
 
 
+def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
+    """For a profile, `listen` keeps what it verified, and `events` lists it later, without the service's key."""
+    (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of the sender")
+    with Listening("--profile", "far", "--count", "1", "--within", "60") as listening:
+        ended = wb("trigger", "user.updated", "--forward-to", listening.url)
+        said = listening.finish()
+
+    assert ended.code == 0
+    assert said.startswith("✓ verified  user.updated approved")
+    (row,) = [json.loads(line) for line in wb("events", "--profile", "far", "-o", "ndjson").out.splitlines()]
+    assert row["body"]["applicationStatus"] == "approved"
+
+
 @pytest.mark.slow
 def test_a_served_sandbox_and_a_listener(tmp_path):
     """One terminal serves, one listens, a third acts: the listener shows what the act caused."""
@@ -139,19 +177,14 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
     try:
         assert serving.stdout is not None
         url = serving.stdout.readline().strip()
-        listening = subprocess.Popen(
-            [*WB, "listen", "--url", url, "--count", "2", "--within", "60"], cwd=ROOT, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert listening.stderr is not None
-        assert "Receiving at" in listening.stderr.readline()
+        listening = Listening("--url", url, "--count", "2", "--within", "60")
         acted = subprocess.run(
             [*WB, "sandbox", "deposit", "--url", url, "--amount", "0.31"], cwd=ROOT, check=True, capture_output=True
         )
         subprocess.run(
             [*WB, "sandbox", "deposit", "--url", url, "--amount", "1.99"], cwd=ROOT, check=True, capture_output=True
         )
-        said, _ = listening.communicate(timeout=90)
+        said = listening.finish()
     finally:
         serving.terminate()
         serving.communicate(timeout=30)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -18,7 +19,7 @@ from workbench.interface import strict_json
 from workbench.interface.checks import problems
 from workbench.interface.convert import wires
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import members
+from workbench.interface.walk import member, members
 
 _NAME = re.compile(r"(?P<of>\w+)\.(?:(?P<request>request)|(?P<status>[1-5][0-9]{2}))(?:\.(?P<variant>[\w.-]+))?\.json")
 _LARGEST = 1_000_000
@@ -96,12 +97,15 @@ class Fitted:
     replaced: tuple[str, ...]
 
 
-def fitted(body: Body, known: frozenset[str], stand_ins: Mapping[str, str]) -> Fitted:
+def fitted(
+    body: Body, known: frozenset[str], stand_ins: Mapping[str, str], owners: Mapping[str, str] = MappingProxyType({})
+) -> Fitted:
     """Read a request body, with ids that the seeded world does not know replaced.
 
     Args:
         known: Every id the world knows.
-        stand_ins: Ids of the world by attribute name, as `card_id`. Of an id that has none here, its member is dropped.
+        stand_ins: Ids of the world by attribute name, as `card_id`.
+        owners: Attribute names that stand for another in this tenant, as `company_id` for `user_id`.
 
     Raises:
         InvalidRequest: The body breaks the interface's rules; all problems are named.
@@ -112,8 +116,10 @@ def fitted(body: Body, known: frozenset[str], stand_ins: Mapping[str, str]) -> F
     for one in members(operation.request):
         if one.about.rule.format != "uuid" or one.wire not in raw or raw[one.wire] in known:
             continue
-        if one.name in stand_ins:
-            raw[one.wire] = stand_ins[one.name]
+        name = owners.get(one.name, one.name)
+        if name in stand_ins:
+            del raw[one.wire]
+            raw[member(operation.request, name).wire] = stand_ins[name]
             replaced.append(one.wire)
     request, mistyped, unknown = wires().read_request(operation, raw)
     found = [*mistyped, *(problems(request) if request is not None else ())]

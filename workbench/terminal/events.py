@@ -37,8 +37,7 @@ def list_events(
 ) -> int:
     """List the events of the sandbox, or, for a profile, those that `listen` received."""
     _known(kind)
-    with session(where) as api:
-        inbox = _kept_inbox(where) if chosen_profile(where) else api.inbox
+    with _inbox(where) as (inbox, _):
         events = [
             event
             for event in inbox.events(kind)
@@ -86,17 +85,27 @@ def resend(
 ) -> int:
     """Send one event again, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY, or with the sandbox's."""
     target = _target(forward_to) if forward_to else None
-    with session(where) as api:
-        if target is None:
+    if target is None:
+        with session(where) as api:
             show(api.sandbox.resend(event), _HOW)
-            return DONE
-        inbox = _kept_inbox(where) if chosen_profile(where) else api.inbox
+        return DONE
+    with _inbox(where) as (inbox, key):
         try:
             body = inbox.raw(event)
         except KeyError:
             raise wrong(f"There is no event {visible(event, 60)!r}; workbench events lists them.") from None
-        key = _webhook_key() or _sandbox_key(api)
     return _sent(target, _signed(body, key), body)
+
+
+@contextmanager
+def _inbox(where: Where) -> Iterator[tuple[Any, str | None]]:
+    """Give the events of a sandbox, or those that `listen` received for a profile, and the key to sign with."""
+    if chosen_profile(where):
+        with _kept_inbox(where) as inbox:
+            yield inbox, _webhook_key()
+    else:
+        with session(where) as api:
+            yield api.inbox, _webhook_key() or _sandbox_key(api)
 
 
 def _signed(body: bytes, key: str | None) -> dict[str, str]:
