@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import attrs
 import pytest
-from playwright.sync_api import BrowserContext, Dialog, Page, Request
+from playwright.sync_api import BrowserContext, Dialog, Page, Request, expect
 
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, voila_of
 
@@ -24,6 +24,9 @@ def browser_type_launch_args() -> dict[str, object]:
 def browser_context_args() -> dict[str, object]:
     """Show pages on a small laptop's screen."""
     return {"viewport": {"width": 1280, "height": 900}}
+
+
+expect.set_options(timeout=SLOW / 2)  # two cores may be shared with much else
 
 
 @attrs.define(slots=False)  # Playwright marks the owner of a handler

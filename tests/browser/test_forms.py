@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import Watch
 from tests.browser.lab import SLOW, Server, open_notebook, run_all, write_notebook
 
 pytestmark = pytest.mark.browser
@@ -32,3 +33,106 @@ def test_a_form_is_filled_mended_and_sent(lab: Server, page: Page) -> None:
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
     expect(page.locator(".wb-events")).to_contain_text("transaction.created")
     expect(page.locator(".wb-answer")).to_contain_text("Journal:")
+
+
+SECRET = """
+made = wb.form(api.create_payment_account, type="externalFiatAccount", user_id=guide["users"]["approved"][0],
+               external_fiat_account={"beneficiary_type": "individual", "beneficiary_first_name": "Ada",
+               "beneficiary_last_name": "Example", "currency": "usd", "bank_name": "Example Bank",
+               "routing_number": "021000021", "beneficiary_address": {"address_line1": "1 Example Way",
+               "city": "Springfield", "region": "NY", "postal_code": "10001", "country_code": "US"}})
+made
+"""
+
+
+SAVE_STATE = "window.jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-manager:saveWidgetState')"
+
+
+def saved(page: Page, lab: Server, name: str) -> str:
+    """Save the notebook, with its widgets' state too, and give the file's text."""
+    page.evaluate(SAVE_STATE)
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty", timeout=SLOW)
+    return (lab.root / name).read_text()
+
+
+def test_a_saved_notebook_holds_no_secret_and_is_not_blank(lab: Server, page: Page) -> None:
+    """What was typed is in no saved notebook, not even with its widgets' state; opened again, it shows the answer (F10, F14)."""
+    name = write_notebook(lab, "secret.ipynb", START, SECRET)
+    open_notebook(page, lab, name)
+    run_all(page)
+    number = page.locator(".wb-account-number input")
+    expect(number).to_be_visible(timeout=SLOW)
+    assert number.get_attribute("type") == "password"
+    number.fill("000123987654")
+    page.locator("button.wb-send").click()
+    expect(page.locator(".wb-answer-card")).to_contain_text("•••54")
+
+    text = saved(page, lab, name)
+    page.evaluate(SAVE_STATE)  # it is a switch
+    page.evaluate("window.jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.goto(lab.url(name))
+
+    assert "000123987654" not in text
+    assert "widget-state+json" in text
+    expect(page.locator(".jp-OutputArea-output", has_text="It was sent. The answer:").first).to_be_visible(timeout=SLOW)
+
+
+def test_a_form_whose_kernel_is_gone_does_nothing(lab: Server, page: Page, watch: Watch) -> None:
+    """After the kernel restarted, clicks on an old form send nothing (F7)."""
+    count = "print('sent', len(api.sandbox.requests()))"
+    open_notebook(page, lab, write_notebook(lab, "dead.ipynb", START, PURCHASE, count))
+    run_all(page, "sent 0")
+    page.locator(".wb-form .wb-amount input").fill("1250")
+    expect(page.locator(".wb-form .wb-amount .wb-words")).to_contain_text("12.50 USD")
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'", timeout=SLOW
+    )
+
+    page.locator("button.wb-send").click(click_count=3)
+
+    expect(page.locator(".wb-answer-card")).to_have_count(0)
+    assert {"Cannot send"} >= set(watch.errors)  # what JupyterLab says of a widget without its kernel
+    watch.errors.clear()
+    run_all(page, "sent 0")
+
+
+def test_a_form_is_used_by_the_keyboard_alone(lab: Server, page: Page) -> None:
+    """Tab goes from field to field to the button, each with a name; Space presses it."""
+    open_notebook(page, lab, write_notebook(lab, "keys.ipynb", START, PURCHASE))
+    run_all(page)
+    amount = page.get_by_label("amount", exact=True)
+    amount.focus()
+    page.keyboard.type("1250")
+    reached = []
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.className + ' ' + document.activeElement.tagName"))
+        if "wb-send" in reached[-1]:
+            break
+
+    assert "wb-send" in reached[-1]
+    page.keyboard.press("Space")
+    expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
+
+
+def test_a_form_fits_a_narrow_page_and_a_dark_theme(lab: Server, page: Page) -> None:
+    """At 520 pixels nothing of a form is wider than the page; in the dark theme its own colours change."""
+    open_notebook(page, lab, write_notebook(lab, "narrow.ipynb", START, "wb.form(api.create_payment_account)"))
+    run_all(page)
+    room = page.locator(".wb-room")
+    expect(room).to_be_visible(timeout=SLOW)
+    light = page.evaluate("getComputedStyle(document.querySelector('.wb-room')).getPropertyValue('--wb-bad')")
+
+    page.set_viewport_size({"width": 520, "height": 900})
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})")
+    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+
+    dark = page.evaluate("getComputedStyle(document.querySelector('.wb-room')).getPropertyValue('--wb-bad')")
+    page.wait_for_function(
+        "() => { const r = document.querySelector('.wb-room'); return r.scrollWidth <= r.clientWidth + 1; }"
+    )
+    assert light != dark
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
