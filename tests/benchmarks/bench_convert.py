@@ -137,7 +137,7 @@ def answers() -> dict[str, list[float]]:
     client = Lithic(api_key="none", base_url="http://127.0.0.1:9")
     sent = httpx.Request("GET", "http://127.0.0.1:9")
     options = FinalRequestOptions(method="get", url="/")
-    read = convert.wires().read_answer
+    read = convert.wires().read_body
     rows: dict[str, tuple[Any, Any]] = {
         "contract": (table.LIST_CONTRACTS, list[_Contract]),
         "user": (table.CREATE_USER_APPLICATION, _User),
@@ -147,7 +147,7 @@ def answers() -> dict[str, list[float]]:
         operation, model = rows[name]
 
         def ours(operation: Any = operation, body: bytes = body) -> Any:
-            return read(operation, strict_json.loads(body))
+            return read(operation, body)
 
         def flagged(ours: Any = ours) -> Any:
             answer = ours()

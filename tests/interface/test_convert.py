@@ -450,3 +450,76 @@ def test_every_record_is_reachable() -> None:
     assert set(records(people.CompanyApplication)) <= set(RECORDS)
     assert all(members(record) is members(record) for record in RECORDS)
     assert json.loads(json.dumps([record.__name__ for record in RECORDS]))
+
+
+def read_by(read: Callable[[], Any]) -> tuple[Any, ...]:
+    """Give what a way of reading came to: the record with what it kept aside, or what was wrong."""
+    try:
+        answer = read()
+    except strict_json.NotJson as error:
+        return "not JSON", error.reason
+    except Unreadable as error:
+        return "unreadable", error.problems
+    aside = [(type(one.extra), one.extra, one.marks) for one in (answer if isinstance(answer, list) else [answer])]
+    return "read", answer, repr(answer), [(dict(extra), marks) for _, extra, marks in aside]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@given(data=st.data())
+def test_both_ways_of_reading_bytes_agree(row: Operation[..., Any], data: st.DataObject) -> None:
+    """In values, in what is kept aside and in what they refuse: canonical bodies, spaced ones, and ones with a scratch."""
+    answer = data.draw(answers(row.answer))
+    wire: Any = WIRES.write(answer)
+    if data.draw(st.booleans()):
+        wire[data.draw(st.sampled_from(["newMember", *wire]))] = data.draw(JSON)
+    wire = [wire] if row.many else wire
+    compact = data.draw(st.booleans())
+    body = strict_json.dumps(wire) if compact else json.dumps(wire, default=float).encode()
+    if data.draw(st.booleans()):
+        place = data.draw(st.integers(0, len(body) - 1))
+        body = (
+            body[:place]
+            + data.draw(st.sampled_from([b"", b"0", b'"', b"1e2", b",", b"\xff", b" "]))
+            + body[place + 1 :]
+        )
+
+    assert read_by(lambda: WIRES.read_answer(row, strict_json.loads(body))) == read_by(
+        lambda: WIRES.read_body(row, body)
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"status":"ready","status":"pending"}',
+        b'{"status":"ready","retryAfter":99999999999999999999999}',
+        b'{"status":"ready","retryAfter":1e2}',
+        b'{"status":"ready","retryAfter":2.0}',
+        b'{"status":"ready","other":0.1000000000000000055511151231257827}',
+        b'{"status":"ready","other":0.1}',
+        b'{"status":"ready","parameters":[0.5,{"a":1.5}]}',
+        b'{"status":"ready","signature":{"data":"x","data":"y"}}',
+        b'{"status":"\\ud800"}',
+        b'{"status":NaN}',
+        b"\xef\xbb\xbf{}",
+        b"[1",
+        b"{" * 5000,
+    ],
+)
+def test_both_ways_agree_on_odd_bodies(body: bytes) -> None:
+    """Members twice, long numbers, floats where none belong, half surrogates, deep nesting."""
+    row = table.SIGN_WITHDRAWAL
+
+    assert read_by(lambda: WIRES.read_answer(row, strict_json.loads(body))) == read_by(
+        lambda: WIRES.read_body(row, body)
+    )
+
+
+def test_a_fraction_is_exact_by_both_ways() -> None:
+    """To the last digit, however long."""
+    for digits in ("0.157285", "1.10", "0.30000000000000004", "123456789.123456789123456789"):
+        token = b'{"address":"0x00000000000000000000000000000000000070c3","exchangeRate":%b}' % digits.encode()
+        contract = b'[{"id":"%b","tokens":[%b]}]' % (CARD.encode(), token)
+        answer = WIRES.read_body(table.LIST_CONTRACTS, contract)
+
+        assert answer[0].tokens[0].exchange_rate == Decimal(digits)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -40,6 +41,9 @@ def read(operation: Operation[..., Any], response: Response, wires: Wires) -> Re
         if not (operation.effect and may_be_empty):
             return Reading(why="it is empty")
         return Reading(answer=wires.read_answer(operation, None))
+    if operation is not LIST_REWARDS_ACTIVITY and response.body[:1] == (b"[" if operation.many else b"{"):
+        with suppress(strict_json.NotJson, Unreadable):  # what is wrong is said below
+            return Reading(answer=wires.read_body(operation, response.body))
     raw = None
     try:
         raw = strict_json.loads(response.body)

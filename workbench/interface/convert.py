@@ -15,6 +15,7 @@ import attrs
 from cattrs import Converter
 
 from workbench.errors import Problem
+from workbench.interface import strict_json
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import NOTHING_MORE, Answer
 from workbench.interface.operation import Operation
@@ -207,8 +208,12 @@ class Wires:
     One instance holds the functions made for each record; get it from `wires()`.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, *, canonical: bool = False) -> None:
         self.names = dict(names)
+        self.canonical = (
+            canonical  # reads what `strict_json.canonical` gave, and refuses what only the long way may read
+        )
+        self._sooner: Wires | None = None
         self.cattrs = Converter()
         for scalar, read in _SCALARS:
             self.cattrs.register_structure_hook(scalar, _hook(read))
@@ -255,8 +260,12 @@ class Wires:
                 return _reader_of_many(self.reader_of(inner, member))
             case Choice():
                 return _reader_of_choice(kind)
-            case Exact(text=text):
-                return _read_decimal_text if text else _read_decimal
+            case Exact(text=True):
+                return _read_decimal_text
+            case Exact() | Numeric() | Loose() if self.canonical:
+                return _read_canonical[type(kind)]
+            case Exact():
+                return _read_decimal
         for known, read in _READERS:
             if isinstance(kind, known):
                 return read
@@ -306,6 +315,24 @@ class Wires:
                 tuple(p for i, item in enumerate(raw) for p in self._all_mismatches(cls, item, f"[{i}]."))
             ) from None
         return self.read(operation.answer, {} if raw is None else raw)
+
+    def read_body(self, operation: Operation[..., Any], body: bytes) -> Any:
+        """Read the bytes of an operation's answer, as `read_answer(operation, strict_json.loads(body))` does, but sooner.
+
+        Raises:
+            NotJson: See `strict_json.loads`.
+            Unreadable: It is not of the agreed shape.
+        """
+        raw = strict_json.canonical(body)
+        if raw is not None:
+            if self._sooner is None:
+                self._sooner = Wires(self.names, canonical=True)
+            read = self._sooner.reader(operation.answer)
+            try:
+                return [read(one, []) for one in raw] if operation.many else read(raw, [])
+            except (Mismatch, TypeError):
+                pass  # unknown members, odd shapes: the long way says what they are
+        return self.read_answer(operation, strict_json.loads(body))
 
     def read_event(self, raw: Any) -> Event:
         """Read a webhook event; the body becomes a record where the kind is known and the body fits it.
@@ -478,6 +505,22 @@ def _hook(read: Reader) -> Callable[[Any, Any], Any]:
     return structure
 
 
+def _canonical_decimal(value: Any, _: list[Problem]) -> Decimal:
+    return Decimal(repr(value)) if value.__class__ is float else _read_decimal(value, _)
+
+
+def _canonical_number(value: Any, _: list[Problem]) -> Any:
+    return Decimal(repr(value)) if value.__class__ is float else _read_number(value, _)
+
+
+def _not_canonical(_: Any, __: list[Problem]) -> Any:
+    raise _mismatch("read the long way")
+
+
+_read_canonical: Mapping[type[Kind], Reader] = {
+    Exact: _canonical_decimal, Numeric: _canonical_number, Loose: _not_canonical,
+}  # fmt: skip
+
 _SCALARS: tuple[tuple[Any, Reader], ...] = (
     (str, _read_text),
     (int, _read_whole),
@@ -534,14 +577,14 @@ def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
     """Make the function that reads one record: straight-line code with each member named once, as attrs does."""
     space: dict[str, Any] = {
         "new": object.__new__, "cls": cls, "thawed": _thawed(cls), "none": NOTHING_MORE, "Mapping": Mapping, "Wire": Wire, "bad": _mismatch,
-        "marked": _marked, "surplus": _surplus,
+        "marked": _marked, "surplus": _surplus, "refuse": _not_canonical,
     }  # fmt: skip
     fields = members(cls)
     plans = [(f"_{i}", one, wires.wire(cls, one)) for i, one in enumerate(fields)]
     wary = any(isinstance(one.kind, _MARKING) for one in fields)
     lines = [
         "def read(raw, marks):",
-        "    if raw.__class__ is not Wire and not isinstance(raw, Mapping): raise bad('an object')",
+        f"    if raw.__class__ is not {'dict' if wires.canonical else 'Wire'} and not isinstance(raw, Mapping): raise bad('an object')",
         "    made = new(thawed)",
         "    get = raw.get",
         *(["    odd = []"] if wary else []),
@@ -555,7 +598,7 @@ def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
         space["wires"] = named = frozenset(wire for _, _, wire in plans)
         space["covers"] = named.issuperset
         lines += [
-            "    made.extra = none if covers(raw) else surplus(raw, wires)",
+            f"    made.extra = none if covers(raw) else {'refuse(raw, None)' if wires.canonical else 'surplus(raw, wires)'}",
             f"    made.marks = {'tuple(odd) if odd else ()' if wary else '()'}",
         ]
     lines += ["    made.__class__ = cls", "    return made"]
