@@ -1,0 +1,191 @@
+"""The same call in other ways: each is what it says, read back by what it is for; and a look that passes (F16)."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from workbench.forms.answers import REVEALED, Reveal
+from workbench.forms.draft import Draft
+from workbench.forms.live import form
+from workbench.forms.reading import in_words, text_of, value_of
+from workbench.interface.rules import FULL
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import member
+from workbench.sequences import loads
+from workbench.session import Session
+from workbench.terminal.arguments import option_members, values
+
+ID = "3f2a0b1c-0000-4000-8000-000000000000"
+CALLS: dict[str, dict[str, Any]] = {
+    "simulate_refund": {"transaction_id": ID, "amount": FULL},
+    "simulate_reversal": {"transaction_id": ID, "new_amount": 0},
+    "simulate_authorization": {
+        "card_id": ID, "amount": 1250, "currency": "USD", "merchant_name": "Shop 'n' \"more\" $HOME `x`",
+        "merchant_category_code": "0742",
+    },
+    "update_user": {"user_id": ID, "is_active": False, "external_id": "-dash"},
+    "create_payment_account": {**ACCOUNT, "user_id": ID},
+    "sign_withdrawal": {
+        "chain_id": 84532, "token": "0x" + "1" * 40, "amount": "2500", "admin_address": "0x" + "2" * 40,
+        "recipient_address": "0x" + "3" * 40, "is_amount_native": False,
+    },
+    "list_rewards_activity": {"user_id": ID, "type": "earned", "limit": 5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_python_is_the_call(api: Session, name: str) -> None:
+    """The Python names the operation and each open argument with its value."""
+    made = form(getattr(api, name), **CALLS[name])
+
+    call = ast.parse(made.ways["Python"], mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert f"api.{name}" == ast.unparse(call.func)
+    told = {one.arg: ast.unparse(one.value) for one in call.keywords}
+    assert set(CALLS[name]) == set(told)
+    for key, value in CALLS[name].items():
+        if not isinstance(value, dict):
+            assert ("wb.FULL" if value is FULL else repr(value)) == told[key]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> None:
+    """A shell splits the command into the options that the terminal takes, with the values of the form."""
+    import shlex
+
+    made = form(getattr(api, name), **CALLS[name])
+    program, operation, *words = shlex.split(made.ways["Terminal"])
+
+    known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
+    texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
+    read = values(OPERATIONS[name], texts)
+    assert ("workbench", name) == (program, operation)
+    for key, value in CALLS[name].items():
+        if not isinstance(value, dict):
+            assert value == read[key]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_curl_holds_no_key_and_no_private_value(api: Session, name: str) -> None:
+    """The key is a variable of the shell, an account number is dots."""
+    made = form(getattr(api, name), **CALLS[name])
+    text = made.ways["curl"]
+
+    assert "$WORKBENCH_API_KEY" in text
+    assert api.sandbox.full_key not in text
+    assert "000123456789" not in text
+    assert api.base_url in text
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> None:
+    """The text of the step reads back as a sequence with this operation."""
+    made = form(getattr(api, name), **CALLS[name])
+
+    (step,) = loads(made.ways["Sequence step"]).steps
+
+    assert name == step.do
+    assert set(CALLS[name]) == set(step.arguments)
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_typed_into_any_field(text: str) -> None:
+    """Whatever is typed, the draft says what is wrong and every way can still be written."""
+    from workbench.errors import InvalidRequest
+    from workbench.forms import ways
+
+    draft = Draft(OPERATIONS["simulate_authorization"])
+    for path, leaf in draft.leaves.items():
+        try:
+            draft.put(path, value_of(leaf.member, text))
+        except InvalidRequest:
+            continue
+    draft.problems()
+    for leaf in draft.leaves.values():
+        in_words(leaf.member, draft.given.get(leaf.path, ""), draft.record())
+
+    assert ways.python(draft).startswith("api.simulate_authorization(")
+    assert ways.terminal(draft).startswith("workbench simulate_authorization")
+    assert ways.toml(draft)
+
+
+@given(st.integers(min_value=0, max_value=10**80))
+def test_amounts_go_through_text_and_back(amount: int) -> None:
+    """Any whole number is the same after it was shown and read again."""
+    one = member(OPERATIONS["simulate_authorization"].request, "amount")
+
+    assert amount == value_of(one, text_of(amount))
+
+
+class Later:
+    """A clock for what is put off."""
+
+    def __init__(self) -> None:
+        self.due: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self, seconds: float, act: Callable[[], None]) -> "Later":
+        self.due.append((seconds, act))
+        return self
+
+    def cancel(self) -> None:
+        """Nothing is put off any more."""
+
+
+def test_a_look_passes_after_a_minute_and_is_audited(api: Session) -> None:
+    """Private values of an answer are shown for 60 seconds, are then in no widget, and the journal counts it."""
+    import ipywidgets
+
+    user = api.create_user_application(**PERSON)
+    later, box = Later(), ipywidgets.VBox()
+
+    reveal = Reveal(user, api, box, later=later)
+    while_shown = state(box)
+    ((seconds, hide),) = later.due
+    hide()
+
+    assert REVEALED == seconds == 60
+    assert "Kanarienvogel" in while_shown
+    assert () == box.children
+    assert not reveal.shown
+    assert [] == [secret for secret in SECRETS if secret in state(box).lower()]
+    (note,) = api.journal.notes
+    assert ("revealed", True) == (note.kind, user.id in note.text)
+    assert [] == [secret for secret in SECRETS if secret in note.text.lower()]
+
+
+def test_a_form_offers_the_look_and_closing_ends_it(api: Session) -> None:
+    """The answer's card shows private values on a button alone, and a closed form hides them."""
+    made = form(api.create_user_application, **PERSON)
+    made.submit()
+    before = state(made.card.widget)
+
+    made.card._reveal()
+    shown = made.card.reveal
+    during = state(made.card.widget)
+    made.close()
+
+    assert "Kanarienvogel" not in before
+    assert "Kanarienvogel" in during
+    assert not shown.shown
+    assert [] == [one for one in below(made.card.widget) if "Kanarienvogel" in str(getattr(one, "value", ""))]
+
+
+def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
+    """What a withdrawal's signature is stands in no form, and no button shows it (K9)."""
+    contract = api.list_contracts()[0]
+    made = form(
+        api.sign_withdrawal, chain_id=contract.chain_id, token=contract.tokens[0].address, amount="100",
+        admin_address=contract.admin_addresses[0], recipient_address=contract.admin_addresses[1], is_amount_native=False,
+    )  # fmt: skip
+
+    answer = made.submit()
+
+    assert answer.signature is not None
+    assert answer.signature.data not in state(made.widget)
+    assert answer.signature.data not in made.html
+    assert not made.card._may_reveal()
