@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from workbench.errors import OutcomeUnknown as OutcomeUnknown
     from workbench.errors import Problem as Problem
     from workbench.errors import RateLimited as RateLimited
+    from workbench.errors import RedirectedEffect as RedirectedEffect
     from workbench.errors import ResponseTooLarge as ResponseTooLarge
     from workbench.errors import ServiceFailure as ServiceFailure
     from workbench.errors import Unauthorized as Unauthorized
@@ -138,6 +139,7 @@ _ERRORS = (
     "OutcomeUnknown",
     "Problem",
     "RateLimited",
+    "RedirectedEffect",
     "ResponseTooLarge",
     "ServiceFailure",
     "Unauthorized",

@@ -14,7 +14,9 @@
     ├── ApiError                        the service refused; .operation .status .error .message .body
     │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited  ServiceFailure (reads)
     ├── UnexpectedAnswer                it said yes, but not in the agreed shape: done, result unreadable; .problems .body
-    ├── ResponseTooLarge, UnexpectedRedirect
+    │   └── ResponseTooLarge            larger than the cap, and not read to its end
+    ├── UnexpectedRedirect              it points elsewhere; redirects are never followed
+    │   └── RedirectedEffect            in answer to a call with an effect, so an OutcomeUnknown too
     ├── InvalidWebhook                  a delivery that cannot be taken
     ├── NothingArrived (TimeoutError)   no event of the kind came within the time
     └── UnusableFile                    a store that is not ours, newer, damaged or full; it was left as it is
@@ -241,12 +243,16 @@ class UnexpectedAnswer(WorkbenchError):
         super().__init__(message + (f" {_listed(self.problems)}" if self.problems else ""))
 
 
-class ResponseTooLarge(WorkbenchError):
+class ResponseTooLarge(UnexpectedAnswer):
     """The answer is larger than the cap; it was not read to its end."""
 
 
 class UnexpectedRedirect(WorkbenchError):
     """The service pointed elsewhere; redirects are never followed."""
+
+
+class RedirectedEffect(OutcomeUnknown, UnexpectedRedirect):
+    """The service pointed elsewhere in answer to a call with an effect: whether it was carried out is unknown."""
 
 
 class InvalidWebhook(WorkbenchError):

@@ -31,6 +31,7 @@ EVERY = [
     errors.UnexpectedAnswer("unreadable.", problems=[Problem("id", "type", "must be text")], body=b"x"),
     errors.ResponseTooLarge("large"),
     errors.UnexpectedRedirect("elsewhere"),
+    errors.RedirectedEffect("elsewhere, and it may have been carried out", attempt=ATTEMPT),
     errors.InvalidWebhook("signature"),
     errors.NothingArrived("no event"),
     errors.UnusableFile("newer"),

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from workbench.client.client import Client
-from workbench.errors import InvalidRequest, NotArmed
+from workbench.client.journal import Journal
+from workbench.errors import CannotRecord, InvalidRequest, NotArmed
 from workbench.interface.rules import FULL
 from workbench.runs import Applied, Held, Interrupted, RunChanged, apply, resume
 from workbench.runs.hold import Hold
@@ -170,6 +171,53 @@ def test_a_late_answer_at_any_row_is_unknown_and_never_sent_again(sandbox: Sandb
     final = resume(path, api, rows, resolved={at: "done"}, progress=False)
     assert final.ok
     assert filed(sandbox) == [f"b-{i}" for i in range(6)]
+
+
+class Odd(Wrapped):
+    """The sandbox acts on the second call, and something between answers in its place."""
+
+    def __init__(self, sandbox: Sandbox, answer: httpx.Response) -> None:
+        super().__init__(sandbox, nothing, nothing)
+        self._answer = answer
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = super().handle_request(request)
+        return self._answer if self.calls == 2 else answer
+
+
+@pytest.mark.parametrize(
+    "answer, end",
+    [
+        (httpx.Response(200, content=b"[" + b" " * 10_000_001), "done"),
+        (httpx.Response(307, headers={"location": "https://other.example/v1"}), "unknown"),
+    ],
+    ids=["too large", "redirect"],
+)
+def test_an_odd_answer_never_sends_a_row_again(
+    sandbox: Sandbox, tmp_path: Path, answer: httpx.Response, end: str
+) -> None:
+    """What may have had its effect is done or unknown, never "not sent", so a resume doubles nothing."""
+    rows, path = people(3), tmp_path / "run"
+    api = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Odd(sandbox, answer))
+    first = apply(api.create_user_application, rows, path=path, progress=False)
+    again = resume(path, api_of(sandbox), rows, progress=False)
+
+    assert [one.end for one in first] == ["done", end, "done"] == [one.end for one in again]
+    assert filed(sandbox) == ["b-0", "b-1", "b-2"]
+
+
+def test_a_journal_that_cannot_record_pauses_the_run_by_name(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The run says that the journal is in the way, not that the service is away."""
+    broken = Journal()
+    broken.begin = _full  # type: ignore[method-assign]
+    stopped = apply(api_of(sandbox, journal=broken).create_user_application, people(3), progress=False)
+
+    assert stopped.counts == {"not sent": 1, "planned": 2}
+    assert stopped.stopped == "row 1: cannot record: disk full"
+
+
+def _full(**_: Any) -> Any:
+    raise CannotRecord("cannot record: disk full")
 
 
 def test_what_never_left_is_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> None:

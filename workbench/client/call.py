@@ -18,6 +18,7 @@ from workbench.errors import (
     NotSent,
     OutcomeUnknown,
     RateLimited,
+    RedirectedEffect,
     ResponseTooLarge,
     UnexpectedAnswer,
     UnexpectedRedirect,
@@ -239,14 +240,15 @@ class Call:
         """3xx: never followed, since the key would go along."""
         __tracebackhide__ = True
         host = host_of(response.headers.get("location", ""))
-        text = (
-            f"{self.said}: {self.line.host} answered with {response.status} and points to {host}. "
-            "Redirects are never followed, since the key would go along; put the right base URL into the profile."
-        )
+        never = "redirects are never followed, since the key would go along"
+        right = "Put the right base URL into the profile."
         if self.operation.effect:
             self.end(End.UNKNOWN, status=response.status, error="redirected")
-            text += f" Whether it was carried out is unknown (journal {self.named.id})."
-        raise UnexpectedRedirect(text)
+            known = f"{self.line.host} answered with {response.status} and points to {host}; {never}"
+            raise RedirectedEffect(f"{unknown_text(self.named, known)}\n{right}", attempt=self.named)
+        raise UnexpectedRedirect(
+            f"{self.said}: {self.line.host} answered with {response.status} and points to {host}; {never}. {right}"
+        )
 
     def refused(self, response: Response) -> NoReturn:
         """The service said no, in its own words."""
@@ -291,7 +293,8 @@ class Call:
         if broken is not None and broken.too_large:
             raise ResponseTooLarge(
                 f"{self.said}: accepted ({response.status}), but the answer is larger than {CAP // 1_000_000} MB and was "
-                "not read to its end."
+                "not read to its end.",
+                status=response.status,
             )
         raise UnexpectedAnswer(
             f"{self.said}: accepted ({response.status}), but the answer could not be read: {why}.",

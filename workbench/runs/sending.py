@@ -354,6 +354,9 @@ class _Run:
         except ApiError as error:
             self._failures = 0
             return Outcome(row=one.number, end="refused", status=error.status, said=_short(error), at=now)
+        except CannotRecord as error:
+            self._stop(f"row {one.number}: {_short(error)}")
+            return Outcome(row=one.number, end="not sent", said=_short(error), at=now)
         except NotSent as error:
             self._failed("the service cannot be reached")
             return Outcome(row=one.number, end="not sent", said=_short(error), at=now)
