@@ -70,7 +70,7 @@ def _row(ground: Ground, user: str, i: int, count: int) -> Row | None:
         status = "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
         if status != "COMPLETED":
             return None
-        points = 500 * (1 + dice[3] % 40)
+        points = 25 * (1 + dice[3] % 40)
         item |= {"type": "redeemed", "points": points, "status": status}
     else:
         name, category = _MERCHANTS[dice[2] % len(_MERCHANTS)]
