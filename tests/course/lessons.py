@@ -32,7 +32,7 @@ ada = dict(first_name="Ada", last_name="Example", birth_date="1990-01-01", natio
     annual_salary="60000", account_purpose="Everyday spending", expected_monthly_volume="1000",
     address=dict(line1="1 Example Street", city="Springfield", region="IL", postal_code="62701", country_code="US"))
 """,
-    "05-users-and-accounts": """
+    "05-change-users-and-accounts": """
 home = dict(address_line1="1 Example Street", city="Springfield", region="IL", postal_code="62701", country_code="US")
 beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", beneficiary_last_name="Example",
     currency="usd", beneficiary_address=home, bank_name="Example Bank", account_number="000123456",

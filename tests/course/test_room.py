@@ -49,6 +49,16 @@ def test_check_takes_the_session_in_use() -> None:
         assert course.check("start-1").done
 
 
+def test_check_reads_a_served_sandbox() -> None:
+    """A sandbox behind a URL is looked at by its control."""
+    with wb.Sandbox(SEED).serve() as url, wb.connect(url) as api:
+        before = course.check("start-1", api).done
+        coffee(api)
+
+        assert not before
+        assert course.check("start-1", api).done
+
+
 def test_hints_come_one_by_one() -> None:
     """Each asking gives the next hint; the last one stays, and says that it is."""
     numbers = [course.hint("start-1").number for _ in range(4)]

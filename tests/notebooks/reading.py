@@ -51,18 +51,19 @@ class Executed:
     seconds: tuple[float, ...]
     widgets: Any
     strays: str  # tries to reach another machine
+    kept: str  # all files of the state folder
     bare: tuple[str, ...]  # cells that show a widget and no static HTML beside it
 
 
 def execute(path: Path, folder: Path) -> Executed:
     """Run all cells of a notebook in a clean kernel, in a folder of its own."""
     notebook = nbformat.read(path, as_version=4)
-    own = folder / "here"
+    own, state = folder / "here", folder / "state"
     own.mkdir(parents=True)
     offline(folder)
     environ = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("WORKBENCH_", "PYTEST_"))},
-        "WORKBENCH_STATE": str(folder / "state"),
+        "WORKBENCH_STATE": str(state),
         "PYTHONPATH": str(folder),
         "STRAYS": str(folder / "strays"),
         "IPYTHONDIR": str(folder / "ipython"),
@@ -81,6 +82,7 @@ def execute(path: Path, folder: Path) -> Executed:
         seconds=tuple(_seconds(cell.metadata["execution"]) for cell in ran if cell.source.strip()),
         widgets=notebook.metadata.get("widgets"),
         strays=(folder / "strays").read_text(),
+        kept="".join(one.read_bytes().decode(errors="replace") for one in state.rglob("*") if one.is_file()),
         bare=tuple(cell.source for cell in ran if _shows(cell, WIDGET) and not _shows(cell, "text/html")),
     )
 

@@ -55,9 +55,9 @@ def test_runs_to_the_end(path: Path, ran: Run) -> None:
 
 @each
 def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...]) -> None:
-    """No output and no widget state holds a private value or a key."""
+    """No output, no widget state and nothing kept for later holds a private value or a key."""
     executed = ran(path)
-    shown = f"{executed.outputs} {executed.widgets}"
+    shown = f"{executed.outputs} {executed.widgets} {executed.kept}"
 
     assert len(private) > 50
     assert [] == [value for value in private if value in shown]

@@ -107,7 +107,7 @@ EXERCISES = (
     ),
     Exercise(
         id="people-1",
-        notebook="05-users-and-accounts",
+        notebook="05-change-users-and-accounts",
         title="A second chance",
         task="Let the owner of the company who was denied apply again.",
         hints=(
@@ -122,7 +122,7 @@ EXERCISES = (
     ),
     Exercise(
         id="people-2",
-        notebook="05-users-and-accounts",
+        notebook="05-change-users-and-accounts",
         title="Pay a business",
         task="Make a payment account of a business beneficiary for the first approved user, and keep it.",
         hints=(
