@@ -11,7 +11,8 @@ import pytest
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, NotArmed
-from workbench.forms.live import Script, form
+from workbench.forms.live import form
+from workbench.forms.script import Script
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import leaves, members, parts

@@ -178,7 +178,7 @@ class Pager:
 
     def close(self) -> None:
         """Close the widgets."""
-        from workbench.forms.live import below
+        from workbench.forms.still import below
 
         for widget in below(self.widget):
             widget.close()

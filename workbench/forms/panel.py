@@ -17,9 +17,8 @@ from workbench.errors import InvalidArguments, InvalidRequest, Problem, Workbenc
 from workbench.faces.markup import isolated
 from workbench.forms import style, views
 from workbench.forms.answers import folded
-from workbench.forms.live import below
 from workbench.forms.pager import Pager
-from workbench.forms.still import Still, bundle
+from workbench.forms.still import Still, below, bundle
 from workbench.forms.views import VIEWS, View
 from workbench.interface.rules import ISO_DAY, RewardType
 from workbench.sequences import Sequence
@@ -247,7 +246,7 @@ class Rewards(Tab):
         figure: Any = points_chart(self.view.frame).figure
         figure.savefig(data, format="png", dpi=110)
         picture = ipywidgets.Image(value=data.getvalue(), format="png").add_class("wb-picture")
-        picture.layout.max_width = "100%"
+        picture.layout.max_width = "min(100%, 720px)"
         old, self.picture.children = self.picture.children, (picture,)
         for widget in old:
             widget.close()

@@ -46,3 +46,11 @@ def shell() -> Any:
     """Give the IPython this runs in, or None."""
     module = sys.modules.get("IPython")
     return None if module is None else module.get_ipython()
+
+
+def below(widget: Any) -> list[Any]:
+    """Give a widget and all below it."""
+    found = [widget]
+    for one in found:
+        found.extend(child for child in getattr(one, "children", ()))
+    return found

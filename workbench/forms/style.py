@@ -85,9 +85,8 @@ _RULES = """
 .wb-room .wb-cells .wb-number { text-align: right; font-variant-numeric: tabular-nums; }
 .wb-room .wb-open { min-height: 22px; padding: 0 4px; margin: 0; font-size: 12px; }
 .wb-room .wb-count { align-self: center; }
-.wb-room .wb-picture { max-width: 720px; }
 .wb-room .lm-TabBar-content { flex-wrap: wrap; }
-.wb-room .lm-TabBar-tab { flex: 0 0 auto; max-width: none; min-width: 0; width: auto; }
+.wb-room .lm-TabBar .lm-TabBar-tab { flex: 0 0 auto !important; max-width: none; min-width: 0; width: auto; color: inherit; }
 .wb-room .lm-TabBar-tabLabel { overflow: visible; text-overflow: clip; }
 .wb-room .wb-scroll { overflow-x: auto; }
 @media (max-width: 720px) { .wb-room .wb-cells, .wb-room .wb-grid-head { font-size: 11px; } }

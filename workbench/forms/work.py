@@ -12,8 +12,7 @@ import ipywidgets
 from workbench import faces, runs
 from workbench.errors import InvalidArguments, WorkbenchError
 from workbench.forms import style
-from workbench.forms.live import below
-from workbench.forms.still import Still, bundle
+from workbench.forms.still import Still, below, bundle
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
 

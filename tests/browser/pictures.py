@@ -1,0 +1,102 @@
+"""Make the pictures of forms and panels in docs/images: `python -m tests.browser.pictures`."""
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, open_notebook, run_all, write_notebook
+from tests.browser.test_forms import PURCHASE, START
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+APPLICATION = """
+wb.form(api.create_user_application, first_name="Ada", last_name="Example", birth_date="1990-02-01",
+        national_id="12", country_of_issue="US", email="ada@example.com", ip_address="203.0.113.7",
+        occupation="engineer", annual_salary="40000", account_purpose="everyday spending",
+        expected_monthly_volume="500", wallet_address="0x" + "1" * 40,
+        address={"line1": "1 Example Way", "city": "Springfield", "region": "NY", "postal_code": "10001",
+                 "country_code": "US"})
+"""
+LIVE = """
+live = wb.connect(seed=7, sandbox={"environment": "production"})
+live.arm(operations={"delete_payment_account"}, minutes=10, reason="tidy up")
+wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["payment_accounts"][0])
+"""
+PANEL = PURCHASE.rsplit("made", 1)[0] + "made.fill(amount=1250).submit()\nwb.browse(api)"
+
+
+def shown(page: Page, lab: Server, name: str, *cells: str) -> Locator:
+    """Run cells in a notebook and give what they show."""
+    open_notebook(page, lab, write_notebook(lab, f"{name}.ipynb", START, *cells))
+    run_all(page)
+    room = page.locator(".wb-room").first
+    expect(room).to_be_visible(timeout=SLOW)
+    return room
+
+
+def take(room: Locator, name: str) -> None:
+    """Take a picture."""
+    room.page.mouse.move(0, 0)
+    room.screenshot(path=IMAGES / f"{name}.png", animations="disabled")
+
+
+def theme(page: Page, name: str) -> None:
+    """Change JupyterLab's theme."""
+    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+    wanted = "false" if "Dark" in name else "true"
+    page.wait_for_function("wanted => document.body.dataset.jpThemeLight === wanted", arg=wanted)
+
+
+def main() -> None:
+    """Make all of them."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, jupyter_lab(Path(folder)) as lab, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 1280, "height": 1900})
+        page.set_default_timeout(SLOW)
+
+        room = shown(page, lab, "purchase", PURCHASE)
+        page.locator(".wb-amount input").fill("12.50")
+        expect(page.locator(".wb-amount .wb-problem")).to_have_count(1)
+        page.locator(".wb-ways .jupyter-widget-Collapse-header, .wb-ways .widget-collapse-header").first.click()
+        take(room, "form-mistake")
+        page.locator(".wb-amount input").fill("1250")
+        page.locator("button.wb-send").click()
+        expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
+        take(room, "form-answer")
+
+        room = shown(page, lab, "application", APPLICATION)
+        take(room, "form-application")
+        theme(page, "JupyterLab Dark")
+        take(room, "form-application-dark")
+        theme(page, "JupyterLab Light")
+        page.set_viewport_size({"width": 560, "height": 3600})
+        take(room, "form-application-narrow")
+        page.set_viewport_size({"width": 1280, "height": 1900})
+
+        take(shown(page, lab, "production", LIVE), "form-production")
+
+        room = shown(page, lab, "panel", PANEL)
+        take(room, "panel-contracts")
+        page.get_by_role("tab", name="Transactions").click()
+        page.locator(".wb-tab-transactions button.wb-open").first.click()
+        expect(page.locator(".wb-tab-transactions .wb-detail")).to_contain_text("Requests that name it")
+        take(room, "panel-transaction")
+        page.get_by_role("tab", name="Rewards").click()
+        user = page.locator(".wb-user input")
+        user.fill(page.evaluate("document.querySelector('.wb-user datalist option').value"))
+        user.press("Tab")
+        page.locator("button.wb-read").click()
+        expect(page.locator(".wb-tab-rewards .wb-grid-row").first).to_be_visible()
+        page.locator("button.wb-draw").click()
+        expect(page.locator(".wb-picture")).to_be_visible()
+        take(room, "panel-rewards")
+        theme(page, "JupyterLab Dark")
+        page.get_by_role("tab", name="Users").click()
+        expect(page.locator(".wb-tab-users .wb-grid-row").first).to_be_visible()
+        take(room, "panel-dark")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What a form says above its inputs, and all of it where no widget lives."""
+
+from html import escape
+from typing import Any
+
+from workbench import faces
+from workbench.faces.markup import isolated
+from workbench.forms.fields import help_of
+
+
+def problem(text: str) -> str:
+    """Give a problem as HTML, with its mark."""
+    return f'<div class="wb-problem" role="alert">✗ {isolated(text)}</div>'
+
+
+def head(operation: Any, api: Any) -> str:
+    """Say what a form is for, in which environment, with which key."""
+    info = api.info()
+    where = info["environment"]
+    return (
+        f"<div><strong>{escape(faces.label(operation.name).capitalize())}</strong> "
+        f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span> '
+        f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
+        f"<div>{escape(operation.doc)}</div>"
+    )
+
+
+def static(form: Any) -> str:
+    """Give a form, or what came of it, for viewers without widgets."""
+    if form.state == "done":
+        said = "<div>It was sent. The answer:</div>" + faces.html(form.answer)
+    elif form.state == "unknown" and form.error is not None:
+        said = faces.html(form.error)
+    else:
+        rows = [
+            {"field": leaf.path, "what it is": help_of(leaf.member), "needed": leaf.member.required}
+            for leaf in form.draft.leaves.values()
+        ]
+        said = "<div>Nothing was sent. Run the cell for a live form.</div>" + faces.html_table(rows)
+    return f"{head(form.operation, form._api)}{said}"
