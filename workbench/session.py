@@ -88,6 +88,8 @@ class Session(Client):
         if holder._inbox is not None:
             holder._inbox.close()
             holder._inbox = None
+        if hasattr(holder._sandbox, "close"):  # a served one is not ours to close
+            holder._sandbox.close()
 
     def __repr__(self) -> str:
         text = super().__repr__()

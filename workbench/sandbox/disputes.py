@@ -13,7 +13,7 @@ def update_dispute(turn: Turn, asked: UpdateDispute) -> Dispute:
     dispute = turn.mine("dispute", asked.dispute_id.lower(), "Dispute")
     if asked.text_evidence is not None:
         dispute = {**dispute, "status": _next(turn, dispute["status"], "add_evidence", "given evidence")}
-        # assumed: evidence_appended
+        # that it is appended is assumed: evidence_appended
         text = "\n".join(filter(None, (dispute["text_evidence"], asked.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
             raise turn.wrong("textEvidence is too long together with the evidence that is there")
