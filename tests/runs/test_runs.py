@@ -10,9 +10,10 @@ import httpx
 import pandas as pd
 import pytest
 
-from workbench.client.client import Client
+from workbench.client.client import AsyncClient, Client
+from workbench.client.guards import Limits
 from workbench.client.journal import Journal
-from workbench.errors import CannotRecord, InvalidRequest, NotArmed
+from workbench.errors import CannotRecord, InvalidRequest, NotArmed, WrongEnvironment
 from workbench.interface.rules import FULL
 from workbench.runs import Applied, Held, Interrupted, RunChanged, apply, resume
 from workbench.runs.hold import Hold
@@ -20,6 +21,8 @@ from workbench.runs.progress import Line
 from workbench.sandbox import Sandbox
 from workbench.sequences.lessons import PERSON
 from workbench.tables import frame
+
+NOBODY = "00000000-0000-4000-8000-000000000001"
 
 
 class Wrapped(httpx.BaseTransport):
@@ -342,12 +345,78 @@ def test_production_asks_for_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
     )  # fmt: skip
     with pytest.raises(NotArmed, match="confirm='2 rows'"):
         apply(api.create_user_application, people(2), progress=False)
-    not_armed = apply(api.create_user_application, people(2), confirm="2 rows", progress=False)
-    assert not_armed.counts == {"not sent": 1, "planned": 1}
+    with pytest.raises(NotArmed, match="create_user_application has an effect"):
+        apply(api.create_user_application, people(2), confirm="2 rows", progress=False)
+    with pytest.raises(WrongEnvironment, match="exists in sandboxes only"):
+        apply(api.simulate_refund, [{"transaction_id": NOBODY, "amount": 1}], confirm="1 row 0.01", progress=False)
     assert filed(live) == []
+    assert len(api.journal) == 0
 
     api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
     assert apply(api.create_user_application, people(2), confirm="2 rows", progress=False).ok
+
+
+def test_caps_are_held_against_every_row_before_the_first_call(sandbox: Sandbox) -> None:
+    """Rows a run, their sum, and the amount of each."""
+    api = api_of(sandbox, limits=Limits(rows=2, sum=500, amount=200))
+    rows = [{"transaction_id": NOBODY, "amount": amount} for amount in (100, 300, 400)]
+    with pytest.raises(InvalidRequest) as caught:
+        apply(api.simulate_refund, rows, progress=False)
+
+    assert [one.path for one in caught.value.problems] == ["row 2, amount", "row 3, amount", "rows", "amount"]
+    assert {one.rule for one in caught.value.problems} == {"cap"}
+    assert len(api.journal) == 0
+
+
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        ({"on_unknown": "halt"}, '"stop" or "go on"'),
+        ({"workers": "2"}, "1 to 8"),
+        ({"workers": True}, "1 to 8"),
+        ({"rows": None}, "rows are"),
+        ({"rows": 5}, "rows are"),
+        ({"rows": [5]}, "row 1 is"),
+    ],
+    ids=lambda x: str(x),
+)
+def test_a_run_that_is_asked_for_wrongly_does_not_begin(sandbox: Sandbox, how: dict[str, Any], words: str) -> None:
+    """What to do with an unknown end is not guessed from a slip."""
+    api = api_of(sandbox)
+    with pytest.raises(InvalidRequest, match=words):
+        apply(api.create_user_application, **{"rows": people(2), "progress": False, **how})
+
+    assert filed(sandbox) == []
+
+
+def test_a_client_that_is_awaited_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its calls would never leave, and every row would pass for done."""
+    rows, path = people(2), tmp_path / "run"
+    awaited = AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
+    with pytest.raises(InvalidRequest, match="AsyncClient"):
+        apply(awaited.create_user_application, rows, path=path, progress=False)
+    apply(api_of(sandbox).create_user_application, rows, path=path, progress=False)
+    with pytest.raises(InvalidRequest, match="AsyncClient"):
+        resume(path, awaited, rows, progress=False)
+
+
+@pytest.mark.parametrize("said", ["not sent", "not_sent"])
+def test_a_person_says_how_an_unknown_row_ended(sandbox: Sandbox, tmp_path: Path, said: Any) -> None:
+    """In the words of the run or of the journal; a row that is not unknown, or another end, is refused."""
+    rows, path = people(3), tmp_path / "run"
+
+    def lost(number: int) -> None:
+        if number == 2:
+            raise httpx.ReadTimeout("late")
+
+    apply(api_of(sandbox, before=lost).create_user_application, rows, path=path, progress=False)
+    with pytest.raises(InvalidRequest, match="row 1 is not unknown"):
+        resume(path, api_of(sandbox), rows, resolved={1: "done"}, progress=False)
+    with pytest.raises(InvalidRequest, match='"done" or "not sent"'):
+        resume(path, api_of(sandbox), rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]
+    assert resume(path, api_of(sandbox), rows, resolved={2: said}, progress=False).ok
+
+    assert sorted(filed(sandbox)) == ["b-0", "b-1", "b-2"]
 
 
 @pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])

@@ -145,6 +145,15 @@ class Calls(Operations, ABC):
         if self._line.journal is not None:
             self._line.journal.note("disarmed", "")
 
+    def check_operation(self, operation: Operation[..., Any]) -> None:
+        """Refuse an operation that this client may not call now, whatever its request; nothing is sent.
+
+        Raises:
+            WrongEnvironment: A simulation aimed at production.
+            NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
+        """
+        self._line.guards.check_operation(operation)
+
     @property
     def armed(self) -> Arming | None:
         """What is armed in production, and until when."""

@@ -117,6 +117,14 @@ class Guards:
             NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
             InvalidRequest: Above a cap, or to an address that is not on the allow-list.
         """
+        self.check_operation(operation)
+        if self._capped and operation.effect:
+            found = cap_problems(self.limits, request)
+            if found:
+                raise InvalidRequest(found, of=operation.name)
+
+    def check_operation(self, operation: Operation[..., Any]) -> None:
+        """Refuse an operation that this environment or its arming does not allow, whatever its request."""
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(
                 f"{operation.name} exists in sandboxes only, and this client is for production. Nothing was sent."
@@ -125,8 +133,6 @@ class Guards:
             return
         if readonly() and self.real:
             raise NotArmed(f"{operation.name}: WORKBENCH_READONLY=1 is set, so nothing with an effect is sent.")
-        if self._capped:
-            self._caps(operation, request)
         if not self.production:
             return
         arming = self.armed
@@ -136,31 +142,6 @@ class Guards:
                 f"{operation.name} has an effect, and this client is for production.{was} Nothing was sent. "
                 f'Allow it for a while: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
             )
-
-    def _caps(self, operation: Operation[..., Any], request: Any) -> None:
-        limits, problems = self.limits, []
-        amount = getattr(request, "amount", None)
-        native = getattr(request, "is_amount_native", False) is True
-        cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
-        if isinstance(amount, str):
-            amount = int(amount) if amount.isascii() and amount.isdigit() else None
-        if type(amount) is int and cap is not None and amount > cap:
-            problems.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
-        elif native and limits.amount is not None and limits.native_amount is None:
-            problems.append(
-                Problem(
-                    "amount", "cap", "is in native units, and this profile caps cents only; set limits.native_amount"
-                )
-            )
-        recipient = getattr(request, "recipient_address", None)
-        if limits.recipients is not None and recipient is not None and not _listed(recipient, limits.recipients):
-            problems.append(
-                Problem(
-                    "recipientAddress", "allow_list", "is not on this profile's list of recipients (limits.recipients)"
-                )
-            )
-        if problems:
-            raise InvalidRequest(problems, of=operation.name)
 
     def duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
         """Refuse, or advise against, the same write within a day."""
@@ -175,6 +156,26 @@ class Guards:
                 f"{said}. Nothing was sent. allowing(again=True) sends it again.", earlier=earlier.id
             )
         advise(f"{said}; it is sent again")
+
+
+def cap_problems(limits: Limits, request: Any) -> list[Problem]:
+    """Give where a request is above what a profile allows a call, or goes to an address that is not on its list."""
+    found = []
+    amount = getattr(request, "amount", None)
+    native = getattr(request, "is_amount_native", False) is True
+    cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
+    if isinstance(amount, str):
+        amount = int(amount) if amount.isascii() and amount.isdigit() else None
+    if type(amount) is int and cap is not None and amount > cap:
+        found.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
+    elif native and limits.amount is not None and limits.native_amount is None:
+        words = "is in native units, and this profile caps cents only; set limits.native_amount"
+        found.append(Problem("amount", "cap", words))
+    recipient = getattr(request, "recipient_address", None)
+    if limits.recipients is not None and recipient is not None and not _listed(recipient, limits.recipients):
+        words = "is not on this profile's list of recipients (limits.recipients)"
+        found.append(Problem("recipientAddress", "allow_list", words))
+    return found
 
 
 def readonly() -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from workbench.durable import File
-from workbench.errors import CannotRecord, Problem, UnusableFile, WorkbenchError
+from workbench.errors import CannotRecord, InvalidRequest, Problem, UnusableFile, WorkbenchError
 from workbench.runs.plan import Plan
 
 APPLICATION = 0x57425255  # "WBRU"
@@ -21,6 +21,9 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, place INTEGER NOT NULL, digest TEX
 """
 
 State = Literal["planned", "sending", "done", "refused", "not sent", "unknown"]
+_RESOLVED: Mapping[str, tuple[State, str]] = {
+    "done": ("done", "done"), "not sent": ("planned", "not sent"), "not_sent": ("planned", "not sent"),
+}  # fmt: skip
 ENDED: tuple[State, ...] = ("done", "refused", "unknown")
 
 
@@ -174,18 +177,20 @@ class Ends:
         """Say how rows that are unknown ended: "done", or "not sent", which sends them again.
 
         Raises:
-            KeyError: A row is not unknown.
+            InvalidRequest: A row is not unknown, or the end is another one.
         """
+        slips = []
         for number, end in said.items():
             one = self._rows.get(number)
             if one is None or one.end != "unknown":
-                raise KeyError(f"row {number} is not unknown, so there is nothing to resolve")
-            if end == "done":
-                self._put(attrs.evolve(one, end="done", said="done, as a person said"))
-            elif end == "not sent":
-                self._put(attrs.evolve(one, end="planned", said="not sent, as a person said"))
-            else:
-                raise KeyError(f'row {number} is resolved as "done" or "not sent"')
+                slips.append(Problem(f"row {number}", "state", "is not unknown, so there is nothing to resolve"))
+            elif end not in _RESOLVED:
+                slips.append(Problem(f"row {number}", "enum", 'is resolved as "done" or "not sent"'))
+        if slips:
+            raise InvalidRequest(slips, of="resume")
+        for number, end in said.items():
+            state, words = _RESOLVED[end]
+            self._put(attrs.evolve(self._rows[number], end=state, said=f"{words}, as a person said"))
 
     def all(self) -> list[Outcome]:
         """Give every row once, in the order of the input."""

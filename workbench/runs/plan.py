@@ -10,10 +10,11 @@ from typing import Any
 
 import attrs
 
+from workbench.client.guards import cap_problems
 from workbench.client.state import state_folder
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, walk
-from workbench.interface.operation import Call, Operation
+from workbench.interface.operation import Call, Operation, Sync
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
 from workbench.interface.table import SIGN_WITHDRAWAL
@@ -64,11 +65,15 @@ class Plan:
         """What a person types to confirm the plan in production: the count, and the sum where there is one."""
         total = sum(one.total for one in self.sums if one.unit == "cents")
         money = f" {total // 100}.{total % 100:02d}" if self.sums else ""
-        return f"{len(self.rows)} rows{money}"
+        return f"{len(self.rows)} {_rows(len(self.rows))}{money}"
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.rows):,} rows", *map(str, self.sums)]
+        lines = [f"{self.name}: {len(self.rows):,} {_rows(len(self.rows))}", *map(str, self.sums)]
         return "\n".join(lines)
+
+
+def _rows(many: int) -> str:
+    return "row" if many == 1 else "rows"
 
 
 def operation_of(call: Any) -> Operation[..., Any]:
@@ -79,6 +84,7 @@ def operation_of(call: Any) -> Operation[..., Any]:
     """
     if not isinstance(call, Call):
         raise InvalidRequest("a bulk run takes an operation of a client, as api.create_user_application", of="apply")
+    only_sync(call.client)
     operation: Operation[..., Any] = call.operation
     if operation.name == SIGN_WITHDRAWAL.name:
         raise InvalidRequest(
@@ -87,6 +93,12 @@ def operation_of(call: Any) -> Operation[..., Any]:
     if not operation.effect:
         raise InvalidRequest(f"{operation.name} changes nothing; a bulk run is for writes", of="apply")
     return operation
+
+
+def only_sync(api: Any) -> None:
+    """Refuse a client whose calls are awaited: the workers of a run are threads."""
+    if not isinstance(api, Sync):
+        raise InvalidRequest(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="apply")
 
 
 def plan_of(
@@ -109,7 +121,11 @@ def plan_of(
     problems = [
         Problem(f"row {number}, {one.path}" if one.path else f"row {number}", one.rule, one.message)
         for number, request in requests
-        for one in (*checks.problems(request), *checks.cautions(request)[0])
+        for one in (
+            *checks.problems(request),
+            *checks.cautions(request)[0],
+            *(cap_problems(limits, request) if limits is not None else ()),
+        )
     ]
     planned = tuple(Planned(number=n, request=one, digest=_digest(secret, operation, one)) for n, one in requests)
     twins = tuple(_twins(planned))
@@ -136,6 +152,12 @@ def _requests(operation: Operation[..., Any], rows: Any) -> Iterator[tuple[int, 
         bodies: Iterable[Any] = load_bodies(Path(rows), operation)
     elif hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         bodies = typed([nested(_filled(row)) for row in rows.to_dict("records")], operation)
+    elif isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+        raise InvalidRequest(
+            "rows are a DataFrame, the path of a file, mappings or request records, not "
+            f"{'nothing' if rows is None else f'one {type(rows).__name__}'}",
+            of=operation.name,
+        )
     else:
         bodies = list(rows)
         maps = [one for one in bodies if isinstance(one, Mapping)]
@@ -148,7 +170,7 @@ def _requests(operation: Operation[..., Any], rows: Any) -> Iterator[tuple[int, 
             yield getattr(one, "row", place), walk.build(operation.request, one)
         else:
             raise InvalidRequest(
-                f"row {place} is a {type(one).__name__}; rows are mappings or {operation.request.__name__} records",
+                f"row {place} is of type {type(one).__name__}; rows are mappings or {operation.request.__name__} records",
                 of=operation.name,
             )
 

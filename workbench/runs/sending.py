@@ -30,7 +30,7 @@ from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
 from workbench.runs.ends import Ends, Outcome, State
 from workbench.runs.hold import Hold
-from workbench.runs.plan import Plan, Planned, installation_secret, operation_of, plan_of
+from workbench.runs.plan import Plan, Planned, installation_secret, only_sync, operation_of, plan_of
 from workbench.runs.progress import Progress, progress_of
 
 GRACE = 5.0  # seconds that calls in the air are waited for after an interrupt
@@ -84,7 +84,7 @@ class Applied:
     def verdict(self) -> str:
         """Say how the run stands, why it stopped, and what to do next."""
         counts = ", ".join(f"{many:,} {state}" for state, many in self.counts.items())
-        lines = [f"{self.operation}: {len(self):,} rows: {counts}"]
+        lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {counts}"]
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
         unknown = self.unknown()
@@ -166,7 +166,7 @@ def resume(
     *,
     workers: int = 1,
     on_unknown: Literal["stop", "go on"] | None = None,
-    resolved: Mapping[int, Literal["done", "not sent"]] | None = None,
+    resolved: Mapping[int, Literal["done", "not sent", "not_sent"]] | None = None,
     accept_changes: bool = False,
     duplicates: bool = False,
     confirm: str | None = None,
@@ -211,10 +211,13 @@ def _go(
     accept_changes: bool = False,
 ) -> Applied:  # fmt: skip
     global last
-    if not 1 <= workers <= MOST_WORKERS:
+    only_sync(api)
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
         raise InvalidRequest(
             f"workers must be 1 to {MOST_WORKERS}; more threads slow each other down", of=operation.name
         )
+    if on_unknown not in {None, "stop", "go on"}:
+        raise InvalidRequest('on_unknown is "stop" or "go on"', of=operation.name)
     production = api.environment == "production"
     secret = installation_secret() if path is not None else os.urandom(32)
     plan = plan_of(operation, rows, secret=secret, limits=api.limits, duplicates=duplicates)
@@ -222,6 +225,7 @@ def _go(
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
+    api.check_operation(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "go on")) == "stop"
     with Hold(path) if path is not None else nullcontext():
         ends = Ends(path)
@@ -346,7 +350,7 @@ class _Run:
                 row=one.number, end="done", status=error.status, said="done, its answer could not be read", at=now
             )
         except (Unauthorized, Forbidden) as error:
-            self._stop(f"row {one.number} was refused with {error.status}: {_short(error)}")
+            self._stop(f"row {one.number}: {_short(error)}")
             return Outcome(row=one.number, end="planned", status=error.status, said=_short(error), at=now)
         except RateLimited as error:
             self._stop(f"rate limited at row {one.number}; try again later")
