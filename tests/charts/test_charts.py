@@ -253,6 +253,38 @@ def test_many_movements_are_running_totals(month: Any) -> None:
     assert ordered.get_xlabel() == "movements, in their order"
 
 
+def test_amounts_of_a_timeline_do_not_stand_on_each_other() -> None:
+    """Of neighbours in one lane every other amount is below its mark where they are long; times are named apart."""
+    frame = pd.concat([samples.ledger().iloc[:1].assign(amount=123_456_789)] * 14, ignore_index=True)
+    frame["transaction_id"] = [str(n) for n in frame.index]
+    frame["at"] = pd.date_range("2026-01-01", periods=len(frame), freq="2min", tz="UTC").astype("datetime64[us, UTC]")
+    axes = charts.money_timeline_chart(frame, size=(5, 4))
+    whole = charts.money_timeline_chart(frame.iloc[:8])
+    _rendered(whole)
+    amounts = [text.get_window_extent() for text in whole.texts if text.get_gid() == "value"]
+    times = [label.get_window_extent() for label in whole.get_xticklabels()]
+
+    assert says(axes) == ["hold 17.28 M"]  # fourteen do not fit
+    assert len(amounts) == 8
+    assert not any(one.overlaps(other) for n, one in enumerate(amounts) for other in amounts[:n])
+    assert not any(one.overlaps(other) for n, one in enumerate(times) for other in times[:n])
+
+
+def test_overall_rate_is_drawn_beside_the_numbers() -> None:
+    """The line of the overall rate breaks where the number behind a bar stands."""
+    frame = samples.rewards_of(
+        [
+            {"points": Decimal(points), "transaction_amount_cents": 10_000, "spend_category": name}
+            for name, points in (("a", 500), ("b", 220), ("c", 20))
+        ]
+    )
+    axes = charts.points_per_dollar_chart(frame)
+    drawn = [line.get_ydata() for line in axes.lines if line.get_linestyle() == "--"]
+
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["all together: 2.467 points per USD"]  # type: ignore[union-attr]
+    assert [list(one) for one in drawn] == [[-0.5, 0.5], [1.5, 2.5]]
+
+
 def test_timeline_of_a_bare_ledger_has_an_order_only(month: Any) -> None:
     """A ledger knows no times: the chart says so instead of inventing some."""
     axes = charts.money_timeline_chart(month.ledger())

@@ -25,10 +25,10 @@ from workbench.errors import hidden_characters
 
 HOSTILE = (
     r"$\frac{1}$",
+    "line\nbreak\ttab\x00nul\x1b[31mred",
     r"\$ and $ and \\$x$",
     "$" * 50,
     "\u202egnp.exe",
-    "line\nbreak\ttab\x00nul\x1b[31mred",
     "zero\u200bwidth\ufeff",
     "Z" + "\u0301" * 60,
     "word " * 4_000,
@@ -74,6 +74,7 @@ def test_wrapped_text_opens_no_formula(text: str, width: int) -> None:
     assert all(len(line.replace(r"\$", "$")) <= width for line in lines)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(TEXTS, min_size=1, max_size=6))
 def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> None:
@@ -88,7 +89,10 @@ def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> Non
     assert all(hidden_characters(word.replace("\n", "")) == () for word in words)
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@pytest.mark.parametrize(
+    "name", [*HOSTILE[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in HOSTILE[2:])],
+    ids=lambda name: ascii(name)[:24],
+)  # fmt: skip
 def test_hostile_words_stay_words_everywhere(name: str) -> None:
     """Statuses, steps, kinds, reasons, addresses and notes are text of others too."""
     rewards = samples.rewards()
@@ -104,6 +108,7 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
     values.attrs["kind"] = "contract_values"
     made = [
         charts.points_chart(rewards),
+        charts.merchants_chart(rewards.assign(merchant_name=safe, spend_category=safe)),
         charts.waterfall_chart(ledger),
         charts.money_timeline_chart(ledger),
         charts.funnel_chart(history),
@@ -211,6 +216,7 @@ DRAWN: dict[str, tuple[Callable[..., Axes], Callable[[], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_hundred_thousand_rows(name: str) -> None:
     """Many rows are put together before they are drawn: few artists, and seconds at most."""

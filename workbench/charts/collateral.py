@@ -39,7 +39,7 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     totals = whole(value.values()), whole(advance.values())
     with sheet(ax, size, rows=len(rows)) as on:
         on.title(
-            "Collateral by chain and token, with its advance",
+            "Collateral by chain and token",
             beside=[name for name, _, _ in rows],
             keyed=bool(rows),
         )

@@ -61,9 +61,11 @@ def _columns(on: Sheet, series: dict[str, list[Decimal]], times: Spans) -> None:
     scale = scale_of([*earned, *redeemed])
     for kind, values in (("earned", earned), ("redeemed", redeemed)):
         style = look(kind)
-        hatch = style.hatch if len(values) <= _HATCHED else ""
+        few = len(values) <= _HATCHED
+        drawn = {place: scale(value) for place, value in enumerate(values) if few or value}
         on.axes.bar(
-            range(len(values)), [scale(value) for value in values], width=0.76 if hatch or len(values) <= _HATCHED else 1, label=kind, **filled(style.colour, hatch)
+            list(drawn), list(drawn.values()), width=0.76 if few else 1, label=kind,
+            **filled(style.colour, style.hatch if few else ""),
         )  # fmt: skip
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
     on.numbers("y")

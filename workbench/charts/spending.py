@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from workbench.charts.bars import Bar, lying
-from workbench.charts.canvas import Size, sheet
+from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import exact, left_out, ratio, rewards_notes, sums, table, whole, words
 from workbench.charts.points import REWARDS
 from workbench.charts.words import counted, dollars, label, number, others, usd
@@ -126,16 +126,25 @@ def points_per_dollar_chart(
         on.title(f"Points a dollar earns, by {noun}", beside=[bar.name for bar in bars], keyed=bool(bars))
         if bars and mean is not None:
             scale = lying(on, bars, "points per USD")
-            _overall(on, scale(mean), f"all together: {number(mean, 3)} points per USD")
+            _overall(
+                on, scale(mean), f"all together: {number(mean, 3)} points per USD", [scale(bar.value) for bar in bars]
+            )
         else:
             on.nothing("Nothing to show: no earned row with points and an amount.")
         on.notes(rewards_notes(data, *_missing(data, earned, both, rates, shown, noun)))
     return on.axes
 
 
-def _overall(on: Any, x: float, text: str) -> None:
+def _overall(on: Sheet, x: float, text: str, lengths: Sequence[float]) -> None:
+    """Draw the rate of all together as a line down the bars, broken where the number behind a bar stands."""
     colour = look("redeemed").colour
-    on.axes.axvline(x, color=colour, linestyle="--", linewidth=on.base / 9, alpha=0.7, zorder=0.9)
+    low, high = on.axes.get_xlim()
+    number_wide = 6.5 * 0.6 * on.small / 72 / (on.width * 0.62) * (high - low)
+    for place, length in enumerate(lengths):
+        if not length <= x <= length + number_wide:
+            on.axes.plot(
+                [x, x], [place - 0.5, place + 0.5], color=colour, linestyle="--", linewidth=on.base / 9, alpha=0.7, zorder=0.9
+            )  # fmt: skip
     on.axes.plot(
         [x], [0], color=colour, marker="^", markersize=on.base * 0.8, linestyle="none", label=text, clip_on=False,
         transform=on.axes.get_xaxis_transform(),

@@ -17,7 +17,7 @@ from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import frame
 
 _LANES = ("hold", "above the hold", "release", "settlement", "refund")
-_MOST_MARKS = 26
+_MARKS = 20  # that stand side by side, by inches of width over points of the font: 14 in a notebook, 19 on a slide
 
 
 def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -30,8 +30,9 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
     data = _timed(run)
     lanes = [kind for kind in _LANES if (data["says"] == kind).any()]
     known = data[data["says"].isin(lanes)]
-    few = len(known) <= _MOST_MARKS
     with sheet(ax, size) as on:
+        few = len(known) <= _MARKS * on.width / on.base
+        named = True
         on.title(
             f"Hold, release, settle, refund: {counted(len(data), 'movement')} "
             f"of {counted(data['transaction_id'].nunique(), 'transaction')}" + ("" if few else ", running totals"),
@@ -40,7 +41,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
         if not len(known):
             on.nothing("Nothing to show: no money moved.")
         elif few:
-            _in_order(on, known, lanes)
+            named = _in_order(on, known, lanes)
         else:
             _totals(on, known, lanes)
         on.notes(
@@ -49,6 +50,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
                 "Amounts in USD. One line is one transaction; movements are evenly spaced, in their order."
                 if few and len(known)
                 else "",
+                "" if named else "A stroke below is another time; those too close to be read are not named.",
                 "No times are known." if "at" not in data and len(known) else "",
             )
         )
@@ -67,36 +69,54 @@ def _timed(run: Any) -> pd.DataFrame:
     return made
 
 
-def _in_order(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> None:
+def _in_order(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> bool:
+    """Draw each movement as a mark, and say whether every time has its name below."""
+    letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # in places
     at = list(data["at"]) if "at" in data else [None] * len(data)
     places = {kind: lane for lane, kind in enumerate(lanes)}
     ys = [places[says] for says in data["says"]]
     for _, rows in data.reset_index(drop=True).groupby("transaction_id", sort=False):
         on.axes.plot(rows.index, [ys[i] for i in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
+    taken: dict[str, float] = {}
     for x, (says, amount) in enumerate(zip(data["says"], data["amount"], strict=True)):
         style, mark = LOOKS[says]
+        text = dollars(int(amount))
+        above = x >= taken.get(says, 0)  # else it would stand on the one before it
+        taken[says] = x + len(text) * letter if above else 0
         on.axes.plot(
             [x], [ys[x]], marker=mark, markersize=on.base * 0.95, color=style.colour, markeredgecolor=on.ink, linestyle="none"
         )  # fmt: skip
         on.text(
-            x, ys[x], dollars(int(amount)), dx=on.base * 0.3, dy=on.base * 0.55, ha="left", va="bottom", gid="value"
-        )
-    places_of, texts = _dates(at)
+            x, ys[x], text, dx=on.base * 0.3, dy=on.base * (0.55 if above else -0.55), ha="left",
+            va="bottom" if above else "top", gid="value",
+        )  # fmt: skip
+    moments = _moments(at)
+    places_of, texts = _dates(at, moments, 6 * letter)
     on.axes.set_xticks(places_of, texts)
-    for x in places_of[1:]:
-        on.axes.axvline(x - 0.5, color=on.ink, linewidth=0.7, alpha=0.35)
+    for x in moments[1:]:
+        on.axes.axvline(x - 0.5, ymax=0.06, color=on.ink, linewidth=0.8)
     on.axes.set_xlim(-0.6, len(data) - 0.4)
     on.axes.set_yticks(range(len(lanes)), lanes)
     on.axes.set_ylim(len(lanes) - 0.45, -0.75)
     on.labels("time (UTC)" if any(one == one and one is not None for one in at) else "order", "")
+    return len(places_of) == len(moments)
 
 
-def _dates(at: list[Any]) -> tuple[list[int], list[str]]:
-    """Give the places where a new moment begins, and its words: the day, the time, the year where it is another."""
-    places, texts = [], []
+def _moments(at: list[Any]) -> list[int]:
+    """Give the places where a new moment begins, to the minute."""
+    minutes = [None if one is None or one is pd.NaT else one.floor("min") for one in at]
+    known = [place for place, one in enumerate(minutes) if one is not None]
+    return [place for n, place in enumerate(known) if not n or minutes[known[n - 1]] != minutes[place]]
+
+
+def _dates(at: list[Any], moments: list[int], least: float) -> tuple[list[int], list[str]]:
+    """Give moments at `least` so many places apart, and their words: the day, the time, the year where it is another."""
+    places: list[int] = []
+    texts: list[str] = []
     last: Any = None
-    for place, one in enumerate(at):
-        if one is None or one is pd.NaT or (last is not None and one.floor("min") == last.floor("min")):
+    for place in moments:
+        one = at[place]
+        if places and place - places[-1] < least:
             continue
         text = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
         text += f"\n{one:%H:%M}"

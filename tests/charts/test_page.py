@@ -1,0 +1,56 @@
+"""The page of charts: every chart and no other, its calls run as written, its pictures there and small."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.axes import Axes
+
+import workbench as wb
+from workbench import charts
+
+PAGE = Path(__file__).parents[2] / "docs" / "charts.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+CALLS = re.findall(r"^```python\n(.+?)\n```$", TEXT, re.MULTILINE | re.DOTALL)
+PICTURES = re.findall(r"^!\[([^\]]+)\]\((.+?)\)$", TEXT, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def given() -> dict[str, Any]:
+    """What the page calls `api`, `rewards`, `events` and `run`."""
+    with wb.connect() as api:
+        run = wb.run(wb.sequences.catalogue["a-cardholders-month"], api)
+        user = api.sandbox.guide()["rewards_users"][0]["id"]
+        return {
+            "wb": wb, "api": api, "run": run, "events": list(api.events),
+            "rewards": wb.read_rewards(api, [user], progress=False),
+        }  # fmt: skip
+
+
+def test_every_chart_has_its_place_and_its_call() -> None:
+    """The headings name the charts that are public, and below each stands a call of it and a picture."""
+    heads = [(found.start(), found[1]) for found in re.finditer(r"^### `(\w+)`$", TEXT, re.MULTILINE)]
+
+    assert sorted(name for _, name in heads) == sorted(charts.__all__)
+    for (start, name), (end, _) in pairwise([*heads, (len(TEXT), "")]):
+        assert f"\nwb.charts.{name}(" in TEXT[start:end]
+        assert "](images/charts/" in TEXT[start:end]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_runs_as_written(call: str, given: dict[str, Any]) -> None:
+    """Each call of the page draws."""
+    assert isinstance(eval(call, dict(given)), Axes)
+
+
+def test_the_pictures_are_those_of_the_folder() -> None:
+    """Every picture is there, is shown once, says in words what it shows, and weighs little."""
+    shown = [PAGE.parent / where for _, where in PICTURES]
+
+    assert sorted(shown) == sorted((PAGE.parent / "images" / "charts").iterdir())
+    assert all(len(words) > 20 for words, _ in PICTURES)
+    for path in shown:
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < 120_000
