@@ -152,14 +152,52 @@ def test_resend_is_asked_for_twice(make: Callable[[], Journal]) -> None:
     attempt = _unknown(client)
     request = OPERATIONS["simulate_refund"].request(transaction_id=TRANSACTION, amount=2500)
     with pytest.raises(InvalidRequest, match="accept_double=True"):
-        journal.resend(attempt, request, accept_double=False)
+        journal.resend(attempt, request)
     client.journal.resend(attempt, request, accept_double=True)
 
     assert service.count == 2
     assert journal.unknown() == []
     assert journal[attempt].resolution is not None
-    with pytest.raises(InvalidRequest, match="is not unknown"):
+    with pytest.raises(InvalidRequest, match="was resolved as done by resend"):
         journal.resend(attempt, request, accept_double=True)
+
+
+def test_resend_takes_arguments_too(make: Callable[[], Journal]) -> None:
+    """A request is a record, or the arguments of the call again; unknown ones are named."""
+    journal = make()
+    service = Service(LOST, AUTHORIZED)
+    attempt = _unknown(client_on(service, journal=journal))
+    with pytest.raises(InvalidRequest, match="did you mean amount"):
+        journal.resend(attempt, {"transaction_id": TRANSACTION, "ammount": 2500}, accept_double=True)
+    journal.resend(attempt, {"transaction_id": TRANSACTION, "amount": 2500}, accept_double=True)
+
+    assert service.count == 2
+    assert journal.unknown() == []
+
+
+def test_what_a_person_said_can_be_put_right(make: Callable[[], Journal]) -> None:
+    """In the words of the client or as they are shown; what was said before stays in the notes."""
+    journal = make()
+    attempt = _unknown(client_on(Service(LOST), journal=journal))
+    journal.resolve(attempt, "done", note="seen")
+    assert journal.resolve(attempt, "not sent").resolution.end is End.NOT_SENT  # type: ignore[union-attr]
+
+    assert [note.kind for note in journal.notes] == ["resolved again"]
+    assert f"{attempt} was done" in journal.notes[0].text
+    assert [attempt] == [entry.id for entry in journal.find(end="not sent")]
+
+
+def test_a_slip_in_a_filter_is_named(make: Callable[[], Journal]) -> None:
+    """A filter that no entry can ever fit is refused, not answered with nothing."""
+    journal = make()
+    client = client_on(Service(AUTHORIZED), journal=journal)
+    client.simulate_authorization(**PURCHASE)
+    with pytest.raises(InvalidRequest, match="done, refused, not sent, unknown, sending"):
+        journal.find(end="failed")
+    with pytest.raises(InvalidRequest, match="simulate_refnd"):
+        journal.find(operation="simulate_refnd")
+
+    assert len(journal.find(operation=client.simulate_authorization)) == 1
 
 
 def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None:

@@ -97,7 +97,7 @@ class Calls(Operations, ABC):
         )
         if self._line.journal is not None:
             self._line.journal.skew = lambda: self.clock_skew
-            self._line.journal.send_again = lambda request, entry: self._drive(self._from_record(request, entry))
+            self._line.journal.send_again = self._resend
 
     # views and descriptions
 
@@ -276,6 +276,12 @@ class Calls(Operations, ABC):
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
         __tracebackhide__ = True
         return self._drive(self._from_record(request))
+
+    def _resend(self, request: Any, attempt: str) -> Any:
+        __tracebackhide__ = True
+        if isinstance(request, Mapping):
+            request = self.request(OPERATIONS[self.journal[attempt].operation], request)
+        return self._drive(self._from_record(request, attempt))
 
     def _from_arguments(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Exchange:
         __tracebackhide__ = True

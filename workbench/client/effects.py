@@ -131,5 +131,6 @@ def unknown_text(attempt: Attempt, known: str) -> str:
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
         f'Then say how it ended: api.journal.resolve("{attempt.id}", "done"), or with "not_sent"; '
-        f'or send it again: api.journal.resend("{attempt.id}", request, accept_double=True).'
+        f'or send it again: api.journal.resend("{attempt.id}", request, accept_double=True), '
+        "where request is its arguments as a dict."
     )

@@ -21,8 +21,9 @@ from workbench.client.entries import Memory, Note, Resolution, Store, masked_req
 from workbench.client.evidence import NEAR, fits
 from workbench.client.pace import Clock
 from workbench.client.processes import is_running, this_process
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, visible
 from workbench.interface.operation import Operation
+from workbench.interface.table import OPERATIONS
 
 SAME_WITHIN = timedelta(days=1)
 
@@ -138,16 +139,22 @@ class Journal:
         return self._seen(entry)
 
     def find(
-        self, *, operation: str | None = None, end: str | None = None, since: datetime | None = None,
+        self, *, operation: Any = None, end: str | None = None, since: datetime | None = None,
         until: datetime | None = None, text: str | None = None,
     ) -> list[Entry]:  # fmt: skip
         """Give the entries that fit all that is said, oldest first.
 
         Args:
+            operation: Its name, or itself as `api.update_user`.
             end: "done", "refused", "not_sent", "unknown" or "sending"; what a person said counts.
             text: A part of what the call says of itself, as an id.
         """
-        wanted = None if end is None else End(end)
+        operation = getattr(getattr(operation, "operation", operation), "name", operation)
+        if operation is not None and operation not in OPERATIONS:
+            raise InvalidRequest(f"there is no operation {visible(str(operation), 60)!r}", of="journal.find")
+        wanted = None if end is None else _end(end)
+        if end is not None and wanted is None:
+            raise InvalidRequest("end is one of done, refused, not sent, unknown, sending", of="journal.find")
         return [
             entry
             for entry in self
@@ -162,31 +169,38 @@ class Journal:
         """Give the calls of which nobody knows how they ended."""
         return [entry for entry in map(self._seen, self._store.undecided()) if entry.is_unknown]
 
-    def resolve(self, attempt: str, end: Literal["done", "not_sent"], *, note: str = "") -> Entry:
-        """Say how a call with an unknown end ended; who said it, and when, is kept."""
-        entry = self[attempt]
-        if end not in {"done", "not_sent"}:
+    def resolve(self, attempt: str, end: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
+        """Say how a call with an unknown end ended; who said it, and when, is kept. It may be said again."""
+        entry, said = self[attempt], _end(end)
+        if said not in {End.DONE, End.NOT_SENT}:
             raise InvalidRequest('an unknown end is resolved as "done" or "not_sent"', of="journal.resolve")
         if entry.end is not End.UNKNOWN:
             raise InvalidRequest(f"entry {attempt} is not unknown but {entry.end}", of="journal.resolve")
-        self._settle(attempt, End(end), note, _person())
+        if entry.resolution is not None:
+            self.note("resolved again", f"{attempt} was {_resolved(entry.resolution)}")
+        self._settle(attempt, End(said), note, _person())
         return self[attempt]
 
     def _settle(self, attempt: str, end: End, note: str, by: str) -> None:
         said = Resolution(end=end, note=note, by=by, at=self._clock.now())
         self._store.close_entry(attempt, {"end": End.UNKNOWN, "resolution": said})
 
-    def resend(self, attempt: str, request: Any, *, accept_double: bool) -> Any:
+    def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown end again, knowing that its effect may then be there twice.
 
         The journal keeps no bodies, so the request is given again, and it has to be the same one. A deletion that is
         answered with "not found" is done.
+
+        Args:
+            request: The arguments of the call as a dict, or the request record.
+            accept_double: Has to be True.
         """
         entry = self[attempt]
         if accept_double is not True:
             raise InvalidRequest(f"say accept_double=True: {next_step(entry.operation)}", of="journal.resend")
         if not entry.is_unknown:
-            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.end}", of="journal.resend")
+            now = f"was resolved as {_resolved(entry.resolution)}" if entry.resolution else f"is {entry.end}"
+            raise InvalidRequest(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
         if self.send_again is None:
             raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
         return self.send_again(request, attempt)
@@ -219,6 +233,16 @@ class Journal:
 
     def __repr__(self) -> str:
         return f"<journal in {self.place}: {len(self)} calls, {len(self.unknown())} unknown>"
+
+
+def _end(words: str) -> End | None:
+    """Give an end by its name, or as it is shown."""
+    name = str(words).replace(" ", "_")
+    return End(name) if name in list(End) else None
+
+
+def _resolved(said: Resolution) -> str:
+    return f"{said.end.replace('_', ' ')} by {said.by} at {said.at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _person() -> str:
