@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from workbench.errors import UnusableFile as UnusableFile
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.errors import WrongEnvironment as WrongEnvironment
+    from workbench.forms.countdown import countdown as countdown
     from workbench.forms.live import form as form
     from workbench.forms.panel import browse as browse
     from workbench.forms.work import bulk as bulk
@@ -97,6 +98,7 @@ _WHERE = {
     "browse": "workbench.forms.panel",
     "bulk": "workbench.forms.work",
     "connect": "workbench.session",
+    "countdown": "workbench.forms.countdown",
     "course": "workbench.course",
     "errors": "workbench.errors",
     "form": "workbench.forms.live",

@@ -472,3 +472,37 @@ def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) ->
         made.submit()
 
     assert "" == made.card._events.value
+
+
+def test_an_unknown_end_is_told_and_never_sent_again(api: Session, purchase: dict[str, Any]) -> None:
+    """A call that left without an answer: the form says that it may have been carried out, with its journal id, and ends."""
+    made = form(api.simulate_authorization, **purchase)
+    api.sandbox.add_fault("lost", of="simulate_authorization")
+
+    made.button.click()
+
+    (entry,) = api.journal
+    assert "unknown" == made.state
+    assert entry.id in made._error.value
+    assert "may have been carried out" in made._error.value
+    with pytest.raises(InvalidRequest, match="unknown"):
+        made.submit()
+
+
+def test_the_same_write_again_in_production_needs_a_tick() -> None:
+    """The same change within a day is refused, a tick appears, and with it the change is sent (F5)."""
+    with connect(seed=7, sandbox={"environment": "production"}) as live:
+        user = live.sandbox.guide()["users"]["approved"][0]
+        live.arm(operations={"update_user"}, minutes=10, reason="a test")
+        form(live.update_user, user_id=user, first_name="Ada").submit()
+        made = form(live.update_user, user_id=user, first_name="Ada")
+
+        made.button.click()
+        tick, said = made._ticks["again"], made._error.value
+        shown = tick.layout.display
+        tick.value = True
+        made.button.click()
+
+        assert "the same was sent" in unescape(said)
+        assert shown is None
+        assert "done" == made.state, made._error.value

@@ -1,0 +1,47 @@
+"""A notebook that was run and saved, widgets and all, holds nothing of what forms were given (K4, F10)."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.forms.conftest import PERSON, SECRETS
+
+CELLS = (
+    (
+        "import json, pathlib\nimport workbench as wb\napi = wb.connect(seed=7)\n"
+        "person = json.loads(pathlib.Path('person.json').read_text())"
+    ),
+    "half = wb.form(api.create_user_application, **person)\nhalf",
+    "half.fill(first_name=person['first_name'] + ' again').problems",
+    "sent = wb.form(api.create_user_application, **person)\nsent.submit()\nsent",
+    (
+        "typed = wb.form(api.create_user_application)\ntyped._choosers[typed.draft.alternatives[0]].value = 2\n"
+        "for name in ('first_name', 'birth_date', 'national_id', 'annual_salary'):\n"
+        "    typed.fields[name].input.value = person[name]\n"
+        "typed.close()\nprint(len(typed.draft.given))"
+    ),
+    "wb.browse(api).open('users').opened(0)\nhalf.ways['Python']",
+)
+
+
+@pytest.mark.notebook
+def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted values stand in no output and in no widget's state of a notebook that nbclient ran and stored."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    (tmp_path / "person.json").write_text(json.dumps(PERSON))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in CELLS])
+
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}},
+        store_widget_state=True,
+    ).execute()  # fmt: skip
+
+    text = nbformat.writes(notebook)
+    assert "widget-state+json" in text
+    assert "SANDBOX" in text
+    for cell in notebook.cells:
+        cell.source = ""
+    assert [] == [secret for secret in SECRETS if secret in nbformat.writes(notebook).lower()]
