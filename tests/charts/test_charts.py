@@ -372,7 +372,7 @@ def test_nothing_is_left_behind(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("size", ["notebook", "slide"])
+@pytest.mark.parametrize("size", ["notebook", pytest.param("slide", marks=pytest.mark.slow)])
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
     """At both sizes no word of a chart leaves the figure, and a title, units and names are there."""
     draw, full, _ = EVERY[name]
