@@ -25,7 +25,8 @@ settings.register_profile(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the size of the campaigns: `HYPOTHESIS_PROFILE`, else soak for `-m soak`, else the default."""
-    wanted = "soak" if config.getoption("markexpr") == "soak" else "default"
+    tier = config.getoption("markexpr")
+    wanted = "soak" if tier == "soak" else "fast" if tier.startswith("not slow") else "default"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", wanted))
     # Journals, pins and profiles of the person who runs the tests are left alone.
     folder = tempfile.TemporaryDirectory(prefix="workbench-tests-")

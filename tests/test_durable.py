@@ -179,6 +179,7 @@ file.close()
 """
 
 
+@pytest.mark.slow
 def test_processes_at_once(path: Path) -> None:
     """Four processes that read and write one number a hundred times each lose no update."""
     here = str(Path(__file__).parent.parent)

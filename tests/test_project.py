@@ -1,6 +1,7 @@
 """The project itself: what is installed, what is shipped, who may import what, what the files may hold."""
 
 import ast
+import functools
 import json
 import os
 import pkgutil
@@ -89,6 +90,7 @@ def test_import_is_light() -> None:
     assert run(sys.executable, "-c", script).split() == []
 
 
+@pytest.mark.slow
 def test_base_works_without_extras() -> None:
     """Every module but the forms can be imported where neither notebooks nor the cluster are installed."""
     script = """
@@ -156,6 +158,7 @@ REACH = {
 }
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Give the top names of what a file imports, inside functions too."""
     names = set()

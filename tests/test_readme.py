@@ -87,6 +87,7 @@ def test_python_says_what_it_says(block):
     assert runner.failures == 0, "".join(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("console"))
 def test_terminal_says_what_it_says(block, tmp_path):
     """Each transcript gives exactly what stands there, stdout and stderr together; … stands for what differs."""
@@ -124,6 +125,7 @@ def test_profiles_are_valid(block, tmp_path, monkeypatch):
     assert [open_profile(name).environment for name in profile_names()] == ["sandbox", "production"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", re.findall(r"^    make (\w+)", text(), re.MULTILINE))
 def test_make_commands_exist(target):
     """The commands to start with are there."""

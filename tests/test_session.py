@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import workbench as wb
-from workbench.errors import WrongEnvironment
+from workbench.errors import InvalidProfile, WrongEnvironment
 from workbench.session import latest
 
 
@@ -110,6 +111,33 @@ def test_a_real_service_has_no_controls() -> None:
         _ = api.sandbox
 
 
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        ({"seed": 5}, "seed"),
+        ({"sandbox": {"profile": "observed"}}, "sandbox"),
+        ({"seed": 5, "sandbox": {"profile": "observed"}}, "seed and sandbox"),
+    ],
+    ids=lambda x: str(x),
+)
+@pytest.mark.parametrize("where", ["http://127.0.0.1:9", "acme"])
+def test_settings_of_a_sandbox_of_ones_own_are_not_dropped(
+    where: str, how: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where something else answers, they are refused, not passed over; nothing is sent."""
+    (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "https://api.example.com/v1"\n')
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
+    with pytest.raises(InvalidProfile, match=f"^{words} "):
+        wb.connect(where, **how)
+
+
+@pytest.mark.parametrize("where", [5, Path("acme")], ids=repr)
+def test_a_place_is_text(where: Any) -> None:
+    """A profile is named by text."""
+    with pytest.raises(InvalidProfile, match="name of a profile"):
+        wb.connect(where)
+
+
 def test_every_error_is_public() -> None:
     """Whatever the workbench raises can be caught by its public name."""
     errors = importlib.import_module("workbench.errors")
@@ -157,6 +185,7 @@ def _touched(code: str, folder: Path) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["", "[getattr(workbench, n) for n in ('Client', 'AsyncClient', 'Session', 'Journal', 'FULL', 'connect')]",

@@ -34,7 +34,7 @@ eth_account = pytest.importorskip("eth_account")
 COUNTS = pytest.mark.parametrize(
     "count",
     [
-        pytest.param(50, id="50"),
+        pytest.param(10, id="10"),
         pytest.param(500, id="500", marks=pytest.mark.slow),
         pytest.param(10_000, id="10000", marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
     ],

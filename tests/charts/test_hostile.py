@@ -89,6 +89,7 @@ def test_hostile_merchants_are_drawn_as_they_are_called(names: list[str]) -> Non
     assert all(hidden_characters(word.replace("\n", "")) == () for word in words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*HOSTILE[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in HOSTILE[2:])],
     ids=lambda name: ascii(name)[:24],

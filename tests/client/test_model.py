@@ -130,6 +130,7 @@ def _run(examples: int) -> None:
     case("runTest").runTest()
 
 
+@pytest.mark.slow
 def test_two_thousand_steps() -> None:
     """Forty lives of fifty steps: the journal, the caller and the sandbox never disagree."""
     _run(40)

@@ -309,6 +309,7 @@ def test_the_key_never_goes_elsewhere(call: Caller, status: str) -> None:
     assert (1, 0) == (len(server.requests), other.connections)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [20_000_000, 200_000_000])
 def test_bombs_are_not_unpacked(call: Caller, size: int) -> None:
     """A packed answer of 200 MB ends at the cap, and memory does not follow it."""

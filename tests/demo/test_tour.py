@@ -87,11 +87,16 @@ def test_the_picture_is_there(tmp_path):
     assert (tmp_path / "rewards.png").read_bytes().startswith(b"\x89PNG")
 
 
+def unplaced(text):
+    """Give a tour without the place of its picture, and without the breaks that a longer place would move."""
+    return re.sub(r"\s+", " ", re.sub(r"\S+rewards\.png", "", text))
+
+
 def test_the_same_every_time(text, tmp_path):
     """The tour tells the same, letter by letter, however often it is told."""
     again = told(tmp_path)
 
-    assert re.sub(r"\S+rewards\.png", "", again) == re.sub(r"\S+rewards\.png", "", text)
+    assert unplaced(again) == unplaced(text)
 
 
 def test_bodies_of_ones_own(tmp_path):
@@ -195,4 +200,4 @@ def test_colour_changes_nothing_but_colour(text, tmp_path):
 
     assert "\x1b[1m" in coloured
     bare = re.sub(r"\x1b\[\d+m", "", coloured)
-    assert re.sub(r"\s+|\S+rewards\.png", "", bare) == re.sub(r"\s+|\S+rewards\.png", "", text)
+    assert unplaced(bare) == unplaced(text)

@@ -88,6 +88,7 @@ def odd(widget: Any) -> list[str]:
     return found.odd
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[str, Any], text: str) -> None:
     """Markup in what is filled in, answered and told of is text wherever it is shown (F1)."""

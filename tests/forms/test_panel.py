@@ -163,6 +163,7 @@ def many_rows(count: int) -> list[tuple[Any, ...]]:
 COLUMNS = ("type", "id", "points", "merchant_name", "transaction_amount_cents", "posted_at")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_turn_within_a_second() -> None:
     """Sorting, filtering and paging over 100,000 rows take less than a second a step."""
     pager = Pager(COLUMNS, many_rows(100_000))

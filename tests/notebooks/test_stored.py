@@ -76,6 +76,7 @@ def test_names_no_other_machine(path: Path) -> None:
     assert [] == [source for source in cells(path, "code") if re.search(r"^\s*[%!]", source, re.MULTILINE)]
 
 
+@pytest.mark.slow
 @each
 def test_stored_as_nbstripout_leaves_it(path: Path) -> None:
     """The stored file is what nbstripout makes of it."""

@@ -16,9 +16,9 @@ def test_the_page_on_sequences_runs_as_it_stands(
     """Its file and its Python, in order; and the catalogue has as many sequences as it says."""
     text = PAGE.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "coat.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0], encoding="utf-8")
+    (tmp_path / "coat.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0], encoding="utf-8")
     space: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.S):
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, str(PAGE), "exec"), space)
     printed = capsys.readouterr().out
 

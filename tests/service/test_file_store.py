@@ -92,6 +92,7 @@ def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
     other.close()
 
 
+@pytest.mark.slow
 def test_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     """The log is rewritten as a whole state now and then; others that lag behind still agree."""
     one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")

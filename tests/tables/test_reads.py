@@ -150,6 +150,7 @@ def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
     assert rewards.notes[0].startswith("The service seems to ignore the user parameter (name: userId, assumed)")
 
 
+@pytest.mark.slow
 def test_the_reach_is_noticed() -> None:
     """P3: 10,100 rows, not complete, with the advice to read by type, which then reaches all."""
     service = Service({user_id(0): [row(i) for i in range(12_000)]})
@@ -404,6 +405,7 @@ def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
         read(service, path=tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read before is on disk, users in the middle of it are read anew, and no row stands twice."""
     monkeypatch.setattr("workbench.tables.reading.PART_PAGES", 4)

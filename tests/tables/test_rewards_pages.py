@@ -74,6 +74,7 @@ def test_both_routes_agree(name: str) -> None:
     assert_same(records(body), fast(body))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is not REFUSED])
 def test_an_odd_page_among_usual_ones(name: str) -> None:
     """Among a hundred usual pages it changes nothing but its own rows, whatever is beside it."""

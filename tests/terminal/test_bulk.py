@@ -43,6 +43,7 @@ def test_rewards_of_users(wb, guide):
     assert set(both) == {one, other}
 
 
+@pytest.mark.slow
 def test_what_paging_cannot_reach_is_said(wb, guide):
     """A user beyond the reach of paging ends with 5, and the reason is said."""
     far = next(user["id"] for user in guide["rewards_users"] if user["beyond_paging"])

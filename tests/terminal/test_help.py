@@ -22,6 +22,7 @@ def cpu_seconds(*words: str) -> float:
     return min(spent)
 
 
+@pytest.mark.slow
 def test_help_costs_little():
     """`workbench --help` costs at most 150 ms over bare Python."""
     assert cpu_seconds("-m", "workbench", "--help") - cpu_seconds("-c", "pass") <= 0.15
@@ -61,6 +62,7 @@ def test_every_operation_is_a_command_with_every_argument(wb, name):
             assert "assumed: " in words
 
 
+@pytest.mark.slow
 def test_every_control_is_a_command(wb):
     """Each control of the sandbox is a command with its arguments, keys apart: those come from the environment."""
     assert {path[1] for path in controls()} | {"reset"} == set(CONTROLS)

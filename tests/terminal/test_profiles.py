@@ -151,6 +151,7 @@ WITHDRAWAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tokens, says, types",
     [

@@ -15,6 +15,8 @@ from workbench.errors import InvalidRequest
 from workbench.session import connect
 from workbench.terminal.shell import _holds_key, load
 
+pytestmark = pytest.mark.slow  # each starts processes of its own
+
 
 @pytest.fixture
 def ipython(tmp_path, monkeypatch):

@@ -15,6 +15,8 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow  # each starts processes of its own
+
 WB = [sys.executable, "-m", "workbench"]
 
 
