@@ -64,7 +64,7 @@ def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, 
         there = made(sandbox)
         air = {
             row
-            for row, state in ends._file.read("SELECT number, state FROM row")  # type: ignore[union-attr]
+            for row, state in ends._file.run("SELECT number, state FROM row")  # type: ignore[union-attr]
             if state in ("sending", "unknown")
         }
     finally:
@@ -111,7 +111,7 @@ def test_a_killed_bulk_run_goes_on_to_its_end(tmp_path: Path, rounds: int) -> No
             if not (folder / "run").exists() or begins(folder / "run"):
                 continue
             ends = Ends(folder / "run")
-            held = ends._file.read("SELECT count(*) FROM row WHERE state IN ('sending', 'unknown')")  # type: ignore[union-attr]
+            held = ends._file.run("SELECT count(*) FROM row WHERE state IN ('sending', 'unknown')")  # type: ignore[union-attr]
             ends.close()
             unknown += held[0][0]
             final = finished(sandbox, folder / "run", rows, url, key)
