@@ -14,7 +14,7 @@ from workbench.client.keys import Key
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
-from workbench.errors import WrongEnvironment
+from workbench.errors import InvalidProfile, WrongEnvironment, visible
 
 _LATEST: list["weakref.ref[Session]"] = []
 
@@ -140,11 +140,16 @@ def connect(
         settings: More of the client, as `timeout`, `check` or `journal`; `api_key` may be a function that fetches it.
     """
     __tracebackhide__ = True
+    if where is not None and not isinstance(where, str):
+        raise InvalidProfile(f"where is the name of a profile or a URL, not a {type(where).__name__}")
+    own = [name for name, given in (("seed", seed), ("sandbox", sandbox)) if given is not None]
     if where is not None and where.startswith(("http://", "https://")):
+        _only_embedded(own, f"the sandbox served at {visible(where, 120)}")
         return _served(where, wire_names=wire_names, **settings)
     if where is not None:
         profile = open_profile(where)
         if profile.base_url is not None:
+            _only_embedded(own, f"profile {profile.name!r}, which names a service")
             given = client_settings(profile, settings.pop("api_key", None))
             given["wire_names"] = {**given["wire_names"], **(wire_names or {})}
             signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
@@ -153,6 +158,11 @@ def connect(
         sandbox, wire_names = {**profile.sandbox, **(sandbox or {})}, {**profile.wire_names, **(wire_names or {})}
         settings = {"name": profile.name, "timeout": profile.timeout, "limits": profile.limits, **settings}
     return _embedded({**(sandbox or {}), **({} if seed is None else {"seed": seed})}, wire_names, settings)
+
+
+def _only_embedded(given: list[str], where: str) -> None:
+    if given:
+        raise InvalidProfile(f"{' and '.join(given)} set up a sandbox of one's own, and are nothing to {where}")
 
 
 _DIRECT = ("seed", "environment", "profile", "path", "webhooks_outside")
