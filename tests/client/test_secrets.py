@@ -104,8 +104,8 @@ def test_the_fingerprint_is_what_is_shown() -> None:
 @pytest.mark.parametrize(
     "bad, words",
     [(KEY + "\r\n", "position 16"), (KEY + " ", "position 16"), ("a\0b", "position 2"), ("clé-canary", "position 3"), ("", "empty"),
-     (f"Bearer {KEY}", "position 7"), (f"Bearer{KEY}", "begins with Bearer"), (f'"{KEY}"', "quotes"), ("<API_KEY>", "placeholder"),
-     (None, "must be text"), (7, "must be text"), ("a b", "position 2"), ("a\x7f", "position 2"), ("key\u200b", "position 4")],
+     (f"Bearer {KEY}", "begins with Bearer"), (f"Bearer{KEY}", "begins with Bearer"), (f'"{KEY}"', "quotes"), ("<API_KEY>", "placeholder"),
+     (None, "is missing"), (7, "must be text"), ("a b", "position 2"), ("a\x7f", "position 2"), ("key\u200b", "position 4")],
     ids=map(str, range(14)),
 )  # fmt: skip
 def test_keys_that_cannot_be_sent(bad: Any, words: str) -> None:

@@ -181,6 +181,20 @@ def test_all_problems_are_told_together() -> None:
     assert service.count == 0
 
 
+def test_a_wire_name_is_told_once() -> None:
+    """A member by its wire name is named with the name to use, and not as missing besides."""
+    account = {"beneficiaryType": "individual", "accountNumber": "000123456"}
+    with pytest.raises(InvalidArguments) as caught:
+        client_on(Service({})).create_payment_account(
+            type="externalFiatAccount", user_id=CARD, external_fiat_account=account
+        )
+
+    told = [problem for problem in caught.value.problems if "ype" in problem.path or "ccountNumber" in problem.path]
+    assert ["did you mean beneficiary_type?", "did you mean account_number?"] == [
+        problem.message.rpartition("; ")[2] for problem in told
+    ]
+
+
 def test_unknown_names_of_nested_members_are_told() -> None:
     """A name that a nested record does not have is refused with its path."""
     with pytest.raises(InvalidArguments, match=r"address\.zip"):

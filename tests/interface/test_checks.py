@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import Break, breaks, broken, requests
 from workbench.errors import Problem
-from workbench.interface import people, simulations, table
+from workbench.interface import payment_accounts, people, simulations, table
 from workbench.interface.checks import cautions, flags, problems
 from workbench.interface.convert import wires
 from workbench.interface.operation import Operation
@@ -486,3 +486,28 @@ def test_problems_never_hold_the_value() -> None:
     assert len(problems(request)) == 4
     assert "CANARY" not in str(problems(request))
     assert isinstance(problems(request)[0], Problem)
+
+
+def test_a_bound_is_said_with_its_unit() -> None:
+    """The message reads as a sentence."""
+    (problem,) = problems(authorization(amount=0))
+
+    assert str(problem) == "amount must be at least 1, in cents"
+
+
+@pytest.mark.parametrize("text", ["Ada\0", "Ada\ud800"], ids=["NUL", "half of a pair"])
+def test_what_cannot_be_sent_is_not_offered(text: str) -> None:
+    """No caution says that allowing it would send it; a character that can be sent keeps its caution."""
+    assert cautions(authorization(merchant_name=text)) == ((), ())
+    (refused,), _ = cautions(authorization(merchant_name=text + "\u202e"))
+
+    assert "(U+202E)" in refused.message
+
+
+def test_one_of_two_says_that_none_is_given() -> None:
+    """The rule is not said twice."""
+    messages = [
+        one.message for one in problems(build(payment_accounts.CreatePaymentAccount, {})) if one.rule == "one_of"
+    ]
+
+    assert messages == ["Provide either userId or companyId; neither is given"]

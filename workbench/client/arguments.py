@@ -18,7 +18,10 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
     """Give every problem of a call with unknown names: those, and what the rules say of the rest."""
     unknown: list[Problem] = []
     known = _known(operation.request, arguments, "", unknown)
-    return (*unknown, *checks.problems(build(operation.request, known)))
+    # A member given by its wire name is named once, as unknown, and not as missing besides.
+    spelled = {snake(problem.path) for problem in unknown}
+    found = checks.problems(build(operation.request, known))
+    return (*unknown, *(one for one in found if one.rule != "required" or snake(one.path) not in spelled))
 
 
 def _known(cls: type[Any], values: Mapping[str, Any], prefix: str, unknown: list[Problem]) -> dict[str, Any]:

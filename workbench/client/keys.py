@@ -59,20 +59,22 @@ class Key:
 
 def key_problem(value: object) -> str | None:
     """Give what keeps a text from being sent as a key, without a character of it; None if nothing."""
+    if value is None:
+        return "is missing"
     if not isinstance(value, str):
-        return f"must be text, not a {type(value).__name__}"
+        return f"must be text, not of type {type(value).__name__}"
     if not value:
         return "is empty"
     if value.strip() == PLACEHOLDER:
         return f"is the placeholder of the documentation, {PLACEHOLDER}; put your own key there"
+    if value.lower().startswith("bearer"):
+        return "begins with Bearer; the service takes the bare key in the Api-Key header"
     for position, character in enumerate(value, 1):
         if not "!" <= character <= "~":
             blank = "a blank or line end" if character.isspace() else "a character that cannot be sent"
             return f"has {blank} (position {position} of {len(value)})"
     if value[0] in "\"'" or value[-1] in "\"'":
         return "has quotes around it; they are no part of a key"
-    if value.lower().startswith("bearer"):
-        return "begins with Bearer; the service takes the bare key in the Api-Key header"
     return None
 
 

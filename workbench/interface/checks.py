@@ -168,7 +168,7 @@ _FORMATS: dict[str, Check] = {"uuid": _uuid, "email": _email, "ip": _ip}
 
 def _whole(kind: Kind, rule: Rule) -> Check:
     low, high = rule.minimum, rule.maximum
-    unit = f" of {rule.unit}" if rule.unit else ""
+    unit, in_unit = (f" of {rule.unit}", f", in {rule.unit}") if rule.unit else ("", "")
     takes_full = isinstance(kind, Whole) and kind.full
 
     def check(value: Any, path: str, found: list[Problem]) -> None:
@@ -180,9 +180,9 @@ def _whole(kind: Kind, rule: Rule) -> Check:
                 return
             found.append(Problem(path, "type", f"must be a whole number{unit}, not {_named(value)}"))
         elif low is not None and value < low:
-            found.append(Problem(path, "minimum", f"must be at least {low}{unit}"))
+            found.append(Problem(path, "minimum", f"must be at least {low:,}{in_unit}"))
         elif high is not None and value > high:
-            found.append(Problem(path, "maximum", f"must be at most {high:,}{unit}"))
+            found.append(Problem(path, "maximum", f"must be at most {high:,}{in_unit}"))
 
     return check
 
@@ -319,8 +319,9 @@ def _cross(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
                     f"{rule.doc}; given are {' and '.join(spelled([n for n in g if has(n)]) for g in begun)}",
                 )
             elif not begun:
-                ways = " or ".join(spelled(group) for group in groups)
-                yield Problem(prefix.rstrip("."), "one_of", f"{rule.doc}; give {ways}")
+                said = len(groups) == 2 and all(wires[name] in rule.doc for group in groups for name in group)
+                ways = "neither is given" if said else f"give {' or '.join(spelled(group) for group in groups)}"
+                yield Problem(prefix.rstrip("."), "one_of", f"{rule.doc}; {ways}")
             else:
                 for name in begun[0]:
                     if not has(name):
@@ -368,19 +369,28 @@ def _caution(
         elif type(value) is str:
             if not value.isascii():
                 _unusual(one, value, path, allowing, refused, warned)
-            elif not value.isprintable() and "unusual_text" not in allowing:
-                refused.append(_invisible(value, path))
+            elif "unusual_text" not in allowing and (hidden := _hidden(value)):
+                refused.append(_invisible(hidden, path))
         advice = _ADVICE.get(one.name)
         if advice is not None and isinstance(value, str | date) and (words := advice(value, record)):
             warned.append(Problem(path, "advice", words))
 
 
-def _invisible(value: str, path: str) -> Problem:
+def _hidden(value: str) -> tuple[str, ...]:
+    """Give the names of the characters that nobody can see, without those that cannot be sent at all."""
+    if value.isascii() and value.isprintable():
+        return ()
+    return tuple(name for name in hidden_characters(value) if name != "U+0000" and not name.startswith(_SURROGATES))
+
+
+_SURROGATES = ("U+D8", "U+D9", "U+DA", "U+DB", "U+DC", "U+DD", "U+DE", "U+DF")
+
+
+def _invisible(hidden: tuple[str, ...], path: str) -> Problem:
     return Problem(
         path,
         "unusual_text",
-        f"holds characters nobody can see ({', '.join(hidden_characters(value)[:5])}); "
-        "allowing(unusual_text=True) sends them",
+        f"holds characters nobody can see ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them",
     )
 
 
@@ -395,8 +405,8 @@ def _unusual(
                 "is a masked value, not the real one (it holds •); allowing(masked_value=True) sends it",
             )
         )
-    if hidden_characters(value) and "unusual_text" not in allowing:
-        refused.append(_invisible(value, path))
+    if "unusual_text" not in allowing and (hidden := _hidden(value)):
+        refused.append(_invisible(hidden, path))
     limit = one.about.rule.max_length
     units = len(value) + sum(ord(c) > 0xFFFF for c in value)
     if limit is not None and len(value) <= limit < units:
