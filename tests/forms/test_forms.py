@@ -9,6 +9,7 @@ import ipywidgets
 import pytest
 
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from workbench import chains
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, NotArmed
 from workbench.forms.live import form
@@ -506,3 +507,18 @@ def test_the_same_write_again_in_production_needs_a_tick() -> None:
         assert "the same was sent" in unescape(said)
         assert shown is None
         assert "done" == made.state, made._error.value
+
+
+@pytest.mark.parametrize("chain, said", [(None, "check"), (901, "Solana")], ids=["check sum", "chain"])
+def test_a_slip_in_an_address_is_advised_at_its_field(api: Session, chain: int | None, said: str) -> None:
+    """A mixed-case address whose check sum does not fit, or one of another chain, is remarked while typing (V13, V14)."""
+    address = chains.eip55("0x" + "5ab" * 13 + "c")
+    slip = address.replace("a", "A", 1) if "a" in address else address.replace("A", "a", 1)
+    made = form(api.sign_withdrawal, token=address, chain_id=chain)
+
+    good = note(made, "token")
+    made.fields["token"].input.value = slip
+
+    assert ("!" in good) is (chain is not None)
+    assert "!" in note(made, "token")
+    assert said.lower() in note(made, "token").lower()

@@ -1,10 +1,8 @@
 """What came of a call: the answer as a card, the events that followed, what one may do next, and a look that passes."""
 
-import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 import ipywidgets
 
@@ -12,29 +10,12 @@ from workbench import faces
 from workbench.errors import WorkbenchError, visible
 from workbench.faces.markup import isolated
 from workbench.forms.following import Next
+from workbench.forms.still import Cancellable, after
 from workbench.interface import walk
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN
 
 REVEALED = 60.0  # seconds that private values of an answer stay on the screen
-
-
-class Cancellable(Protocol):
-    """Something that was put off."""
-
-    def cancel(self) -> Any:
-        """Do not do it."""
-
-
-def after(seconds: float, act: Callable[[], None]) -> Cancellable:
-    """Do something later: on the running loop of a kernel, or in a thread."""
-    try:
-        return asyncio.get_running_loop().call_later(seconds, act)
-    except RuntimeError:
-        timer = threading.Timer(seconds, act)
-        timer.daemon = True
-        timer.start()
-        return timer
 
 
 class Reveal:

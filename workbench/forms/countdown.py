@@ -7,8 +7,7 @@ import ipywidgets
 
 from workbench.faces.markup import isolated
 from workbench.forms import style
-from workbench.forms.answers import Cancellable, after
-from workbench.forms.still import Still, below, bundle
+from workbench.forms.still import Cancellable, Still, after, below, bundle
 from workbench.withdrawals.withdrawal import Withdrawal
 
 

@@ -1,18 +1,21 @@
 """What a form holds before it is a request: values by path, what was chosen, what is wrong. No widget, no I/O."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from workbench.chains import refuse_private_key
+from workbench.chains import check, refuse_private_key
 from workbench.errors import InvalidArguments, InvalidRequest, Problem
 from workbench.interface import checks, walk
 from workbench.interface.cross_rules import OneOf, When
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
+from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.walk import Flag, Member, Part
 
+_ADDRESSES = {rule.pattern for rule in (CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET)}
 TICKS = {
     "masked_value": "It holds •, as a masked value does. Send it all the same",
     "unusual_text": "It holds characters nobody can see. Send them all the same",
@@ -265,8 +268,23 @@ class Draft:
         return needs_tick(leaf) and leaf.path not in self.given and leaf.path not in self.accepted
 
     def advice(self) -> tuple[Problem, ...]:
-        """Give what a careful person would look at."""
-        return checks.cautions(self.record(), self.ticks)[1]
+        """Give what a careful person would look at, slips in addresses that their check sums show among it."""
+        found = list(checks.cautions(self.record(), self.ticks)[1])
+        chain = self.given.get("chain_id")
+        for path, value in self.given.items():
+            rule = self.leaves[path].member.about.rule
+            if (
+                rule.pattern
+                and rule.pattern in _ADDRESSES
+                and isinstance(value, str)
+                and re.fullmatch(rule.pattern, value)
+            ):
+                try:
+                    slips = check(value, chain if type(chain) is int else None)
+                except InvalidRequest:  # a chain that is not known says nothing about an address
+                    slips = check(value)
+                found += [Problem(self.leaves[path].wire, slip.kind, slip.message) for slip in slips]
+        return tuple(found)
 
     def value(self) -> Any:
         """Give the request.

@@ -7,6 +7,13 @@ from workbench import faces
 from workbench.faces.markup import isolated
 from workbench.forms.fields import help_of
 
+_BETTER = {
+    "sign_withdrawal": (
+        '<div class="wb-advice">! This form checks the request alone. wb.withdrawals.plan(…) compares it with the contract, '
+        "its admins and its balance first, and gives out the signature.</div>"
+    )
+}
+
 
 def problem(text: str) -> str:
     """Give a problem as HTML, with its mark."""
@@ -21,7 +28,7 @@ def head(operation: Any, api: Any) -> str:
         f"<div><strong>{escape(faces.label(operation.name).capitalize())}</strong> "
         f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span> '
         f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
-        f"<div>{escape(operation.doc)}</div>"
+        f"<div>{escape(operation.doc)}</div>{_BETTER.get(operation.name, '')}"
     )
 
 

@@ -27,7 +27,7 @@ from workbench.forms.draft import TICKS, Draft
 from workbench.forms.heads import problem
 from workbench.forms.page import Page, State
 from workbench.forms.script import Script
-from workbench.forms.still import below, bundle, shell
+from workbench.forms.still import below, bundle, close_soon, shell
 from workbench.interface import walk
 from workbench.interface.operation import Call
 
@@ -271,10 +271,9 @@ class Form(Page):
         self._clear()
         self.state = state
         self._add.disabled = True
-        for widget in below(self._inputs):
-            if widget is not self._inputs:
-                widget.close()
+        spent = [widget for widget in below(self._inputs) if widget is not self._inputs]
         self._inputs.children = ()
+        close_soon(spent)
         self._inputs.layout.display = "none"
 
     def _clear(self) -> None:

@@ -23,7 +23,7 @@ from workbench.forms.fields import EMPTY_HINT, Field, Said, help_of
 from workbench.forms.heads import problem
 from workbench.forms.reading import in_words
 from workbench.forms.script import Script
-from workbench.forms.still import Still
+from workbench.forms.still import Still, close_soon
 from workbench.interface import walk
 
 State = Literal["open", "sending", "done", "unknown", "closed"]
@@ -163,7 +163,7 @@ class Page(ABC):
         old = self.button
         old.on_click(self._clicked, remove=True)
         self._sender.children = [self._button()]
-        old.close()
+        close_soon([old])
 
     def _tick(self, name: str, words: str) -> Any:
         made = ipywidgets.Checkbox(value=False, indent=False, description=words)

@@ -4,11 +4,32 @@ A notebook that is opened again has outputs and no widgets. The rule that hides 
 is gone when the widget is.
 """
 
+import asyncio
 import secrets
 import sys
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import ipywidgets
+
+
+class Cancellable(Protocol):
+    """Something that was put off."""
+
+    def cancel(self) -> Any:
+        """Do not do it."""
+
+
+def after(seconds: float, act: Callable[[], None]) -> Cancellable:
+    """Do something later: on the running loop of a kernel, or in a thread."""
+    try:
+        return asyncio.get_running_loop().call_later(seconds, act)
+    except RuntimeError:
+        timer = threading.Timer(seconds, act)
+        timer.daemon = True
+        timer.start()
+        return timer
 
 
 class Still:
@@ -54,3 +75,23 @@ def below(widget: Any) -> list[Any]:
     for one in found:
         found.extend(child for child in getattr(one, "children", ()))
     return found
+
+
+SETTLED = 2.0  # seconds after which a browser has surely met a widget
+
+
+def close_soon(widgets: Sequence[Any]) -> None:
+    """Close widgets: at once where nobody looks, in a kernel once the browser has met them.
+
+    A widget closed while its parent is still on the way leaves the parent without a view. Their values are cleared
+    before, so nothing private waits.
+    """
+
+    def close() -> None:
+        for widget in widgets:
+            widget.close()
+
+    if shell() is None:
+        close()
+    else:
+        after(SETTLED, close)
