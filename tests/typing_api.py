@@ -9,6 +9,7 @@ from typing import assert_type
 import workbench as wb
 from workbench.interface.contracts import IssuingContract
 from workbench.interface.disputes import Dispute
+from workbench.interface.events import Event
 from workbench.interface.payment_accounts import Deletion, PaymentAccount
 from workbench.interface.people import Address, CompanyApplication, User
 from workbench.interface.rewards import RewardsActivity, RewardsItem
@@ -127,3 +128,10 @@ async def wrong_awaited(api: wb.AsyncClient) -> None:
     await api.simulate_authorization(card_id="", amount=1.5, currency="", merchant_name="", merchant_category_code="")  # type: ignore[arg-type]
     _ = (await api.list_contracts()).nothing  # type: ignore[attr-defined]
     _ = api.list_contracts().id  # type: ignore[attr-defined]
+
+
+def session(api: wb.Session) -> None:
+    """What belongs to a session is known to a checker, and so to completion."""
+    assert_type(api.sandbox, wb.Sandbox)
+    assert_type(api.inbox, wb.Inbox)
+    assert_type(api.events, list[Event])

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.client.client import Client
 from workbench.client.journal import Journal
@@ -15,6 +15,11 @@ from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
 from workbench.errors import InvalidProfile, WrongEnvironment, visible
+
+if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
+    from workbench.interface.events import Event
+    from workbench.sandbox import Sandbox
+    from workbench.webhooks.inbox import Inbox
 
 _LATEST: list["weakref.ref[Session]"] = []
 
@@ -51,8 +56,8 @@ class Session(Client):
         _show_faces()
 
     @property
-    def sandbox(self) -> Any:
-        """The sandbox behind this session, with the controls that the interface does not have.
+    def sandbox(self) -> "Sandbox":
+        """The sandbox behind this session, or the control of a served one: what the interface does not have.
 
         Raises:
             WrongEnvironment: A real service answers here; it has no such controls.
@@ -62,10 +67,11 @@ class Session(Client):
                 f"{self.host} is a real service: it has no controls such as settle or advance. "
                 "connect() gives a session on a sandbox of its own."
             )
-        return self._sandbox
+        sandbox: Sandbox = self._sandbox
+        return sandbox
 
     @property
-    def inbox(self) -> Any:
+    def inbox(self) -> "Inbox":
         """The events received: those of the sandbox come by themselves."""
         holder: Any = self._parent
         if holder._inbox is None:
@@ -74,10 +80,11 @@ class Session(Client):
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None if self._sandbox is None else self._sandbox.drain
             holder._inbox = Inbox(self._inbox_path, keys=keys, source=source)
-        return holder._inbox
+        inbox: Inbox = holder._inbox
+        return inbox
 
     @property
-    def events(self) -> Any:
+    def events(self) -> "list[Event]":
         """The events received so far, oldest first."""
         return self.inbox.events()
 
