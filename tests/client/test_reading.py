@@ -142,3 +142,9 @@ def test_a_service_that_does_not_answer_proves_nothing(answer: Any) -> None:
     found = verify_assumptions(client_on(Service(answer)), user_id=CARD)
 
     assert found.of("contradicted") == ()
+
+
+def test_a_probe_takes_a_client_that_answers() -> None:
+    """One that is awaited is refused in words."""
+    with pytest.raises(InvalidRequest, match="not of type AsyncClient"):
+        verify_assumptions(wb.AsyncClient(base_url="https://api.example.com", api_key="a-key"))

@@ -351,9 +351,16 @@ def test_a_file_that_cannot_be_read(home: Path) -> None:
 
 def test_a_timeout_is_a_time() -> None:
     """A call ends after some time, or never, but not before it begins."""
-    with pytest.raises(InvalidProfile, match="timeout"):
-        wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=0)
+    for wrong in (0, "5", True, float("nan")):
+        with pytest.raises(InvalidProfile, match="timeout"):
+            wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=wrong)  # type: ignore[arg-type]
     assert wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=None)
+
+
+def test_limits_are_limits() -> None:
+    """A mapping is not taken for them, so that a slip in a name caps nothing in silence."""
+    with pytest.raises(InvalidProfile, match="Limits"):
+        wb.Client(base_url="https://api.example.com", api_key="a-key", limits={"amount": 5})  # type: ignore[arg-type]
 
 
 def test_a_sandbox_profile_is_no_service(home: Path) -> None:

@@ -70,10 +70,12 @@ class Calls(Operations, ABC):
             warn_if_in_cell(api_key)
         self._key = Key.of(api_key)
         del api_key
-        if timeout is not None and not timeout > 0:
-            raise InvalidProfile((Problem("timeout", "minimum", "must be more than 0 seconds"),))
+        if timeout is not None and not _lasts(timeout):
+            raise InvalidProfile((Problem("timeout", "minimum", "must be a number of seconds, more than 0"),))
         if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
             raise InvalidProfile((Problem("idempotency_header", "header", wrong),))
+        if not isinstance(limits, Limits | None):
+            raise InvalidProfile((Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"),))
         limits = limits or Limits()
         clock = clock or Clock()
         self._url = url
@@ -303,6 +305,10 @@ class Calls(Operations, ABC):
     @abstractmethod
     def _drive(self, exchange: Exchange) -> Any:
         """Perform the I/O of a call."""
+
+
+def _lasts(seconds: Any) -> bool:
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
 
 
 def _journal(journal: Any, environment: str, clock: Clock) -> Journal | None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import ApiError, NoAnswer, NotFound, NotSent, Problem, UnexpectedAnswer
+from workbench.errors import ApiError, InvalidRequest, NoAnswer, NotFound, NotSent, Problem, UnexpectedAnswer
 from workbench.interface import checks
 from workbench.interface.assumptions import assumptions
+from workbench.interface.operation import Sync
 from workbench.interface.rules import STELLAR_ADDRESS
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -71,6 +72,8 @@ def verify_assumptions(api: Any, *, user_id: str | None = None) -> Findings:
         api: A client that answers at once.
         user_id: A user with rewards; without one the names of the rewards query are tried on nobody.
     """
+    if not isinstance(api, Sync):
+        raise InvalidRequest(f"takes a Client or a Session, not of type {type(api).__name__}", of="verify_assumptions")
     seen: Seen = {}
     _contracts(api, seen)
     _rewards(api, user_id, seen)
