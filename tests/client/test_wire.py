@@ -436,6 +436,15 @@ def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
     assert entry.end in {End.DONE, End.REFUSED, End.UNKNOWN}
 
 
+def test_a_reason_in_the_services_own_words_stands_alone() -> None:
+    """Where a 403 names the address it is about, no role is guessed at beside it."""
+    answer = httpx.Response(403, json={"error": "ForbiddenError", "message": f"{EVM} is not an admin of the contract"})
+    with pytest.raises(Forbidden) as caught:
+        call(client_on(Service(answer)), "sign_withdrawal")
+
+    assert str(caught.value).endswith("is not an admin of the contract")
+
+
 def test_roles_are_named_where_they_are_known() -> None:
     """A 403 names the role that the document names for the operation; a 401 speaks of the key."""
     forbidden = Service(httpx.Response(403, json={"error": "ForbiddenError", "message": "Forbidden"}))

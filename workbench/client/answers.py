@@ -109,6 +109,12 @@ def _private_texts(record: Any) -> Iterator[str]:
             yield str(value)
 
 
+def about(told: Refusal, request: Any) -> bool:
+    """Whether a refusal names an address or an id of the request: it then says the reason itself."""
+    values = (getattr(request, one.name) for one in members(type(request)))
+    return any(isinstance(value, str) and len(value) > 20 and value in (told.message or "") for value in values)
+
+
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
     """Give what a person can do about a refusal, where the document or the environment tells."""
     if status == 401:

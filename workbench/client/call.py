@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any, NoReturn
 
 from workbench.client.advice import LOG, advise
-from workbench.client.answers import TOLD, hint, host_of, read, refusal
+from workbench.client.answers import TOLD, about, hint, host_of, read, refusal
 from workbench.client.effects import End, unknown_text, what
 from workbench.client.entries import Entry
 from workbench.client.line import Line
@@ -257,7 +257,7 @@ class Call:
         told = refusal(response, self.request, self.line.key.header())
         kind = ApiError.of(status)
         asked = retry_after(response.headers.get("retry-after"), response.headers.get("date"), self.line.clock.now())
-        advice = hint(self.operation, status, self.line.host)
+        advice = None if about(told, self.request) else hint(self.operation, status, self.line.host)
         if kind is RateLimited:
             advice = f"Try again after {asked:.0f} s" if asked is not None and asked > 0 else "Try again later"
         exists = status == 409 and self.resend_of is not None and bool(getattr(self.request, "external_id", None))
