@@ -356,6 +356,26 @@ def test_production_asks_for_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
     assert apply(api.create_user_application, people(2), confirm="2 rows", progress=False).ok
 
 
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_what_is_said_of_a_row_is_said_of_its_call(tmp_path: Path) -> None:
+    """The journal hears it too, so that the row can be sent again where the same write twice is refused."""
+    live, path, rows = Sandbox(seed=3, environment="production"), tmp_path / "run", people(2)
+
+    def lost(number: int) -> None:
+        if number == 1:
+            raise httpx.ReadTimeout("late")
+
+    api = api_of(live, before=lost, environment="production", journal=_memory())
+    api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
+    stopped = apply(api.create_user_application, rows, path=path, confirm="2 rows", progress=False)
+    assert [one.end for one in stopped] == ["unknown", "planned"]
+    final = resume(path, api, rows, resolved={1: "not sent"}, confirm="2 rows", progress=False)
+
+    assert final.ok
+    assert api.journal.unknown() == []
+    assert filed(live) == ["b-0", "b-1"]
+
+
 def test_caps_are_held_against_every_row_before_the_first_call(sandbox: Sandbox) -> None:
     """Rows a run, their sum, and the amount of each."""
     api = api_of(sandbox, limits=Limits(rows=2, sum=500, amount=200))

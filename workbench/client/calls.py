@@ -169,6 +169,11 @@ class Calls(Operations, ABC):
         return self._line.journal
 
     @property
+    def has_journal(self) -> bool:
+        """Whether calls with an effect are recorded."""
+        return self._line.journal is not None
+
+    @property
     def environment(self) -> str:
         """Where this client's calls go: "sandbox" or "production"."""
         return self._line.environment

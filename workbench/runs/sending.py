@@ -231,7 +231,7 @@ def _go(
         ends = Ends(path)
         try:
             ends.begin(plan, api.host, api.environment, accept_changes=accept_changes)
-            ends.resolve(resolved or {})
+            _resolve(api, ends, resolved or {}, path)
             told = progress_of(progress, operation.name)
             run = _Run(api, plan, ends, workers, stop_at_unknown, told)
             stopped = run.drive()
@@ -241,6 +241,16 @@ def _go(
     if stopped == INTERRUPTED:
         raise Interrupted(last)
     return last
+
+
+def _resolve(api: Any, ends: Ends, resolved: Mapping[int, str], path: Path | None) -> None:
+    """Take what a person says of rows, and say it of their calls in the client's journal as well."""
+    attempts = {one.row: one.attempt for one in ends.all() if one.row in resolved and one.attempt is not None}
+    ends.resolve(resolved)
+    asked = {entry.id for entry in api.journal.unknown()} if attempts and api.has_journal else frozenset()
+    for row, attempt in attempts.items():
+        if attempt in asked:
+            api.journal.resolve(attempt, resolved[row], note=f"row {row} of {path.name if path else 'a run'}")
 
 
 INTERRUPTED = "interrupted"
