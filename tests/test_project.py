@@ -138,7 +138,6 @@ def test_constraints_fit_the_bounds() -> None:
 FROM_TABLES = ("tables/", "runs/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
 REACH = {
     "httpx": ("client/client.py", "sandbox/transport.py"),
-    "httpx_aiohttp": ("client/",),
     "aiohttp": ("client/",),
     "pandas": FROM_TABLES,
     "numpy": FROM_TABLES,
