@@ -71,7 +71,7 @@ def test_amounts_are_exact(wb, guide, amount):
     ended = authorize(wb, guide, amount=amount)
 
     assert ended.code == 2
-    assert re.search(r"amount +must be (?:a whole number of cents, not (?:text|empty)|at least 1 of cents)", ended.err)
+    assert re.search(r"amount +must be (?:a whole number of cents, not (?:text|empty)|at least 1, in cents)", ended.err)
     assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
 
 
