@@ -563,3 +563,18 @@ def test_a_secret_that_cannot_be_made(state: Path) -> None:
     (state / "secret").mkdir()
     with pytest.raises(CannotRecord, match="cannot be used"):
         installation_secret()
+
+
+def test_entries_are_listed_and_filtered() -> None:
+    """By the names a person tries first."""
+    from workbench.session import connect
+
+    api = connect(seed=1)
+    card = api.sandbox.guide()["cards"]["active"][0]
+    api.simulate_authorization(
+        card_id=card, amount=100, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+    )
+
+    assert list(api.journal) == api.journal.list()
+    assert [] == api.journal.filter(operation="update_user")
+    assert 1 == len(api.journal.filter(operation="simulate_authorization", end="done"))

@@ -141,3 +141,25 @@ def test_a_request_prints_no_key():
     request = Request("GET", "/v1/x", "", {"api-key": "secret-key"}, b"secret-body")
 
     assert "secret" not in repr(request)
+
+
+@pytest.mark.parametrize("given, said", [({"environment": "x"}, "environment must be sandbox or production"), ({"profile": "x"}, "profile must be documented or observed"), ({"seed": "x"}, "seed must be a whole number")])  # fmt: skip
+def test_a_sandbox_of_another_kind_is_refused_in_words(given, said):
+    """Nothing is taken in silence."""
+    with pytest.raises(ValueError, match=said):
+        Sandbox(**given)
+
+
+def test_the_clock_goes_on_by_seconds_too():
+    """A bare number is seconds; a text is refused in words."""
+    sandbox = Sandbox()
+    began = sandbox.clock.now()
+
+    assert 60 == (sandbox.clock.advance(60) - began).total_seconds()
+    with pytest.raises(TypeError, match="by a number of seconds"):
+        sandbox.clock.advance("60s")
+
+
+def test_the_guide_is_plain_text_and_numbers():
+    """Its keys are text of no other kind."""
+    assert {str} == {type(key) for key in Sandbox().guide()["users"]}

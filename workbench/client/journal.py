@@ -28,6 +28,10 @@ from workbench.interface.table import OPERATIONS
 SAME_WITHIN = timedelta(days=1)
 
 
+Entries = list[Entry]
+Events = list[Any]
+
+
 class Journal:
     """The history of calls with an effect: iterate it, ask for one by id, filter it, resolve what is unknown."""
 
@@ -141,7 +145,7 @@ class Journal:
     def find(
         self, *, operation: Any = None, end: str | None = None, since: datetime | None = None,
         until: datetime | None = None, text: str | None = None,
-    ) -> list[Entry]:  # fmt: skip
+    ) -> Entries:  # fmt: skip
         """Give the entries that fit all that is said, oldest first.
 
         Args:
@@ -165,7 +169,15 @@ class Journal:
             and (text is None or text in entry.what)
         ]
 
-    def unknown(self) -> list[Entry]:
+    def list(self, **wanted: Any) -> Entries:
+        """Give all entries, oldest first, or those that fit what is said; see `find`."""
+        return self.find(**wanted)
+
+    def filter(self, **wanted: Any) -> Entries:
+        """Give the entries that fit what is said, oldest first; see `find`."""
+        return self.find(**wanted)
+
+    def unknown(self) -> Entries:
         """Give the calls of which nobody knows how they ended."""
         return [entry for entry in map(self._seen, self._store.undecided()) if entry.is_unknown]
 
@@ -220,7 +232,7 @@ class Journal:
         """Record that a resend settled an unknown entry."""
         self._settle(attempt, End.DONE, f"{note} ({new})", "resend")
 
-    def evidence(self, attempt: str) -> list[Any]:
+    def evidence(self, attempt: str) -> Events:
         """Give the events received that may be the effect of a call. They prove nothing by themselves."""
         entry = self[attempt]
         ahead = (self.skew() if self.skew else None) or 0.0

@@ -56,13 +56,29 @@ class Clock:
         return self._shown
 
     def advance(
-        self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
+        self,
+        by: timedelta | float | None = None,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
     ) -> datetime:
         """Move the clock forward; what falls due on the way happens at its own time.
 
+        Args:
+            by: A timedelta, or a number of seconds.
+
         Raises:
             ValueError: It would go back.
+            TypeError: It is neither a timedelta nor a number.
         """
+        if by is not None and not isinstance(by, timedelta):
+            if isinstance(by, bool) or not isinstance(by, int | float):
+                raise TypeError(
+                    "the clock goes on by a timedelta, by a number of seconds, or by days=, hours=, minutes=, seconds="
+                )
+            by = timedelta(seconds=by)
         step = (by or timedelta()) + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if step < timedelta():
             raise ValueError("the sandbox's clock does not go back")

@@ -169,7 +169,7 @@ class Controls(DeliveryControls, FaultControls, Inspection):
     # time
 
     @control(changes=True)
-    def advance(self, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Record:
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Record:
         """Move the clock forward; what falls due on the way happens at its own time."""
         try:
             self.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)

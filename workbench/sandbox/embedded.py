@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import UnusableFile
 from workbench.interface.assumptions import BEHAVIOURS
@@ -74,6 +74,7 @@ class Sandbox(Controls):
         store: Store | None = None,
         webhooks_outside: bool = False,
     ) -> None:
+        _check(seed, environment, profile)
         self.store = store or Store(None if path is None else FileBackend(path))
         with self.store:
             made = _made(self.store, seed=seed, environment=environment, profile=profile)
@@ -228,6 +229,18 @@ def _made(store: Store, **given: Any) -> Record:
                 f"This sandbox was made with the {name} {made[name]!r}, which stays. It was left as it is."
             )
     return made
+
+
+def _check(seed: object, environment: object, profile: object) -> None:
+    wrong = []
+    if seed is not None and type(seed) is not int:
+        wrong.append("seed must be a whole number")
+    if environment is not None and environment not in get_args(Environment):
+        wrong.append(f"environment must be {' or '.join(get_args(Environment))}")
+    if profile is not None and profile not in get_args(Profile):
+        wrong.append(f"profile must be {' or '.join(get_args(Profile))}")
+    if wrong:
+        raise ValueError("; ".join(wrong))
 
 
 def _known(settings: Mapping[str, Any]) -> Mapping[str, Any]:

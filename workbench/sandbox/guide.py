@@ -66,7 +66,7 @@ def _examples(ground: Ground, tenant: str) -> Record:
 def _by_status(records: list[Record]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for one in records:
-        found[one["status"]].append(one["id"])
+        found[str(one["status"])].append(one["id"])
     return dict(found)
 
 
