@@ -316,3 +316,11 @@ def test_body_is_kept_byte_for_byte(inbox: Inbox) -> None:
 
     assert inbox.raw("é") == raw
     assert os.linesep not in repr(inbox)
+
+
+def test_a_closed_inbox_can_still_be_printed(inbox: Inbox) -> None:
+    """It says that it is closed; printing it is no error."""
+    put(inbox)
+    inbox.close()
+
+    assert "closed" in repr(inbox)

@@ -124,6 +124,7 @@ class Inbox:
         self._now = now
         self.max_body = max_body
         self._store = Store(path)
+        self._closed = False
         self._outbox = Outbox(self._store)
         self._news = threading.Condition()
         self._workers: dict[str, threading.Thread] = {}
@@ -421,6 +422,7 @@ class Inbox:
 
     def close(self) -> None:
         """Close the file."""
+        self._closed = True
         self._store.file.close()
 
     def __enter__(self) -> "Inbox":
@@ -439,4 +441,5 @@ class Inbox:
     def __repr__(self) -> str:
         where = "in memory" if self._store.file.path is None else f"in {self._store.file.path.name}"
         checks = f"{len(self._keys)} keys" if self._keys else "no keys: everything is unverified"
-        return f"<inbox {where}: {self._store.count()} events, {checks}>"
+        many = "closed" if self._closed else f"{self._store.count()} events"
+        return f"<inbox {where}: {many}, {checks}>"
