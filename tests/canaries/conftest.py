@@ -1,0 +1,133 @@
+"""One life in which every planted value is sent, answered or delivered somewhere."""
+
+import logging
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+import workbench as wb
+from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
+from tests.client.doubles import Service, client_on
+from workbench.sequences import from_journal, run_kept
+from workbench.session import Session
+
+RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+USER = "3f2a0b1c-0000-4000-8000-000000000001"
+
+
+class Told(logging.Handler):
+    """Keep all that any logger says, with its arguments."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        self.lines.append(f"{record.name} {record.getMessage()} {record.args!r} {record.exc_info!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Life:
+    """What is left of it: the session, all that was given back, the files, the log, and secrets that were drawn."""
+
+    api: Session
+    things: dict[str, Any]
+    folder: Path
+    log: list[str]
+    drawn: tuple[str, ...]
+
+
+def _write(api: Session, things: dict[str, Any]) -> None:
+    guide = api.sandbox.guide()
+    made = things["application"] = api.create_user_application(**PERSON)
+    for name in ("sumsub", "persona"):
+        token = {f"{name}_share_token": f"zq-{name}-token"}
+        things[name] = api.create_user_application(
+            ip_address=PERSON["ip_address"], occupation=PERSON["occupation"], annual_salary=PERSON["annual_salary"],
+            account_purpose="x", expected_monthly_volume="1", is_terms_of_service_accepted=True, **token,
+        )  # fmt: skip
+    things["update"] = api.update_user(user_id=made.id, **CHANGES)
+    company = guide["companies"][0]
+    owner = next(one for one in company["owners"] if one["status"] == "needsInformation")
+    things["owner"] = api.update_ubo(company_id=company["id"], ubo_id=owner["id"], **OWNER)
+    things["account"] = api.create_payment_account(user_id=made.id, **ACCOUNT)
+    things["business account"] = api.create_payment_account(user_id=made.id, **BUSINESS)
+    things["deleted"] = api.delete_payment_account(payment_account_id=things["account"].id)
+    things["dispute"] = api.update_dispute(dispute_id=guide["disputes"]["pending"][0], text_evidence="Zqevidence of it")
+    things["purchase"] = api.simulate_authorization(
+        card_id=guide["cards"]["active"][0], amount=1250, currency="USD", merchant_name="Corner Grocery",
+        merchant_category_code="5411",
+    )  # fmt: skip
+    things["reviewed"] = api.sandbox.review(made.id, "needsInformation")
+    things["deposit"] = api.sandbox.deposit(amount="1.77", description="ZQMEMO", originator_name="Zqoriginator")
+    things["contracts"] = api.list_contracts()
+    things["rewards"] = api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"])
+
+
+def _receive(path: Path, things: dict[str, Any]) -> None:
+    with wb.Inbox(path / "inbox.db", keys=(PLANTED["webhook key"],)) as inbox:
+        for name, kind, values in (
+            ("status", "user.updated", {"first_name": "Zqfirst", "application_completion_link": LINK}),
+            ("trial", "microDeposit.received", {
+                "amount": Decimal("1.773129"), "description": "ZQMEMO", "originator_name": "Zqoriginator"}),
+            ("spend", "transaction.created", {
+                "spend": {"user_first_name": "Zqcard", "user_last_name": "Zqbearer", "user_email": "zqpayer@example.com"}}),
+        ):  # fmt: skip
+            sample = wb.sample_event(kind, PLANTED["webhook key"], **values)
+            things[f"sample of {name}"] = sample
+            things[f"receipt of {name}"] = inbox.receive(sample.headers, sample.body)
+        things["inbox"], things["received"] = inbox, inbox.events()
+    service = Service({"id": USER, "firstName": "Zqfirst", "member": "zq-unknown-member", "more": {"a": [LINK]}})
+    with client_on(service, api_key=PLANTED["api key"]) as api:
+        things["unknown member"], things["client"] = api.update_user(user_id=USER, **CHANGES), api
+        things["its journal"] = list(api.journal)
+
+
+def _withdraw(api: Session, things: dict[str, Any]) -> tuple[str, ...]:
+    contract = api.list_contracts()[0]
+    plan = things["plan"] = wb.withdrawals.plan(
+        api, contract, token=contract.tokens[0].address, amount=wb.cents("25.00"), admin=contract.admin_addresses[0],
+        to=RECIPIENT, decimals=6,
+    )  # fmt: skip
+    withdrawal = things["withdrawal"] = plan.sign()
+    message = things["message"] = withdrawal.typed_data(nonce=0)
+    accepted = things["accepted"] = message.accept(api.sandbox.wallet(plan.admin).sign(message))
+    things["transaction"] = withdrawal.transaction(accepted, direct_transfer=True)
+    shown = withdrawal.reveal()
+    return (shown.data, shown.salt)
+
+
+@pytest.fixture(scope="session")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """Live it once: every write, the controls, webhooks, a withdrawal, a bulk run and a kept sequence."""
+    folder = tmp_path_factory.mktemp("canaries")
+    told, root = Told(), logging.getLogger()
+    level = root.level
+    root.addHandler(told)
+    root.setLevel(logging.DEBUG)
+    things: dict[str, Any] = {}
+    with wb.connect(seed=7, journal=folder / "journal.db") as api:
+        guide = api.sandbox.guide()
+        _write(api, things)
+        _receive(folder, things)
+        drawn = _withdraw(api, things)
+        rows = [{**PERSON, "email": f"zqmail{i}@example.com", "external_id": f"zq-{i}"} for i in range(3)]
+        things["bulk"] = wb.apply(api.create_user_application, rows, path=folder / "bulk.run", progress=False)
+        with wb.connect(seed=3) as other:
+            other.create_user_application(**PERSON)
+            sequence = things["sequence"] = from_journal(other.journal)
+        flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
+        wanted = {one.name: flat[one.name] for one in sequence.parameters}
+        things["kept"] = run_kept(sequence, wb.Sandbox(seed=3), folder / "kept.run", **wanted)
+        things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.events}
+        things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
+        things["requests"] = [one.request for one in api.journal]
+        root.removeHandler(told)
+        root.setLevel(level)
+        yield Life(api=api, things=things, folder=folder, log=told.lines, drawn=(*drawn, *guide["api_keys"].values()))
