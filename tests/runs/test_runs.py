@@ -490,3 +490,28 @@ def _memory() -> Any:
     from workbench.client.journal import Journal
 
     return Journal()
+
+
+def test_an_interrupt_while_the_workers_start_is_an_interrupt(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that never started are not waited for, and the run goes on later."""
+    rows, path = people(20), tmp_path / "run"
+    started: list[threading.Thread] = []
+    usual = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("run-"):
+            started.append(thread)
+            if len(started) == 3:
+                raise KeyboardInterrupt
+        usual(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(Interrupted) as caught:
+        apply(api_of(sandbox).create_user_application, rows, path=path, workers=8, progress=False)
+    monkeypatch.undo()
+
+    assert sum(caught.value.result.counts.values()) == 20
+    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(20))

@@ -303,7 +303,8 @@ class _Run:
         until = time.monotonic() + GRACE
         try:
             for thread in threads:
-                thread.join(max(0.0, until - time.monotonic()))
+                if thread.ident is not None:  # the interrupt may come before all have started
+                    thread.join(max(0.0, until - time.monotonic()))
         except KeyboardInterrupt:
             pass  # a second one: no more waiting
         with self._lock:
