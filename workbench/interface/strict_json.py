@@ -124,7 +124,8 @@ def loads(data: bytes) -> Any:
         )
     except ValueError:
         failure = NotJson("a number has too many digits")
-    raise failure from None  # the chain would hold the text
+    data, text, inner = b"", "", ""
+    raise failure from None  # the chain would hold the text, and so would the locals of this frame
 
 
 def _number(value: Any) -> Any:

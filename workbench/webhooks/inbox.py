@@ -143,14 +143,17 @@ class Inbox:
             InvalidWebhook: The signature or the form is wrong; nothing was stored.
             UnusableFile: It could not be stored, so it must not be acknowledged.
         """
-        receipt = self._take(headers, body)
+        held = [body]
+        del body  # a traceback that prints locals would show it
+        receipt = self._take(headers, held)
         with self._news:
             self._news.notify_all()
         if not self._working:
             self._outbox.run()
         return receipt
 
-    def _take(self, headers: Headers, body: bytes) -> Receipt:
+    def _take(self, headers: Headers, held: list[bytes]) -> Receipt:
+        body = held.pop()
         try:
             if len(body) > self.max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; at most {self.max_body:,} are taken.")
@@ -159,6 +162,7 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self.max_body)
         except InvalidWebhook as refused:
+            body = b""
             self._refusals.append(Refusal(self._now(), str(refused)))
             raise
         self._since_sweep += 1
@@ -175,7 +179,7 @@ class Inbox:
             deliveries, last = self._source(self._pulled)
             for _, headers, body in deliveries:
                 try:
-                    new += not self._take(headers, body).duplicate
+                    new += not self._take(headers, [body]).duplicate
                 except InvalidWebhook:
                     continue  # it stands in `refusals`, and the next one is not held up by it
             self._pulled = last
@@ -286,9 +290,9 @@ class Inbox:
             with self._news:
                 self._news.wait(pause)
         wanted = kind or "event"
-        raise NothingArrived(
-            f"No {wanted} that fits came within {within:g} s. {missed(self.events(since=since), kind, where)}"
-        )
+        why = missed(self.events(since=since), kind, where)
+        where = None  # a traceback that prints locals would show what was looked for
+        raise NothingArrived(f"No {wanted} that fits came within {within:g} s. {why}")
 
     # handling
 

@@ -34,6 +34,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
     except strict_json.NotJson as error:
         problem = f"The body is not JSON of one meaning: {error}."
     if problem:
+        body = b""  # a traceback that prints locals would show it
         raise InvalidWebhook(problem)
     if not isinstance(raw, Mapping):
         raise InvalidWebhook("The body is not an object.")
