@@ -68,8 +68,9 @@ class Calls(Operations, ABC):
         url = read_base_url(base_url)
         if isinstance(api_key, str):
             warn_if_in_cell(api_key)
-        self._key = Key.of(api_key)
-        del api_key
+        given = [api_key]
+        del api_key  # a refused one would stand in a traceback that prints locals
+        self._key = Key.of(given.pop())
         if timeout is not None and not _lasts(timeout):
             raise InvalidProfile((Problem("timeout", "minimum", "must be a number of seconds, more than 0"),))
         if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
@@ -241,6 +242,8 @@ class Calls(Operations, ABC):
         }
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_line"):  # refused while it was made, and printed by a traceback with locals
+            return f"<{type(self).__name__}, not made>"
         armed = self.armed
         words = [self.environment, self.host, f"key {self._key.fingerprint}"]
         if self.environment == "production":

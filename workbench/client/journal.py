@@ -21,7 +21,7 @@ from workbench.client.entries import Memory, Note, Resolution, Store, masked_req
 from workbench.client.evidence import NEAR, fits
 from workbench.client.pace import Clock
 from workbench.client.processes import is_running, this_process
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
 
@@ -244,7 +244,11 @@ class Journal:
         self._store.close()
 
     def __repr__(self) -> str:
-        return f"<journal in {self.place}: {len(self)} calls, {len(self.unknown())} unknown>"
+        try:
+            held = f"{len(self)} calls, {len(self.unknown())} unknown"
+        except CannotRecord:  # what prints a list of things must not fail over one of them
+            held = "cannot be read"
+        return f"<journal in {self.place}: {held}>"
 
 
 def _end(words: str) -> End | None:

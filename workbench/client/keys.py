@@ -35,14 +35,16 @@ class Key:
         __tracebackhide__ = True
         if isinstance(given, Key):
             return given
-        return cls(given() if callable(given) else given)
+        held = [given() if callable(given) else given]
+        del given  # a refused one would stand in a traceback that prints locals
+        return cls(held.pop())
 
     def header(self) -> bytes:
         """Give the value of the key header."""
         return self._held()
 
     def __repr__(self) -> str:
-        return f"<key {self.fingerprint}>"
+        return f"<key {getattr(self, 'fingerprint', 'refused')}>"
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError("a key does not change")
