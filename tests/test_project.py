@@ -255,7 +255,7 @@ def test_wheel_carries_the_package_and_nothing_else(tmp_path: Path) -> None:
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
     assert carried == {str(path.relative_to(ROOT)) for path in tracked("workbench")}
-    assert {Path(name).suffix or name for name in carried} <= {".py", ".json", ".toml", ".typed", ".md"}
+    assert {Path(name).suffix or name for name in carried} <= {".py", ".json", ".toml", ".typed", ".md", ".j2"}
     assert wheel.stat().st_size < 2_000_000
 
 
