@@ -55,7 +55,6 @@ PLANTED: dict[str, str] = {
     "unknown member": "zq-unknown-member",
     # what does not belong anywhere
     "private key": "7731" * 16,
-    "words of the service": "zq-words",
 }
 """What each value is called, and what to look for."""
 
