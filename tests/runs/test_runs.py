@@ -512,3 +512,26 @@ def test_an_interrupt_while_the_workers_start_is_an_interrupt(
     assert sum(caught.value.result.counts.values()) == 20
     assert resume(path, api_of(sandbox), rows, progress=False).ok
     assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(20))
+
+
+@pytest.mark.parametrize("how", ["rows", "frame", "file"])
+def test_no_frame_of_ours_holds_the_rows_that_were_refused(sandbox: Sandbox, tmp_path: Path, how: str) -> None:
+    """Not even where frames are printed with their locals (K3)."""
+    import traceback
+
+    rows = people(2)
+    rows[1]["email"] = "planted-canary"
+    rows[1]["address.line1"] = "planted-canary street"
+    rows[1].pop("address")
+    given: Any = rows if how == "rows" else pd.DataFrame(rows)
+    if how == "file":
+        (tmp_path / "people.csv").write_text("first_name,email\nplanted-canary,planted-canary\n")
+        given = tmp_path / "people.csv"
+    with pytest.raises(InvalidRequest) as caught:
+        apply(api_of(sandbox).create_user_application, given, path=tmp_path / "run", progress=False)
+    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    ours = [frame for frame in told.stack if "/workbench/" in frame.filename]
+
+    assert ours
+    assert [frame.name for frame in ours if "planted-canary" in str(frame.locals)] == []
+    assert "planted-canary" not in str(caught.value)

@@ -152,6 +152,7 @@ def apply(
         NotArmed: In production without the plan's phrase, or not armed. Nothing was sent.
         Interrupted: By Ctrl-C; `.result` says how each row stands.
     """
+    rows = _Unseen(rows)
     operation = operation_of(call)
     return _go(
         call.client, operation, rows, Path(path) if path is not None else None, workers=workers, on_unknown=on_unknown,
@@ -185,6 +186,7 @@ def resume(
         Held: Another process has the run.
     """
     file = Path(path)
+    rows = _Unseen(rows)
     if not file.exists():
         raise InvalidRequest(f"there is no run at {file}", of="resume")
     ends = Ends(file)
@@ -201,12 +203,40 @@ def resume(
     )  # fmt: skip
 
 
+class _Unseen:
+    """Rows as they were given; a frame that is printed with its locals does not show them."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return "<rows>"
+
+
+def _planned(
+    api: Any, operation: Operation[..., Any], rows: _Unseen, path: Path | None, duplicates: bool
+) -> Plan | InvalidRequest:
+    """Give the plan, or the error to raise: raised here, its frames would hold the rows and the key of the digests."""
+    try:
+        return plan_of(
+            operation,
+            rows.rows,
+            secret=installation_secret() if path is not None else os.urandom(32),
+            limits=api.limits,
+            duplicates=duplicates,
+        )
+    except InvalidRequest as error:
+        return type(error)(error.problems, of=error.operation)
+
+
 last: Applied | None = None
 """The last run of this process, however it ended."""
 
 
 def _go(
-    api: Any, operation: Operation[..., Any], rows: Any, path: Path | None, *, workers: int, on_unknown: str | None,
+    api: Any, operation: Operation[..., Any], rows: "_Unseen", path: Path | None, *, workers: int, on_unknown: str | None,
     duplicates: bool, confirm: str | None, progress: bool | Progress, resolved: Mapping[int, str] | None = None,
     accept_changes: bool = False,
 ) -> Applied:  # fmt: skip
@@ -219,8 +249,9 @@ def _go(
     if on_unknown not in {None, "stop", "go on"}:
         raise InvalidRequest('on_unknown is "stop" or "go on"', of=operation.name)
     production = api.environment == "production"
-    secret = installation_secret() if path is not None else os.urandom(32)
-    plan = plan_of(operation, rows, secret=secret, limits=api.limits, duplicates=duplicates)
+    plan = _planned(api, operation, rows, path, duplicates)
+    if isinstance(plan, InvalidRequest):
+        raise plan
     if production and confirm != plan.phrase:
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
