@@ -1,6 +1,7 @@
 """What a run says of itself: misses, money, unknown ends, steps one by one, many rows, traffic, the journal."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -35,6 +36,13 @@ BUY = {
     "merchant_name": "Corner Grocery",
     "merchant_category_code": "5411",
 }
+
+
+HOLD = Sequence(
+    name="hold",
+    parameters=(Parameter(name="amount", type="whole"),),
+    steps=(step("buy", "simulate_authorization", **{**BUY, "amount": param("amount")}),),
+)
 
 
 @pytest.fixture
@@ -217,3 +225,23 @@ def test_what_is_no_span_of_time_is_refused(text: str) -> None:
     """With what would be right."""
     with pytest.raises(ValueError, match="2d"):
         duration(text)
+
+
+def test_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its cells are read by the types of the parameters; what does not fit is named with its row."""
+    file = tmp_path / "amounts.csv"
+    file.write_text("amount\n100\n250\n")
+    many = run_many(HOLD, sandbox, file)
+
+    assert many.ok, many.verdict
+    assert many.ledger().total()["held"] == 350
+    file.write_text("amount\n100\n2.50\n")
+    with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
+        run_many(HOLD, sandbox, file)
+
+
+def test_long_runs_say_how_far_they_are(sandbox: Sandbox, capsys: pytest.CaptureFixture[str]) -> None:
+    """At least at their end."""
+    run_many(HOLD, sandbox, [{"amount": 1}], times=200)
+
+    assert "hold x 200: 200 of 200 (runs)" in capsys.readouterr().err

@@ -1,18 +1,25 @@
 """A sequence run many times: once per row, repeated, side by side up to a limit."""
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from workbench.errors import Problem, WorkbenchError
+from workbench.runs.progress import Line, silent
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger, merged
 from workbench.sequences.play import Player, Venue
-from workbench.sequences.running import Run, StepRow, drive
+from workbench.sequences.running import LONG, Run, StepRow, drive
 from workbench.sequences.steps import InvalidSequence, Sequence
 from workbench.sequences.venues import venue_of
+from workbench.tables.bodies import load_bodies
 
 
 class Runs(tuple[Run, ...]):
@@ -61,7 +68,8 @@ def run_many(
     """Run a sequence once per row, or several times, up to `workers` at a time.
 
     Args:
-        rows: Mappings of parameters, a DataFrame, or None for one row of `values`. Empty cells mean "not given".
+        rows: Mappings of parameters, a DataFrame, the path of a CSV, JSON, XLSX or Parquet file, or None for one row of
+            `values`. Empty cells mean "not given"; the cells of a file are read by the types of the parameters.
         times: How often each row is run.
         workers: How many run side by side; 1 keeps the order, and with it the hash, the same each time.
         values: Parameters that all rows share.
@@ -69,6 +77,8 @@ def run_many(
     Raises:
         InvalidSequence: The sequence or any row is wrong; all problems with their row, nothing was sent.
     """
+    if isinstance(rows, str | os.PathLike):
+        rows = [_typed(sequence, one) for one in load_bodies(Path(rows))]
     given = [{**values, **_row(one)} for one in _listed(rows)]
     found = [
         Problem(f"row {number}: {one.path}" if rows is not None else one.path, one.rule, one.message)
@@ -79,10 +89,18 @@ def run_many(
         raise InvalidSequence(tuple(found), sequence.name)
     todo = [row for row in given for _ in range(times)]
     venue = venue_of(api)
+    told = Line(f"{sequence.name} x {len(todo):,}") if len(todo) >= LONG else silent
+    done: list[Run] = []
+
+    def kept(each: Run) -> Run:
+        done.append(each)
+        told(len(done), len(todo), "runs", last=len(done) == len(todo))
+        return each
+
     if workers == 1:
-        return Runs(_one(sequence, venue, row) for row in todo)
+        return Runs(kept(_one(sequence, venue, row)) for row in todo)
     with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="sequence") as pool:
-        return Runs(pool.map(lambda row: _one(sequence, venue, row), todo))
+        return Runs(map(kept, pool.map(lambda row: _one(sequence, venue, row), todo)))
 
 
 def _one(sequence: Sequence, venue: Venue, row: Mapping[str, Any]) -> Run:
@@ -101,6 +119,25 @@ def _listed(rows: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(rows, str | bytes | Mapping):
         raise WorkbenchError("rows must be mappings or a DataFrame; read a file with load_bodies(path)")
     return iter(rows)
+
+
+def _typed(sequence: Sequence, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the cells of a file by the types of the parameters; what does not fit stays, and is a problem later."""
+    types = {one.name: one.type for one in sequence.parameters}
+    return {name: _read(types.get(name), value) for name, value in row.items()}
+
+
+def _read(kind: str | None, text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    if kind == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
+        return int(text)
+    if kind == "flag" and text in ("true", "false"):
+        return text == "true"
+    if kind == "date" and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        with suppress(ValueError):
+            return date.fromisoformat(text)
+    return text
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from workbench import faces
 from workbench.errors import Problem, WorkbenchError
 from workbench.interface import walk
 from workbench.interface.rules import UUID, Full
+from workbench.runs.progress import Line
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.play import Ask, Done, Player
@@ -264,8 +265,15 @@ def run(sequence: Sequence, api: Any, **values: Any) -> Run:
     """
     player = prepared(sequence, api, values)
     began = player.venue.now()
+    many = len(sequence.steps)
+    if many >= LONG:
+        told = Line(sequence.name)
+        player.watch = lambda _: told(len(player.done), many, "steps", last=len(player.done) == many)
     drive(player)
     return Run(player, began)
+
+
+LONG = 200  # steps of which progress is shown
 
 
 def drive(player: Player) -> None:
