@@ -39,11 +39,13 @@ def held(frame: pd.DataFrame) -> str:
     return frame.to_csv() + repr(frame.attrs)
 
 
-@pytest.mark.parametrize("cls", list(records()), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls",
+    [cls for cls in records() if cls is not rewards.RewardsActivity],  # a page is a list of items
+    ids=lambda cls: cls.__name__,
+)
 def test_every_record_has_columns(cls: type[Any]) -> None:
     """Every record class makes an empty table whose columns are those of its plan, none of dtype object."""
-    if cls is rewards.RewardsActivity:
-        pytest.skip("a page is a list of items")
     frame = tables.frame([], of=cls)
 
     assert list(frame.columns) == ([*frame.columns] if cls is events.Event else list(plan(cls).names()))

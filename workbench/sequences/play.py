@@ -15,7 +15,6 @@ from workbench.sequences.steps import (
     NOTHING,
     EventWanted,
     Guide,
-    InvalidSequence,
     Param,
     Ref,
     Sequence,
@@ -314,6 +313,3 @@ def _member(value: Any, part: str) -> Any:
 
 def _span(value: Any) -> timedelta:
     return value if isinstance(value, timedelta) else duration(value)
-
-
-__all__ = ["Ask", "Done", "InvalidSequence", "Player", "Venue", "WaitedInVain", "ends"]
