@@ -42,6 +42,7 @@ class Heard:
     headers: tuple[tuple[str, str], ...]
     body: bytes
     local: bool  # whether it was addressed to this machine's own names
+    alone: bool = True  # whether no other request was being answered when it was read
 
     def header(self, name: str) -> str | None:
         """Give the value of a header, None where it is absent."""
@@ -122,38 +123,42 @@ class _Door:
         lengths = [value for name, value in headers if name == "content-length"]
         if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > self.max_body:
             raise _Refused(413, f"The body is larger than {self.max_body:,} bytes")
+        connection = scope["extensions"]["connection"]
         body = b""
         if lengths or any(name == "transfer-encoding" for name, _ in headers):
-            taken = await self._body(receive)
+            taken = await (self._body if connection.whole else self._body_in_time)(receive)
             if taken is None:
                 return None
             body = taken
         return Heard(
             method=scope["method"], target=scope["raw_path"].decode("latin-1"), query=scope["query_string"],
-            headers=headers, body=body, local=local,
+            headers=headers, body=body, local=local, alone=len(connection.tasks) <= 1,
         )  # fmt: skip
+
+    async def _body_in_time(self, receive: Any) -> bytes | None:
+        try:
+            async with asyncio.timeout(_SECONDS_BODY):
+                return await self._body(receive)
+        except TimeoutError:
+            raise _Refused(408, "The body did not come in time") from None
 
     async def _body(self, receive: Any) -> bytes | None:
         body = bytearray()
-        try:
-            async with asyncio.timeout(_SECONDS_BODY):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return None
-                    body += message.get("body", b"")
-                    if len(body) > self.max_body:
-                        raise _Refused(413, f"The body is larger than {self.max_body:,} bytes")
-                    if not message.get("more_body"):
-                        return bytes(body)
-        except TimeoutError:
-            raise _Refused(408, "The body did not come in time") from None
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if len(body) > self.max_body:
+                raise _Refused(413, f"The body is larger than {self.max_body:,} bytes")
+            if not message.get("more_body"):
+                return bytes(body)
 
 
 async def _give(said: Said, scope: Any, send: Any) -> None:
     if said.seconds and said.manner != "drip":
         await asyncio.sleep(said.seconds)
-    transport = scope["extensions"]["transport"]
+    transport = scope["extensions"]["connection"].transport
     if said.manner in {"reset", "closed"}:
         if said.manner == "reset":
             # A linger of nothing makes the close a reset.
@@ -222,7 +227,7 @@ class _Guarded(HttpToolsProtocol):
     _size = 0  # bytes of its headers
     _too_large = False
     _in_head = False
-    _whole = True
+    whole = True  # whether the request has come to its end
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -242,10 +247,10 @@ class _Guarded(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._whole = False
+        self.whole = False
         self._in_head = True
         self._head = self._size = 0
-        self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
+        self.scope["extensions"] = {"connection": self}  # type: ignore[dict-item]
         if self._timer is None:
             self._expect_head()
 
@@ -263,15 +268,15 @@ class _Guarded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._whole = True
+        self.whole = True
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self._whole and not self.transport.is_closing():
+        if not self.whole and not self.transport.is_closing():
             self.loop.call_later(_SECONDS_DRAIN, self._end_drain)  # a close now would lose the answer on its way
 
     def _end_drain(self) -> None:
-        if not self._whole:
+        if not self.whole:
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
@@ -354,8 +359,8 @@ def server(
     protocol = type("_GuardedDoor", (_Guarded,), {"refusal": staticmethod(refusal)})
     config = uvicorn.Config(
         _Door(answer, refusal, hosts, max_body), http=protocol, ws="none", lifespan="off", loop="asyncio",
-        log_config=None, access_log=False, server_header=False, date_header=False, timeout_keep_alive=30,
-        timeout_graceful_shutdown=2, interface="asgi3",
+        log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
     )  # fmt: skip
     return uvicorn.Server(config)
 

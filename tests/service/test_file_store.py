@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.service.plain import Plain
 from workbench.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
 
@@ -125,24 +127,36 @@ def test_fork_is_independent(tmp_path: Path) -> None:
     sandbox.close()
 
 
-WORKER = """
-import sys
-from pathlib import Path
-from tests.service.test_file_store import purchase
-from workbench.sandbox import Sandbox
-sandbox = Sandbox(path=Path(sys.argv[1]))
-while True:
-    print(purchase(sandbox), flush=True)
-"""
+def called(path: str) -> None:
+    """Purchase as fast as it goes, and say each purchase that was answered."""
+    sandbox = Sandbox(path=path)
+    while True:
+        os.write(1, f"{purchase(sandbox)}\n".encode())
 
 
-def started(path: Path) -> "subprocess.Popen[str]":
-    """Start a process that purchases as fast as it can, and says each one that was answered."""
+def served(path: str) -> None:
+    """The same over HTTP, by six senders at once: their writes share transactions."""
+    with Sandbox(path=path).serve() as url:
+        senders = [threading.Thread(target=_sender, args=(url,)) for _ in range(6)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+
+
+def _sender(url: str) -> None:
+    with Plain(url) as plain:
+        card = plain.guide["cards"]["active"][0]
+        while True:
+            found = plain.call("POST", "/simulate/transactions/authorize", {"cardId": card, **PURCHASE})
+            os.write(1, f"{found['transactionId']}\n".encode())
+
+
+def started(path: Path, worker: Callable[[str], None]) -> "subprocess.Popen[str]":
+    """Start a process that does a worker's work."""
     here = str(Path(__file__).parent.parent.parent)
-    return subprocess.Popen(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r})\n{WORKER}", str(path)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    script = f"import sys; sys.path.insert(0, {here!r})\nfrom {__name__} import *\n{worker.__name__}(sys.argv[1])"
+    return subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize(
@@ -150,12 +164,12 @@ def started(path: Path) -> "subprocess.Popen[str]":
     [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
 )
 def test_kills(tmp_path: Path, rounds: int) -> None:
-    """Killed at random moments with two processes writing, no answered write is lost and the file stays whole."""
+    """Killed at random moments with two processes writing, one for seven, no answered write is lost and the file stays whole."""
     path = tmp_path / "s.db"
     chance = random.Random(rounds)
     answered: list[str] = []
     for _ in range(rounds):
-        workers = [started(path) for _ in range(2)]
+        workers = [started(path, worker) for worker in (called, served)]
         heard: list[list[str]] = [[] for _ in workers]
         threads = [
             threading.Thread(

@@ -108,17 +108,19 @@ class Sandbox(Controls):
             raise BROKEN[played.manner](f"a fault rule is on: {played.manner}")
         return played.response
 
-    def play(self, request: Request) -> Played:
-        """Answer a request as the fault rules want it: the answer, and how it arrives."""
-        if self.faults.rules:
-            return self.faults.play(self._answer, request, self.service.name_of(request))
-        return Played(response=self._answer(request))
+    def play(self, request: Request, *, telling: bool = True) -> Played:
+        """Answer a request as the fault rules want it: the answer, and how it arrives.
 
-    def _answer(self, request: Request) -> Response:
-        answer = self.service.handle(request)
-        if self._subscribers or self.courier.active:
+        Args:
+            telling: Whether to tell the events at once; whoever answers within a transaction tells them after it.
+        """
+        if self.faults.rules:
+            played = self.faults.play(self.service.handle, request, self.service.name_of(request))
+        else:
+            played = Played(response=self.service.handle(request))
+        if telling:
             self.tell()
-        return answer
+        return played
 
     def _may_deliver(self) -> bool:
         backend = self.store.backend
@@ -152,8 +154,10 @@ class Sandbox(Controls):
         """Give subscribers and endpoints what they have not had yet."""
         if self.courier.active:
             self.courier.notify()
+        if not self._subscribers:
+            return
         with self._telling:
-            if self._busy or not self._subscribers:
+            if self._busy:
                 return  # a subscriber's own calls are told when it has had what came before
             self._busy = True
             try:

@@ -10,7 +10,8 @@ A page in a browser is refused: foreign hosts and origins, and bodies that are n
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from workbench.interface.openapi import document
 from workbench.loopback import Heard, Said
 from workbench.sandbox.control import CONTROLS, perform
 from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.faults import Played
 from workbench.sandbox.service import MAX_BODY, Request, error_body
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ BELOW = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
 """The header of controls by which a sandbox is known to be the one that was connected to."""
 
+log = logging.getLogger("workbench.sandbox")
 _JSON = ("content-type", "application/json")
 _ERRORS: Mapping[int, str] = {
     400: "BadRequestError", 401: "Unauthorized", 403: "ForbiddenError", 404: "NotFoundError",
@@ -37,6 +40,8 @@ _ERRORS: Mapping[int, str] = {
     415: "UnsupportedMediaTypeError", 421: "MisdirectedRequestError", 431: "RequestHeaderFieldsTooLargeError",
     500: "InternalServerError", 503: "ServiceUnavailableError",
 }  # fmt: skip
+_MANNERS = {"refused": "reset", "lost": "closed"}
+_TOGETHER = 0.005  # seconds after which requests wait no longer for those after them
 _NOT_IMITATED = "It is made up: people, cards and money exist nowhere else. Its addresses are not wallets: sandbox, do not send funds."
 
 
@@ -44,6 +49,61 @@ def refused(status: int, message: str) -> Said:
     """Give an error in the documented shape. Source: Errors."""
     body = {"statusCode": status, "error": _ERRORS[status], "message": message}
     return Said(status=status, headers=(_JSON,), body=strict_json.dumps(body))
+
+
+class Together:
+    """Requests that are there at the same time share one transaction: what one commit costs is paid once for all.
+
+    None is answered before that commit. A refused one changes nothing, and takes nothing from the others.
+    """
+
+    def __init__(self, sandbox: "Sandbox") -> None:
+        self.sandbox = sandbox
+        self._open = False
+        self._began = 0.0
+        self._waiting: list[asyncio.Future[Exception | None]] = []
+
+    async def play(self, request: Request) -> Played:
+        """Answer a request, when what it wrote is durable.
+
+        Raises:
+            UnusableFile: The file is busy or cannot be written; nothing of the transaction is kept.
+        """
+        loop = asyncio.get_running_loop()
+        if self._open and loop.time() - self._began > _TOGETHER:
+            self._end()
+        if not self._open:
+            self.sandbox.store.__enter__()
+            self._open = True
+            self._began = loop.time()
+            loop.call_soon(self._end)  # after every request that is ready now
+        played = self.sandbox.play(request, telling=False)
+        ended = loop.create_future()
+        self._waiting.append(ended)
+        failed = await ended
+        if failed is not None:
+            raise failed
+        return played
+
+    def _end(self) -> None:
+        if not self._open:  # it took long, and was ended already
+            return
+        self._open = False
+        waiting, self._waiting = self._waiting, []
+        failed = None
+        try:
+            self.sandbox.store.__exit__(None, None, None)
+        except Exception as error:  # noqa: BLE001 - each request is answered with it
+            failed = error
+            self.sandbox.service.forget(len(waiting))
+        for one in waiting:
+            if not one.done():
+                one.set_result(failed)
+        if failed is None:
+            try:
+                self.sandbox.tell()
+            except Exception as error:  # noqa: BLE001 - what was written stays, whatever a subscriber makes of it
+                log.error("a subscriber failed with %s", type(error).__name__)
 
 
 class Front:
@@ -55,8 +115,9 @@ class Front:
         self.local = local
         self.identity = sandbox.ground.seeds.uuid("served")
         self._openapi: bytes | None = None
+        self._together = Together(sandbox)
 
-    def answer(self, heard: Heard) -> Any:
+    def answer(self, heard: Heard) -> Said | Awaitable[Said]:
         """Answer a request, or give what will."""
         origin = heard.header("origin")
         if origin is not None and origin != f"http://{heard.header('host')}":
@@ -70,15 +131,17 @@ class Front:
         except UnusableFile as error:
             return _unusable(error)
 
-    def _operation(self, heard: Heard) -> Said:
+    def _operation(self, heard: Heard) -> Said | Awaitable[Said]:
         request = Request(heard.method, heard.target, heard.query.decode("latin-1"), dict(heard.headers), heard.body)
-        played = self.sandbox.play(request)
-        answer = played.response
-        manner = {"refused": "reset", "lost": "closed"}.get(played.manner, played.manner)
-        return Said(
-            status=answer.status, headers=tuple(answer.headers.items()), body=answer.body, seconds=played.seconds,
-            manner=manner,
-        )  # fmt: skip
+        if heard.alone:
+            return _said(self.sandbox.play(request))
+        return self._answered_together(request)
+
+    async def _answered_together(self, request: Request) -> Said:
+        try:
+            return _said(await self._together.play(request))
+        except UnusableFile as error:
+            return _unusable(error)
 
     def _described(self, heard: Heard) -> Said:
         if heard.method != "GET":
@@ -87,7 +150,7 @@ class Front:
             self._openapi = json.dumps(document(self.sandbox.wire_names, f"{self.url}{table.PREFIX}")).encode()
         return Said(status=200, headers=(_JSON,), body=self._openapi)
 
-    def _control(self, heard: Heard) -> Any:
+    def _control(self, heard: Heard) -> Said | Awaitable[Said]:
         name = heard.target.removeprefix(BELOW)
         sandbox = self.sandbox
         open_to_all = name == "guide" and heard.method == "GET" and self.local and heard.local
@@ -143,6 +206,14 @@ def _unusable(error: UnusableFile) -> Said:
     return refused(
         503, "The sandbox's file is busy" if isinstance(error, FileBusy) else "The sandbox's file cannot be used"
     )
+
+
+def _said(played: Played) -> Said:
+    answer = played.response
+    return Said(
+        status=answer.status, headers=tuple(answer.headers.items()), body=answer.body, seconds=played.seconds,
+        manner=_MANNERS.get(played.manner, played.manner),
+    )  # fmt: skip
 
 
 @contextmanager

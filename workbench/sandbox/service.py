@@ -209,6 +209,11 @@ class Service:
         except strict_json.NotJson as error:
             raise turn.wrong(f"the body cannot be read: {error}") from None
 
+    def forget(self, count: int) -> None:
+        """Take the last requests out of the list: what they wrote was not kept."""
+        for _ in range(min(count, len(self._log))):
+            self._log.pop()
+
     def requests(self) -> list[dict[str, Any]]:
         """Give the last requests and how they were answered, their private values masked, the oldest first."""
         return [_logged(*entry) for entry in tuple(self._log)]

@@ -1,4 +1,4 @@
-"""What the sandbox knows: JSON values by kind and id, changed in transactions.
+"""What the sandbox knows: JSON values by kind and id, changed in transactions, one within another where that serves.
 
 A stored value is never changed in place: whoever changes a record puts a new one. So a copy of the store is a copy of its
 outer dictionaries, and an event may hold the record as it was.
@@ -30,31 +30,37 @@ class Backend(Protocol):
 
 
 class Store:
-    """Values by kind and id. `with store:` is one transaction; it is undone when an exception leaves it."""
+    """Values by kind and id.
+
+    `with store:` is one transaction; it is undone when an exception leaves it. One within another is kept when the outer
+    one is, and is undone alone when it fails.
+    """
 
     def __init__(self, backend: Backend | None = None) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
         self._undo: list[Change] = []
         self._lock = RLock()
-        self._depth = 0
+        self._begun: list[int] = []  # of each open transaction, how much there was to undo when it began
         self.backend = backend
 
     def __enter__(self) -> "Store":
         self._lock.acquire()
-        if self._depth == 0 and self.backend is not None:
+        if not self._begun and self.backend is not None:
             try:
                 self.backend.begin(self)
             except BaseException:
                 self._lock.release()
                 raise
-        self._depth += 1
+        self._begun.append(len(self._undo))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self._depth -= 1
+        begun = self._begun.pop()
         try:
-            if self._depth == 0:
+            if not self._begun:
                 self._end(keep=kind is None)
+            elif kind is not None:
+                self._undo_since(begun)
         finally:
             self._lock.release()
 
@@ -64,21 +70,21 @@ class Store:
                 touched = {(kind, key): None for kind, key, _ in self._undo}
                 self.backend.commit([(kind, key, self.get(kind, key)) for kind, key in touched])
             except BaseException:
-                self._undo_all()
+                self._undo_since(0)
                 raise
         elif not keep:
-            self._undo_all()
+            self._undo_since(0)
             if self.backend is not None:
                 self.backend.rollback()
         self._undo.clear()
 
-    def _undo_all(self) -> None:
-        for kind, key, before in reversed(self._undo):
+    def _undo_since(self, begun: int) -> None:
+        for kind, key, before in reversed(self._undo[begun:]):
             if before is None:
                 self._kinds[kind].pop(key, None)
             else:
                 self._kinds[kind][key] = before
-        self._undo.clear()
+        del self._undo[begun:]
 
     def get(self, kind: str, key: str) -> Any:
         """Give a value, or None."""
