@@ -1,6 +1,7 @@
 """The door on this machine's own address: slow senders, odd ends of an answer, ports (S10–S12)."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -131,6 +132,25 @@ def test_no_answer(url: str) -> None:
         connection.sendall(HEAD % b"closed")
 
         assert rest(connection) == b""
+
+
+def test_what_is_being_answered_at_the_end_is_answered() -> None:
+    """A server that ends gives the answer that is under way, and waits for no connection that lies idle."""
+    heard = threading.Event()
+
+    def slowly(_: Heard) -> Said:
+        heard.set()
+        return Said(status=200, body=b"x" * 10, seconds=0.05)
+
+    with loopback.running(slowly) as url:
+        idle, busy = connected(url), connected(url)
+        busy.sendall(HEAD % b"")
+        heard.wait(10)
+
+    assert rest(busy).endswith(b"x" * 10)
+    assert rest(idle) == b""
+    idle.close()
+    busy.close()
 
 
 def test_port_that_is_taken(url: str) -> None:

@@ -10,7 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -26,6 +26,7 @@ _FIELDS = 100  # headers
 _LARGE = "The headers are too large"
 _SECONDS_HEAD = 10.0
 _SECONDS_BODY = 20.0
+_SECONDS_LOOK = 0.002  # between looks at whether the last answers are given
 _SECONDS_DRAIN = 3.0  # a sender that was answered early may still be sending
 
 log = logging.getLogger("workbench.loopback")
@@ -347,10 +348,44 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def server(
-    answer: Answer, *, hosts: Collection[str] = (), max_body: int = 2**20, refusal: Refusal = bare
-) -> uvicorn.Server:
-    """Give a server of an answering function; `run(sockets=[…])` blocks until it is told to end.
+class _Server(uvicorn.Server):
+    """Ends as soon as it is told to and what it was answering is answered; uvicorn looks ten times a second."""
+
+    _ending: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    def end(self) -> None:
+        """Tell it to end, from any thread."""
+        self.should_exit = True
+        if self._ending is not None:
+            loop, told = self._ending
+            with suppress(RuntimeError):  # it has ended, and its loop is closed
+                loop.call_soon_threadsafe(told.set)
+
+    async def main_loop(self) -> None:
+        """Wait until it is told."""
+        told = asyncio.Event()
+        self._ending = asyncio.get_running_loop(), told
+        if not await self.on_tick(0):
+            await told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what is idle; give the rest its time."""
+        for listening in self.servers:
+            listening.close()
+        state = self.server_state
+        for connection in tuple(state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while state.connections or state.tasks:  # noqa: ASYNC110 - nobody is told when they are empty
+                    await asyncio.sleep(_SECONDS_LOOK)
+        except TimeoutError:
+            for task in state.tasks:
+                task.cancel()
+
+
+def server(answer: Answer, *, hosts: Collection[str] = (), max_body: int = 2**20, refusal: Refusal = bare) -> _Server:
+    """Give a server of an answering function; `run(sockets=[…])` blocks until `end` is called.
 
     Args:
         hosts: Names besides this machine's own under which it may be addressed.
@@ -362,7 +397,7 @@ def server(
         log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
     )  # fmt: skip
-    return uvicorn.Server(config)
+    return _Server(config)
 
 
 @contextmanager
@@ -378,6 +413,6 @@ def running(
     try:
         yield url
     finally:
-        made.should_exit = True
+        made.end()
         thread.join(10)
         listening.close()
