@@ -163,3 +163,13 @@ def test_the_clock_goes_on_by_seconds_too():
 def test_the_guide_is_plain_text_and_numbers():
     """Its keys are text of no other kind."""
     assert {str} == {type(key) for key in Sandbox().guide()["users"]}
+
+
+def test_a_world_is_made_once_and_never_changed():
+    """Sandboxes of one seed begin with the same values, and nothing that one of them goes through shows in those."""
+    first = Sandbox(11)
+    before = repr(first.store.copy())
+    story(first)
+    second = Sandbox(11)
+
+    assert repr(second.store.copy()) == before

@@ -13,6 +13,12 @@ class Seeds:
     def __init__(self, seed: int) -> None:
         self._key = blake2b(b"card-issuing-workbench:%d" % seed, digest_size=32).digest()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Seeds) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
     def octets(self, label: str, size: int = 32) -> bytes:
         """Give up to 64 bytes."""
         return blake2b(label.encode(), key=self._key, digest_size=size).digest()

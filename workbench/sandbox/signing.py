@@ -1,5 +1,6 @@
 """The service's half of a withdrawal, signed with throw-away keys that are made from the seed, one for each contract."""
 
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -31,6 +32,7 @@ def secret_of(seeds: Seeds, *labels: str) -> bytes:
     return chains.derive_secret(seeds.octets("keys"), *labels)
 
 
+@lru_cache(maxsize=256)
 def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
     """Give what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
     secret = secret_of(seeds, "contract", contract_id)

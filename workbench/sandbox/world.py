@@ -1,6 +1,7 @@
 """The seeded world: tenants of each kind, and in them something in every state. Reserved test data only."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from workbench.chains.families import Family, family_of
@@ -11,7 +12,7 @@ from workbench.sandbox.people import REASONS
 from workbench.sandbox.rewards import BEYOND_PAGING
 from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.signing import wallet_address
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Change, Store
 
 PRIMARY = "primary"
 TENANTS: Mapping[str, Mapping[str, Any]] = {
@@ -64,12 +65,21 @@ def tenant_id(seeds: Seeds, name: str) -> str:
 
 
 def populate(store: Store, seeds: Seeds) -> None:
-    """Make the world in an empty store."""
+    """Put the world into an empty store."""
+    for kind, key, value in _world(seeds):
+        store.put(kind, key, value)
+
+
+@lru_cache(maxsize=8)
+def _world(seeds: Seeds) -> tuple[Change, ...]:
+    """Make the world, once for each seed: its addresses and keys take milliseconds, and no value is changed in place."""
+    store = Store()
     store.put("meta", "clock", milliseconds(START))
     for name, (tenant, roles) in KEYS.items():
         store.put("key", key_of(seeds, name), {"tenant": tenant_id(seeds, tenant), "name": name, "roles": list(roles)})
     for name, kind in TENANTS.items():
         _Tenant(store, seeds, name, kind).populate()
+    return tuple((kind, key, value) for kind, values in store.copy().items() for key, value in values.items())
 
 
 class _Tenant:
