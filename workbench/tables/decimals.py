@@ -7,8 +7,7 @@ such as a balance of 78 digits, stay text. The functions here take all three, In
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Context, Decimal, InvalidOperation, localcontext
-from itertools import accumulate
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,8 @@ WIDTHS = (pa.decimal128(38, 6), pa.decimal128(38, 18))
 """The types of a decimal column, the usual one first."""
 EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 QUOTIENT = 38  # significant digits of a mean
-How = Literal["sum", "mean", "min", "max", "count"]
+How = Literal["sum", "mean", "median", "min", "max", "count"]
+_HALF = Decimal("0.5")
 
 
 def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
@@ -126,17 +126,42 @@ def _mean(values: Sequence[Decimal]) -> Decimal | None:
     return Context(prec=QUOTIENT).divide(_sum(values), Decimal(len(values))) if values else None
 
 
+def quantile(column: pd.Series[Any], q: Decimal | float | str) -> Decimal | None:
+    """Give what a share `q` of a column is below, exactly; between two values by their distance, as pandas does.
+
+    Args:
+        q: From 0 to 1; 0.5 is the median.
+    """
+    share = Decimal(str(q))
+    if not 0 <= share <= 1:
+        raise ValueError(f"q goes from 0 to 1, not to {share}")
+    return quantile_of(sorted(value for value in decimals(column) if value is not None), share)
+
+
+def quantile_of(values: Sequence[Decimal], share: Decimal) -> Decimal | None:
+    """Give the quantile of values that are in order; None where there are none."""
+    if not values:
+        return None
+    with localcontext(EXACT):
+        place = (len(values) - 1) * share
+        below = int(place.to_integral_value(ROUND_FLOOR))
+        lower, upper = values[below], values[min(below + 1, len(values) - 1)]
+        return lower + (upper - lower) * (place - below)
+
+
 _WAYS: dict[str, Callable[[list[Decimal]], Any]] = {
     "sum": _sum,
-    "mean": lambda values: None if (made := _mean(values)) is None else _places(made),
+    "mean": lambda values: None if (made := _mean(values)) is None else rounded(made, WIDTHS[-1].scale),
+    "median": lambda values: quantile_of(sorted(values), _HALF),
     "min": lambda values: min(values, default=None),
     "max": lambda values: max(values, default=None),
     "count": lambda values: Decimal(len(values)),
 }
 
 
-def _places(value: Decimal) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-WIDTHS[-1].scale), context=EXACT)
+def rounded(value: Decimal, places: int) -> Decimal:
+    """Round a number to places after the point, half to even."""
+    return value.quantize(Decimal(1).scaleb(-places), context=EXACT)
 
 
 def _gathered(groups: Any, like: pd.Series[Any], how: How) -> pd.Series[Any]:
@@ -153,7 +178,7 @@ def _objects(frame: pd.DataFrame, column: str) -> pd.Series[Any]:
 
 
 def grouped(frame: pd.DataFrame, by: str | list[str], column: str, how: How = "sum") -> pd.Series[Any]:
-    """Sum a column by group, exactly; also its mean (to 18 places), min, max or count.
+    """Sum a column by group, exactly; also its mean (to 18 places), median, min, max or count.
 
     Args:
         by: Column or columns to group by; a missing key is a group too, and categories that do not occur are left out.
@@ -164,7 +189,7 @@ def grouped(frame: pd.DataFrame, by: str | list[str], column: str, how: How = "s
 
 
 def resampled(frame: pd.DataFrame, rule: str, column: str, *, on: str, how: How = "sum") -> pd.Series[Any]:
-    """Sum a column by day, week or month, exactly; also its mean, min, max or count. Rows without a time are left out.
+    """Sum a column by day, week or month, exactly; also its mean, median, min, max or count. Rows without a time are left out.
 
     Args:
         rule: A frequency of pandas, as "D", "W" or "MS".
@@ -175,21 +200,75 @@ def resampled(frame: pd.DataFrame, rule: str, column: str, *, on: str, how: How 
     return _gathered(values.sort_index(kind="stable").resample(rule), frame[column], how)
 
 
-def cumulated(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Give the running sum of a column, exactly; a missing value adds nothing, and stays missing."""
-    values = decimals(column)
+def cumulated(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
+    """Give the running sum of a column, exactly; a missing value adds nothing, and stays missing.
+
+    Args:
+        by: A column as long as this one; the sum starts anew for each of its values.
+    """
+    keys = [None] * len(column) if by is None else by.astype(object).where(by.notna(), None).to_list()
+    sums: dict[Any, Decimal] = {}
+    made: list[Decimal | None] = []
     with localcontext(EXACT):
-        sums = list(accumulate(value or Decimal(0) for value in values))
-    return series([None if v is None else s for v, s in zip(values, sums, strict=True)], like=column)
+        for key, value in zip(keys, decimals(column), strict=True):
+            sums[key] = sums.get(key, Decimal(0)) + (value or 0)
+            made.append(None if value is None else sums[key])
+    return series(made, like=column)
 
 
 def multiplied(column: pd.Series[Any], by: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
     """Give the product of two columns, or of a column and a number, exactly."""
+    return _paired(column, by, lambda a, b: a * b)
+
+
+def added(column: pd.Series[Any], to: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
+    """Give the sum of two columns, row by row, or of a column and a number, exactly."""
+    return _paired(column, to, lambda a, b: a + b)
+
+
+def subtracted(column: pd.Series[Any], what: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
+    """Give a column less another, row by row, or less a number, exactly."""
+    return _paired(column, what, lambda a, b: a - b)
+
+
+def divided(column: pd.Series[Any], by: pd.Series[Any] | Decimal | int, *, places: int = 6) -> pd.Series[Any]:
+    """Give the quotient of two columns, or of a column and a number, rounded half to even; missing where `by` is 0.
+
+    Args:
+        places: Digits after the point, at most 18.
+    """
+    return _paired(column, by, lambda a, b: _ratio(a, b, places) if b else None)
+
+
+def _ratio(a: Decimal, b: Decimal, places: int) -> Decimal:
+    """Round a ratio of whole numbers, so that no quotient of many digits is rounded twice."""
+    (above, below), (above_by, below_by) = a.as_integer_ratio(), b.as_integer_ratio()
+    over, under = above * below_by * 10**places, below * above_by
+    if under < 0:
+        over, under = -over, -under
+    whole, rest = divmod(over, under)
+    whole += 2 * rest > under or (2 * rest == under and whole % 2 == 1)
+    return EXACT.scaleb(Decimal(whole), -places)
+
+
+def _paired(
+    column: pd.Series[Any], other: pd.Series[Any] | Decimal | int, way: Callable[[Decimal, Decimal], Decimal | None]
+) -> pd.Series[Any]:
+    """Combine row by row: with a number, with a column of the same rows. What is missing on one side stays missing."""
+    if isinstance(other, pd.Series) and not other.index.equals(column.index):
+        raise ValueError(f"{column.name} and {other.name} have other rows; bring them into one frame first")
     left = decimals(column)
-    right = decimals(by) if isinstance(by, pd.Series) else [Decimal(by)] * len(left)
+    right = decimals(other) if isinstance(other, pd.Series) else [_number(other)] * len(left)
     with localcontext(EXACT):
-        made = [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
+        made = [None if a is None or b is None else way(a, b) for a, b in zip(left, right, strict=True)]
     return series(made, like=column)
+
+
+def _number(other: Any) -> Decimal:
+    found = _decimal(other, "the number")
+    if found is None:
+        raise ValueError("the number is missing")
+    return found
 
 
 def floats(column: pd.Series[Any]) -> pd.Series[Any]:
