@@ -14,6 +14,11 @@ SAMPLES = HERE / "samples"
 SHARED = HERE.parent.parent / "shared" / "samples"
 """Samples met in practice, where they lie beside the checkout."""
 
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+"""jsonschema would build forty grammars of international addresses with it, for a second; nothing here has one."""
+
+CORES = min(os.cpu_count() or 1, 4)  # each collects by itself, so more gain little
+
 RECURSION = sys.getrecursionlimit()
 
 settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
@@ -21,6 +26,19 @@ settings.register_profile("default", max_examples=20, deadline=None, derandomize
 settings.register_profile(
     "soak", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Share the whole plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
+    asked = config.option
+    whole = asked.markexpr.startswith("not slow") and [config.invocation_params.dir / one for one in config.args] == [
+        HERE
+    ]
+    watched = asked.usepdb or asked.collectonly or asked.capture == "no" or asked.keyword
+    if whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
+        asked.numprocesses = CORES
+        asked.dist = "loadfile"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ Keccak, curves, ABI, base58 and StrKey come here from other libraries than in th
 curve and pycryptodome, eth-abi, base58, stellar-sdk, solders.
 """
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from workbench.chains import (
     withdraw_typed_data,
 )
 
-eth_account = pytest.importorskip("eth_account")
+pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
 
 COUNTS = pytest.mark.parametrize(
     "count",
@@ -140,11 +141,13 @@ def test_recoveries(count):
 @COUNTS
 def test_a_wallet_signs(count):
     """The whole way: eth-account signs the admin's message as a wallet would, and it recovers to the admin."""
+    from eth_account import Account
+
     draw = chance(count + 3)
     for _ in range(count):
         secret = draw.secret()
         typed_data = withdraw_typed_data(**draw.withdrawal() | {"user": public_address(secret)})
-        signed = eth_account.Account.sign_typed_data(secret, full_message=typed_data)
+        signed = Account.sign_typed_data(secret, full_message=typed_data)
 
         assert public_address(secret) == recover(digest(typed_data), bytes(signed.signature))
 

@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.forms.conftest import PERSON, SECRETS
 
@@ -30,6 +28,9 @@ CELLS = (
 @pytest.mark.notebook
 def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted values stand in no output and in no widget's state of a notebook that nbclient ran and stored."""
+    import nbformat  # which takes a second, and only here
+    from nbclient import NotebookClient
+
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     (tmp_path / "person.json").write_text(json.dumps(PERSON))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in CELLS])

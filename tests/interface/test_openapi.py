@@ -11,7 +11,6 @@ import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.strategies import Break, answers, breaks, broken, requests
 from workbench.interface import strict_json, table
@@ -41,6 +40,8 @@ BODIES = {row.name: validator(of(row)["requestBody"]["content"]["application/jso
 
 def test_the_document_is_valid() -> None:
     """A validator that we did not write finds nothing wrong; neither with other wire names."""
+    from openapi_spec_validator import OpenAPIV31SpecValidator  # which takes a second, and only here
+
     renamed = document({"simulate_authorization.decline_reason": "declinedBecause"}, "https://example.org/v1")
 
     assert list(OpenAPIV31SpecValidator(DOCUMENT).iter_errors()) == []

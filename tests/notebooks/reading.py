@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import nbformat
-from nbclient import NotebookClient
 
 HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
@@ -57,6 +55,9 @@ class Executed:
 
 def execute(path: Path, folder: Path) -> Executed:
     """Run all cells of a notebook in a clean kernel, in a folder of its own."""
+    import nbformat  # which takes a second, and only here
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     own, state = folder / "here", folder / "state"
     own.mkdir(parents=True)

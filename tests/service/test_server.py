@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from openapi_spec_validator import validate
 
 from tests.service.plain import Plain
 from workbench.sandbox import Sandbox
@@ -111,6 +110,8 @@ def test_guide_needs_no_key_here(plain: Plain) -> None:
 
 def test_openapi_document(plain: Plain) -> None:
     """The description is served, is valid by a validator that is not ours, and names this address."""
+    from openapi_spec_validator import validate  # which takes a second, and only here
+
     status, described, _ = plain.send("GET", "/openapi.json")
     validate(described)
 

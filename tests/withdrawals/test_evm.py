@@ -5,6 +5,7 @@ Digests, recoveries and call data are made a second time here with another libra
 
 import json
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import Any
 
 import attrs
@@ -19,7 +20,7 @@ from workbench.chains.signatures import ORDER
 from workbench.sandbox.signing import secret_of
 from workbench.withdrawals import explain
 
-eth_account = pytest.importorskip("eth_account")
+pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
 
 ADMIN_TYPE = "address user,address asset,uint256 amount,address recipient,uint256 nonce"
 SERVICE_TYPE = "address user,address collateral,address asset,uint256 amount,address recipient,uint256 nonce,uint256 expiresAt"  # fmt: skip
