@@ -151,6 +151,7 @@ REACH = {
     "rich": ("terminal/", "demo/"),
     "uvicorn": ("loopback.py",),
     "httptools": ("loopback.py",),
+    "uvloop": ("loops.py",),
     "coincurve": ("chains/",),
     "nacl": ("chains/",),
     "sha3": ("chains/",),

@@ -393,7 +393,7 @@ def server(answer: Answer, *, hosts: Collection[str] = (), max_body: int = 2**20
     logging.getLogger("uvicorn").addHandler(_SILENT)  # without a handler, its warnings would be printed
     protocol = type("_GuardedDoor", (_Guarded,), {"refusal": staticmethod(refusal)})
     config = uvicorn.Config(
-        _Door(answer, refusal, hosts, max_body), http=protocol, ws="none", lifespan="off", loop="asyncio",
+        _Door(answer, refusal, hosts, max_body), http=protocol, ws="none", lifespan="off", loop="auto",
         log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
     )  # fmt: skip
