@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from workbench.forms.countdown import countdown as countdown
     from workbench.forms.live import form as form
     from workbench.forms.panel import browse as browse
+    from workbench.forms.watching import read_rewards as read_rewards
     from workbench.forms.work import bulk as bulk
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from workbench.tables.event_logs import read_events as read_events
     from workbench.tables.exports import save as save
     from workbench.tables.frames import frame as frame
-    from workbench.tables.reads import read_rewards as read_rewards
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.webhooks.inbox import Inbox as Inbox
@@ -108,7 +108,7 @@ _WHERE = {
     "load_ipython_extension": "workbench.terminal.shell",
     "native": "workbench.withdrawals.amounts",
     "read_events": "workbench.tables.event_logs",
-    "read_rewards": "workbench.tables.reads",
+    "read_rewards": "workbench.forms.watching",
     "resume": "workbench.runs.sending",
     "run": "workbench.sequences.running",
     "runs": "workbench.runs",

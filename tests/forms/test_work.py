@@ -27,7 +27,7 @@ def test_it_ends_with_every_row_done(api: Session, tmp_path: Path) -> None:
     assert work.wait(WAIT)
     assert "ended" == work.state, work.error
     assert {"done": 5} == work.result.counts
-    assert (5, 5) == (work._bar.value, work._bar.max)
+    assert (5, 5) == (work.gauge.bar.value, work.gauge.bar.max)
 
 
 def test_it_stops_and_goes_on_without_sending_twice(
@@ -49,7 +49,7 @@ def test_it_stops_and_goes_on_without_sending_twice(
         ready.wait(WAIT)
         sent.append(request.external_id)
         if len(sent) == 3:
-            made[0]._stopper.click()
+            made[0].gauge.stopper.click()
             stopping.wait(WAIT)
         return send(request)
 
@@ -60,7 +60,7 @@ def test_it_stops_and_goes_on_without_sending_twice(
     ready.set()
     assert work.wait(WAIT)
     stopped = dict(work.result.counts)
-    work._goer.click()
+    work.gauge.goer.click()
     assert work.wait(WAIT)
 
     assert {"done": 3, "planned": 37} == stopped
@@ -76,7 +76,7 @@ def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
 
     assert work.wait(WAIT)
     assert "failed" == work.state
-    assert "row 2" in work._face.value
+    assert "row 2" in work.gauge.face.value
     assert [] == [secret for secret in SECRETS if secret in (state(work.widget) + work.html).lower()]
 
 

@@ -479,3 +479,30 @@ def test_a_read_that_gets_no_answer_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(NoAnswer):
         read_rewards(quick_client(service), list(service.rows), progress=False)
+
+
+def test_progress_can_stop_a_read() -> None:
+    """Whoever is told how far a read is may end it; the rest is read later, into the same rewards."""
+    service = Service(usual(12, 30))
+
+    def enough(progress: Progress) -> None:
+        if progress.done >= 2:
+            progress.stop("Enough.")
+
+    rewards = read_rewards(service.client(), list(service.rows), concurrency=1, progress=enough)
+    begun = rewards.rows
+    rewards.take(read(service, resume=rewards))
+
+    assert 0 < begun < 360
+    assert rewards.complete
+    assert len(rewards.frame()) == rewards.rows == 360
+
+
+def test_a_read_that_is_over_is_stopped_no_more() -> None:
+    """Stop after the end does nothing."""
+    seen: list[Progress] = []
+    service = Service(usual(1, 5))
+    read_rewards(service.client(), list(service.rows), progress=seen.append)
+    seen[-1].stop("too late")
+
+    assert seen[-1].ended

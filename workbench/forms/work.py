@@ -1,4 +1,4 @@
-"""Long work on a page: how far it has come, with buttons to stop it and to go on. The cell that began it is free."""
+"""Bulk writes on a page: how far they have come, with buttons to stop and to go on. The cell that began them is free."""
 
 import os
 import threading
@@ -7,12 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-import ipywidgets
-
 from workbench import faces, runs
 from workbench.errors import InvalidArguments, WorkbenchError
-from workbench.forms import style
-from workbench.forms.still import Still, below, bundle
+from workbench.forms.gauge import Gauge
+from workbench.forms.still import bundle
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
 
@@ -41,24 +39,9 @@ class Work:
         self._call, self._rows, self._path, self._how = call, rows, path, how
         self._flag = threading.Event()
         self._over = threading.Event()
-        self._bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
-        self._said = ipywidgets.HTML().add_class("wb-progress")
-        self._stopper = ipywidgets.Button(description="Stop").add_class("wb-stop")
-        self._stopper.on_click(lambda _: self.stop())
-        self._goer = ipywidgets.Button(description="Go on").add_class("wb-resume")
-        self._goer.on_click(lambda _: self.resume())
-        self._face = ipywidgets.HTML().add_class("wb-result")
-        where = call.client.environment.upper()
-        head = ipywidgets.HTML(
-            f"<div><strong>{escape(faces.label(call.operation.name).capitalize())}, in bulk</strong> "
-            f'<span class="wb-where wb-where-{escape(where.lower())}">{escape(where)}</span></div>'
-        ).add_class("wb-head")
-        buttons = ipywidgets.HBox([self._stopper, self._goer]).add_class("wb-row-actions")
-        self._still = Still()
-        self.widget = ipywidgets.VBox(
-            [style.sheet(), self._still.rule, head, self._bar, self._said, buttons, self._face]
-        )
-        self.widget.add_class("wb-room").add_class("wb-work")
+        title = f"{faces.label(call.operation.name).capitalize()}, in bulk"
+        self.gauge = Gauge(title, call.client.environment, stop=self.stop, resume=self.resume)
+        self.widget = self.gauge.widget
         resuming = path.exists()
         self._begin(self._resumed if resuming else self._applied)
 
@@ -94,19 +77,17 @@ class Work:
 
     def _tell(self, done: int, total: int, words: str, *, last: bool = False) -> None:
         """Show how far it has come; asked to stop, say so to the run as Ctrl-C would."""
-        self._bar.max, self._bar.value = max(total, 1), done
-        self._said.value = f'<span role="status">{done:,} of {total:,}: {escape(words)}</span>'
+        self.gauge.tell(done, total, f"{done:,} of {total:,}: {words}")
         if self._flag.is_set() and not last:
             raise KeyboardInterrupt
 
     def _become(self, state: State) -> None:
         self.state = state
-        self._stopper.disabled = state != "running"
-        self._goer.disabled = state not in ("stopped", "failed") or not self._path.exists()
+        self.gauge.offer(stop=state == "running", go=state in ("stopped", "failed") and self._path.exists())
         shown = self.error if state == "failed" else self.result
-        self._face.value = "" if shown is None or state in ("running", "stopping") else _face(shown)
-        if self._face.value:
-            self._still.update(self.html, repr(self))
+        self.gauge.result("" if shown is None or state in ("running", "stopping") else face(shown))
+        if self.gauge.face.value:
+            self.gauge.update(self.html, repr(self))
 
     def stop(self) -> None:
         """Start nothing new; what is in the air is awaited for a moment."""
@@ -127,24 +108,26 @@ class Work:
     def close(self) -> None:
         """Stop it, and close the widgets."""
         self.stop()
-        for widget in below(self.widget):
-            widget.close()
+        self.gauge.close()
 
     @property
     def html(self) -> str:
         """How it stands as static HTML."""
-        return _face(self.error or self.result) if (self.error or self.result) else escape(repr(self))
+        shown = self.error or self.result
+        return face(shown) if shown else escape(repr(self))
 
     def _ipython_display_(self) -> None:
-        self._still.display(self.widget, self.html, repr(self))
+        self.gauge.display(self.html, repr(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return bundle(self.widget, self.html, repr(self))
 
     def __repr__(self) -> str:
-        return f"<bulk {self._call.operation.name}: {self.state}, {self._bar.value:,} of {self._bar.max:,}>"
+        bar = self.gauge.bar
+        return f"<bulk {self._call.operation.name}: {self.state}, {bar.value:,} of {bar.max:,}>"
 
 
-def _face(x: Any) -> str:
+def face(x: Any) -> str:
+    """Give the HTML of a result or an error."""
     own = getattr(x, "_repr_html_", None)
     return str(own()) if own is not None else faces.html(x)

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 import attrs
@@ -22,6 +23,13 @@ class Progress:
     rows: int = 0
     began: float = attrs.field(factory=time.monotonic)
     ended: bool = False
+    stopper: Callable[[str], object] | None = attrs.field(default=None, repr=False)  # of a read that can be stopped
+
+    def stop(self, why: str) -> None:
+        """End the read after what is in the air, from any thread; what was read is kept."""
+        if self.stopper is not None:
+            with suppress(RuntimeError):  # its loop is closed: the read is over
+                self.stopper(why)
 
     @property
     def seconds(self) -> float:
@@ -42,13 +50,14 @@ class Progress:
             f"{self.rows / self.seconds:,.0f}/s",
         ]
         if self.ended:
-            words.append(f"in {_clock(self.seconds)}")
+            words.append(f"in {clock(self.seconds)}")
         elif self.left is not None:
-            words.append(f"{_clock(self.left)} left")
+            words.append(f"{clock(self.left)} left")
         return " · ".join(words)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Give seconds as hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -73,6 +73,14 @@ class Reading:
 
     async def run(self) -> None:
         """Read all users, or as many as can be."""
+        loop = asyncio.get_running_loop()
+
+        def ask(why: str) -> None:
+            self.stopped = self.stopped or why  # seen by a worker that never waits
+            loop.call_soon_threadsafe(self._stop.set)
+
+        self._progress.stopper = ask
+        self._show(self._progress)  # a service may be slow with its first page
         left = iter(enumerate(self.users))
         workers = [asyncio.create_task(self._worker(left)) for _ in range(min(self._gate.most, len(self.users)))]
         stopping: asyncio.Task[Any] = asyncio.create_task(self._stop.wait())
@@ -114,7 +122,7 @@ class Reading:
             self._done(user)
             while len(self._parsing) > 4:  # memory stays bounded where parsing is slower than the network
                 await asyncio.wait(self._parsing, return_when=asyncio.FIRST_COMPLETED)
-            if self._stop.is_set():
+            if self.stopped:
                 return
 
     def _met(self, error: WorkbenchError) -> None:

@@ -20,6 +20,7 @@ from workbench.interface.operation import Async
 from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
 from workbench.interface.walk import build, member
+from workbench.loops import new_loop
 from workbench.tables.gate import Gate
 from workbench.tables.notes import Told, notes_of
 from workbench.tables.pieces import Question, with_user
@@ -116,6 +117,10 @@ class Rewards:
         frame = assembled(self._pages, [part], users)
         del frame.attrs["routes"]  # of a folder nobody knows any more
         return frame
+
+    def take(self, later: "Rewards") -> None:
+        """Become what a later read came to that went on from this one."""
+        self.__dict__.update(later.__dict__)
 
     def __repr__(self) -> str:
         whole = "complete" if self.complete else "not complete"
@@ -283,7 +288,7 @@ def _parts_again(rewards: Rewards, places: Mapping[str, int], new: Mapping[int, 
 def in_background(job: Job) -> Rewards:
     """Read over an event loop of its own thread, so that it works where a loop runs already, as in every notebook."""
     future: Future[Rewards] = Future()
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
 
     def work() -> None:
         try:
