@@ -1,6 +1,7 @@
 """The same call in other ways: each is what it says, read back by what it is for; and a look that passes (F16)."""
 
 import ast
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import member
 from workbench.sequences import loads
 from workbench.session import Session
+from workbench.terminal import operations
 from workbench.terminal.arguments import option_members, values
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
@@ -56,7 +58,6 @@ def test_the_python_is_the_call(api: Session, name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> None:
     """A shell splits the command into the options that the terminal takes, with the values of the form."""
-    import shlex
 
     made = form(getattr(api, name), **CALLS[name])
     program, operation, *words = shlex.split(made.ways["Terminal"])
@@ -80,6 +81,31 @@ def test_curl_holds_no_key_and_no_private_value(api: Session, name: str) -> None
     assert api.sandbox.full_key not in text
     assert "000123456789" not in text
     assert api.base_url in text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CALLS if name != "create_payment_account"]
+)  # its dots are typed anew
+def test_curl_is_the_one_of_the_terminal(
+    api: Session, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command that a form shows, pasted with `--dry-run`, shows the very curl that stands beside it."""
+
+    class Lent:
+        def __enter__(self) -> Session:
+            return api
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing is to be closed."""
+
+    monkeypatch.setattr(operations, "session", lambda where: Lent())
+    made = form(getattr(api, name), **CALLS[name])
+    known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
+    words = shlex.split(made.ways["Terminal"])[2:]
+    texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
+    operations.operation_command(OPERATIONS[name])(**texts, dry_run=True)
+
+    assert made.ways["curl"] == "".join(capsys.readouterr().out.splitlines())
 
 
 @pytest.mark.parametrize("name", CALLS)

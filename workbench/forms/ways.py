@@ -4,14 +4,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
-from urllib.parse import quote, urlencode
 
+from workbench.faces import curl as faces_curl
 from workbench.forms.draft import Draft
 from workbench.interface import masks, strict_json
-from workbench.interface.operation import Operation
 from workbench.interface.rules import Full
-from workbench.interface.table import KEY_HEADER
-from workbench.interface.walk import mask_wire
 from workbench.sequences import Parameter, Sequence, Step, dumps, param
 
 _ONE_LINE = 90
@@ -66,20 +63,7 @@ def _typed(value: Any) -> str:
 
 def curl(draft: Draft, api: Any) -> str:
     """Give the call as a curl command; the key is a variable of the shell."""
-    operation: Operation[..., Any] = draft.operation
-    path, body = api.wires.write_request(operation, draft.record())
-    body = mask_wire(operation.request, body)
-    target = operation.path
-    for name, value in path.items():
-        target = target.replace(f"{{{name}}}", quote(str(value), safe=""))
-    if operation.in_query and body:
-        target += "?" + urlencode({name: _typed(value) for name, value in body.items()}, quote_via=quote)
-    words = ["curl", "-X", operation.method, shlex.quote(api.base_url + target)]
-    words += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
-    if body and not operation.in_query:
-        data = shlex.quote(strict_json.dumps(body).decode())
-        words += ["-H", "'Content-Type: application/json'", "-d", data]
-    return " ".join(words)
+    return faces_curl.curl(draft.operation, draft.record(), base_url=api.base_url, wires=api.wires)
 
 
 def step(draft: Draft) -> Sequence:

@@ -1,20 +1,19 @@
 """The commands of the twelve operations, made from their rows."""
 
 import inspect
-import shlex
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
 
 from cyclopts import Group, Parameter
 
 from workbench.errors import InvalidArguments, InvalidRequest
+from workbench.faces.curl import curl
 from workbench.faces.screen import screen_of
-from workbench.interface import checks, strict_json
+from workbench.interface import checks
 from workbench.interface.operation import Operation
-from workbench.interface.table import KEY_HEADER, LIST_REWARDS_ACTIVITY
-from workbench.interface.walk import UnknownMember, build, mask_wire
+from workbench.interface.table import LIST_REWARDS_ACTIVITY
+from workbench.interface.walk import UnknownMember, build
 from workbench.terminal.arguments import from_file, merged, options, values
 from workbench.terminal.ends import DONE, say
 from workbench.terminal.output import Output, show
@@ -99,7 +98,8 @@ def _run(
         if problems:
             raise InvalidRequest(problems, of=operation.name)
         if dry_run:
-            print(screen_of(sys.stdout).fit(curl(api, operation, request, reveal=how.reveal)))
+            shown = curl(operation, request, base_url=api.base_url, wires=api.wires, reveal=how.reveal)
+            print(screen_of(sys.stdout).fit(shown))
             return DONE
         if api.environment == "production":
             from workbench.terminal.arming import confirm
@@ -121,33 +121,3 @@ def _run(
         else:
             show(answer, how)
     return DONE
-
-
-def curl(api: Any, operation: Operation[..., Any], request: Any, *, reveal: bool) -> str:
-    """Give a request as a curl command: the key is a variable of the shell, private values masked unless revealed."""
-    path, body = api.wires.write_request(operation, request)
-    if not reveal:
-        body = mask_wire(operation.request, body)
-    target = operation.path.format(**{name: quote(str(value), safe="") for name, value in path.items()})
-    if operation.in_query and body:
-        target += "?" + urlencode({name: _query(value) for name, value in body.items()}, quote_via=quote)
-    words = [
-        "curl",
-        "-X",
-        operation.method,
-        shlex.quote(api.base_url + target),
-        "-H",
-        f'"{KEY_HEADER}: $WORKBENCH_API_KEY"',
-    ]
-    if body and not operation.in_query:
-        words += [
-            "-H",
-            shlex.quote("Content-Type: application/json"),
-            "-d",
-            shlex.quote(strict_json.dumps(body).decode()),
-        ]
-    return " ".join(words)
-
-
-def _query(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
