@@ -196,7 +196,7 @@ class Courier:
             "answer": answered.body,
         }
         attempts = [*delivery["attempts"], attempt]
-        tries, first, factor, most = self.ground.settings["event_retries"]
+        tries, first, factor, most, spread = self.ground.settings["event_retries"]
         tried = delivery.get("tried", 0) + 1
         state, due = "waiting", now
         if answered.taken:
@@ -204,7 +204,9 @@ class Courier:
         elif tried >= tries or answered.status == _GONE:
             state = "failed"
         else:
-            due = now + int(min(first * factor ** (tried - 1), most) * 1000)
+            wait = int(min(first * factor ** (tried - 1), most) * 1000)
+            sooner = self.ground.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, int(wait * spread))
+            due = now + wait - sooner  # so that what failed together does not come back together
         self._put(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if answered.status == _GONE:
             self.store.put("endpoint", endpoint, {**self.store.get("endpoint", endpoint), "enabled": False})
