@@ -107,7 +107,7 @@ class Expect:
 NOTHING = Expect()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Step:
     """One step: an operation, a control of the sandbox, `advance` or `wait`, with its arguments and expectations."""
 
@@ -122,6 +122,9 @@ class Step:
     @refers.default
     def _find(self) -> tuple[str, ...]:
         return tuple(name for name, value in self.arguments.items() if any(True for _ in references(value)))
+
+    def __repr__(self) -> str:
+        return f"<step {self.name}: {self.do}>"
 
 
 def step(
@@ -140,7 +143,7 @@ def step(
     return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Sequence:
     """A script of steps over a card, an application, a dispute or a deposit. `wb.run(sequence, api)` runs it."""
 
@@ -161,6 +164,14 @@ class Sequence:
         from workbench.sequences import toml_form
 
         return toml_form.dumps(self)
+
+    def __repr__(self) -> str:
+        return f"<sequence {self.name}: {len(self.steps)} step{'s' if len(self.steps) != 1 else ''}>"
+
+    def _repr_html_(self) -> str:
+        from workbench.sequences import looks
+
+        return looks.html(self)
 
 
 _DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
