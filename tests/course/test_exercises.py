@@ -1,6 +1,7 @@
 """The exercises: unsolved at first, said what is missing, solved by the call that the last hint shows."""
 
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,13 @@ def test_variables_do_not_count() -> None:
         names["api"].coffee = wb.from_wire("simulate_authorization", {"amount": 420})
 
         assert not course.check("start-1", names["api"]).done
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_last_hint_can_be_pasted(name: str) -> None:
+    """What a notebook shows of the last hint is the call line by line, indents and all."""
+    shown = course.hint(name, 3)._repr_html_()
+    lines = "<br>".join(escape(line) for line in EXERCISES[name].hints[-1].split("\n"))
+
+    assert f"{lines}</div>" in shown
+    assert "white-space:pre" in shown

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from workbench import faces
 from workbench.errors import BadRequest, InvalidRequest, Problem, visible
+from workbench.faces import markup, text
+from workbench.faces.layout import Sheet
 from workbench.faces.markup import ATTRIBUTES, TAGS
 from workbench.interface import convert, table
 from workbench.interface.events import EVENT_KINDS, Event
@@ -137,3 +139,20 @@ def test_a_guess_says_why_on_hover():
     (mark,) = [element for element in inspected(html) if element.get("title")]
     assert mark.text == "~"
     assert mark.get("title") == "assumed: required or optional markers of payment-account fields are not shown"
+
+
+def test_code_keeps_its_lines_and_blanks():
+    """Code that a face shows can be pasted: each line on its own, with its indent, escaped."""
+    sheet = Sheet(title="", code=("for one in (1, 2):", "    print(one < 2)"))
+
+    assert markup.write(sheet).count("white-space:pre") == 1
+    assert "for one in (1, 2):<br>    print(one &lt; 2)" in markup.write(sheet)
+    assert text.write(sheet, 10).splitlines() == list(sheet.code)
+
+
+def test_an_empty_status_is_no_chip():
+    """A step without a status shows a dash, as any other empty cell."""
+    shown = faces.html_table([{"step": "advance", "status": ""}, {"step": "buy", "status": "authorized"}])
+
+    assert shown.count("wb-status") == 1
+    assert "wb-status" not in faces.html({"status": ""})

@@ -71,12 +71,10 @@ class Hint(Shown):
 
     def sheet(self) -> Sheet:
         """Give what is to be shown."""
-        more = "Ask again for the next one." if self.number < self.of else "That was the last one."
-        return Sheet(
-            title=f"Hint {self.number} of {self.of} for {self.exercise.id}",
-            words=tuple(self.words.split("\n")),
-            notes=(more,),
-        )
+        title, lines = f"Hint {self.number} of {self.of} for {self.exercise.id}", tuple(self.words.split("\n"))
+        if self.number < self.of:
+            return Sheet(title=title, words=lines, notes=("Ask again for the next one.",))
+        return Sheet(title=title, code=lines, notes=("That was the last one.",))
 
 
 class Progress(Shown):

@@ -214,12 +214,17 @@ def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
             shown = mapping_grid(value[:MAX_ROWS], None, len(value))
         elif isinstance(value, list | tuple):
             shown = Cell(tuple(_inline(item, ()).text for item in value[:MAX_ROWS]) or ("–",))
-        elif str(name) in {"status", "application_status", "end", "state"} and isinstance(value, str):
+        elif _is_status(name, value):
             shown = status_cell(str(value))
         else:
             shown = cell(value)
         rows.append(Row(label(str(name)), shown))
     return Sheet(title=title, rows=tuple(rows))
+
+
+def _is_status(name: Any, value: Any) -> bool:
+    """Whether a mapping's value is shown as a status; an empty one is none."""
+    return str(name) in {"status", "application_status", "end", "state"} and isinstance(value, str) and bool(value)
 
 
 def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int) -> Grid:
@@ -232,8 +237,8 @@ def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | No
         value = item[name]
         if isinstance(item, Wire):
             return Cell((masks.DOTS,), "private")
-        if str(name) in {"status", "application_status", "end", "state"} and isinstance(value, str):
-            return status_cell(value)
+        if _is_status(name, value):
+            return status_cell(str(value))
         return _inline(value, ())
 
     return Grid(

@@ -30,11 +30,12 @@ class Row:
 
 @attrs.frozen(kw_only=True)
 class Sheet:
-    """One thing: a title, perhaps a status, labelled rows, and notes under them."""
+    """One thing: a title, perhaps a status, words, lines of code as they are, labelled rows, and notes under them."""
 
     title: str
     status: Cell | None = None
     words: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -17,6 +17,7 @@ ATTRIBUTES = frozenset({"style", "class", "title", "scope"})
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"
 _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
+_CODE = "font-family:ui-monospace,monospace;white-space:pre;overflow-x:auto;line-height:1.4;padding:4px 0"
 _QUIET = "opacity:0.65"
 _PROSE = 2  # spaces of a text that stays on its line
 
@@ -81,6 +82,8 @@ def _sheet(sheet: Sheet) -> str:
         status = f" {_cell(sheet.status)}" if sheet.status else ""
         made.append(f"<div><strong>{isolated(title)}</strong>{status}</div>")
     made += [f"<div>{isolated(words)}</div>" for words in sheet.words]
+    if sheet.code:
+        made.append(f'<div style="{_CODE}">{"<br>".join(escape(line) for line in sheet.code)}</div>')
     if sheet.rows:
         rows = "".join(_row(row, sheet.guessed) for row in sheet.rows)
         made.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')

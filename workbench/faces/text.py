@@ -68,6 +68,7 @@ def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
     for words in sheet.words:
         for line in wrapped(words, width - len(inset)):
             yield inset + line
+    yield from (inset + line for line in sheet.code)
     yield from (inset + line for line in _rows(sheet.rows, width - len(inset), paint, sheet.guessed))
     for note in sheet.notes:
         yield from (inset + paint(line, "muted") for line in wrapped(note, width - len(inset)))
