@@ -27,12 +27,15 @@ their control characters escaped and their length capped.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _SHOWN = 500
 
 
@@ -98,6 +101,31 @@ def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str,
     made.args = args
     made.__dict__.update(state)
     return made
+
+
+def discreet(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function raise its errors from a frame that holds nothing of what it was given.
+
+    Tracebacks may be printed with the locals of their frames, and what was pasted by mistake, as a private key in the
+    place of an address, stands in a value that is not private by its nature and so is not masked.
+    """
+
+    @wraps(function)
+    def called(*args: P.args, **given: P.kwargs) -> R:
+        __tracebackhide__ = True
+        held: list[Any] = [args, given]
+        del args, given
+        try:
+            return function(*held.pop(0), **held.pop())
+        except WorkbenchError as error:
+            raised = error.with_traceback(None)
+            raised.__context__ = None  # it was raised on purpose; what it was raised from is its cause
+        try:
+            raise raised
+        finally:
+            del raised
+
+    return called
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from workbench.chains.parameters import write_salt as write_salt
     from workbench.chains.parameters import write_signature as write_signature
     from workbench.chains.private_keys import looks_like_private_key as looks_like_private_key
+    from workbench.chains.private_keys import private_key_problem as private_key_problem
     from workbench.chains.private_keys import refuse_private_key as refuse_private_key
     from workbench.chains.signatures import derive_secret as derive_secret
     from workbench.chains.signatures import public_address as public_address
@@ -76,7 +77,7 @@ _HOMES = {
         "write_salt",
         "write_signature",
     ),
-    "private_keys": ("looks_like_private_key", "refuse_private_key"),
+    "private_keys": ("looks_like_private_key", "private_key_problem", "refuse_private_key"),
     "signatures": ("derive_secret", "public_address", "recover", "sign"),
     "solana": ("solana_message",),
     "stellar": ("stellar_message",),

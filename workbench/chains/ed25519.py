@@ -5,6 +5,7 @@ workbench asks for a key of a real wallet.
 """
 
 from workbench.chains.byte_forms import Octets, octets
+from workbench.errors import discreet
 
 
 def ed25519_public_key(secret: bytes) -> bytes:
@@ -22,6 +23,7 @@ def sign_ed25519(message: bytes, secret: bytes) -> bytes:
     return SigningKey(secret).sign(message).signature
 
 
+@discreet
 def verify_ed25519(public_key: Octets, message: bytes, signature: Octets) -> bool:
     """Say whether a signature fits; keys of small order and non-canonical signatures never do.
 

@@ -13,6 +13,7 @@ from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.families import Family, chain_of, exact_chain_id
 from workbench.chains.numbers import unix_seconds, unsigned
 from workbench.chains.typed_data import DOMAIN_FIELDS
+from workbench.errors import discreet
 
 WITHDRAW = {
     "user": "address",
@@ -32,6 +33,7 @@ COORDINATOR_WITHDRAW = {
 }
 
 
+@discreet
 def withdraw_typed_data(
     *,
     chain_id: int,
@@ -53,6 +55,7 @@ def withdraw_typed_data(
     return _message("Collateral", chain_id, "proxy", proxy, salt, WITHDRAW, message)
 
 
+@discreet
 def coordinator_typed_data(
     *,
     chain_id: int,

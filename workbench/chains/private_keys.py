@@ -3,7 +3,7 @@
 import json
 import re
 
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, discreet
 
 _HEX_KEY = re.compile(r"(?:0[xX])?[0-9a-fA-F]{64}")
 _STELLAR_SEED = re.compile(r"S[A-Z2-7]{55}", re.IGNORECASE)
@@ -35,19 +35,24 @@ def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool
     )
 
 
+def private_key_problem(text: object, path: str, *, hash_expected: bool = False) -> Problem | None:
+    """Give the problem of text that looks like a private key; nothing of it is in the message."""
+    if not looks_like_private_key(text, hash_expected=hash_expected):
+        return None
+    return Problem(
+        path,
+        "private-key",
+        "looks like a private key or a seed phrase. Never paste a private key here. It was not kept; but if it belongs "
+        "to a real wallet, treat it as exposed: it may remain in this notebook or shell history",
+    )
+
+
+@discreet
 def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) -> None:
-    """Raise when text looks like a private key; nothing of it is in the message."""
-    if looks_like_private_key(text, hash_expected=hash_expected):
-        raise InvalidRequest(
-            [
-                Problem(
-                    path,
-                    "private-key",
-                    "looks like a private key or a seed phrase. Never paste a private key here. It was not kept; but if "
-                    "it belongs to a real wallet, treat it as exposed: it may remain in this notebook or shell history",
-                )
-            ]
-        )
+    """Raise when text looks like a private key."""
+    problem = private_key_problem(text, path, hash_expected=hash_expected)
+    if problem is not None:
+        raise InvalidRequest([problem])
 
 
 def _is_phrase(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from workbench.chains.addresses import checksummed
 from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.hashes import keccak256
+from workbench.errors import discreet
 
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 _HALF = ORDER // 2
@@ -24,6 +25,7 @@ def _library() -> Any:
     return coincurve
 
 
+@discreet
 def recover(digest: bytes, signature: Octets) -> str:
     """Give the address (EIP-55) whose key made a signature over a 32-byte digest.
 

@@ -12,8 +12,10 @@ from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.families import Family, chain_of
 from workbench.chains.numbers import unix_seconds, unsigned
 from workbench.chains.strkey import strkey_decode
+from workbench.errors import discreet
 
 
+@discreet
 def stellar_message(
     *,
     chain_id: int,

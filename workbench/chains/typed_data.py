@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.chains.byte_forms import invalid
 from workbench.chains.hashes import keccak256
+from workbench.errors import discreet
 
 DOMAIN_FIELDS = {
     "name": "string",
@@ -33,6 +34,7 @@ _DEEPEST = 32
 _MOST_TYPES = 64
 
 
+@discreet
 def digest(typed_data: Mapping[str, Any]) -> bytes:
     """Give the 32 bytes that are signed for typed data.
 

@@ -77,16 +77,10 @@ class Refusal:
 
 def refusal(response: Response, request: Any, key: bytes) -> Refusal:
     """Read the body of a refusal as far as it can be read."""
-    private = sorted({key.decode("ascii"), *_private_texts(request)}, key=len, reverse=True)
+    private = _private(request, key)
 
     def clean(words: Any) -> str | None:
-        if not isinstance(words, str):
-            return None
-        cleaned: str = words
-        for value in private:
-            if len(value) > 1:
-                cleaned = cleaned.replace(value, masks.DOTS)
-        return cleaned
+        return _without(private, words) if isinstance(words, str) else None
 
     try:
         raw = strict_json.loads(response.body)
@@ -98,6 +92,22 @@ def refusal(response: Response, request: Any, key: bytes) -> Refusal:
         said = clean(raw)
         return Refusal(raw if said is None else said, None, said)
     return Refusal(raw, clean(raw.get("error")) or clean(raw.get("code")), clean(raw.get("message", raw.get("msg"))))
+
+
+def without_private(words: str, request: Any, key: bytes) -> str:
+    """Give words of another with what they repeat of the key and of a request's private values masked."""
+    return _without(_private(request, key), words)
+
+
+def _private(request: Any, key: bytes) -> list[str]:
+    return sorted({key.decode("ascii"), *_private_texts(request)}, key=len, reverse=True)
+
+
+def _without(private: list[str], words: str) -> str:
+    for value in private:
+        if len(value) > 1:
+            words = words.replace(value, masks.DOTS)
+    return words
 
 
 def _private_texts(record: Any) -> Iterator[str]:

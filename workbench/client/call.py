@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any, NoReturn
 
 from workbench.client.advice import LOG, advise
-from workbench.client.answers import TOLD, about, hint, host_of, read, refusal
+from workbench.client.answers import TOLD, about, hint, host_of, read, refusal, without_private
 from workbench.client.effects import End, unknown_text, what
 from workbench.client.entries import Entry
 from workbench.client.line import Line
@@ -48,6 +48,10 @@ class Call:
 
     def __repr__(self) -> str:
         return f"<call {self.operation.name}>"
+
+    def clean(self, words: str) -> str:
+        """Give words about this call with what they repeat of its private values masked."""
+        return without_private(words, self.request, self.line.key.header())
 
     # the journal
 

@@ -17,7 +17,7 @@ from workbench.client.keys import Key, warn_if_in_cell
 from workbench.client.line import Line
 from workbench.client.pace import Clock, Pace, http_date
 from workbench.client.wire import Exchange, exchange
-from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem
+from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, discreet
 from workbench.interface.convert import Wires, wires
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, Operations
@@ -37,6 +37,7 @@ class Calls(Operations, ABC):
     _key: Key
     _allowing: frozenset[str]
 
+    @discreet
     def __init__(
         self, *, base_url: str, api_key: str | Key | Callable[[], str], environment: Environment = "sandbox", timeout: float | None = 30.0,
         transport: Any = None, check: bool = True, wire_names: Mapping[str, str] | None = None,
@@ -285,20 +286,23 @@ class Calls(Operations, ABC):
     def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
         __tracebackhide__ = True
-        return self._drive(self._from_record(request))
+        exchange = self._from_record(request)
+        del request
+        return self._drive(exchange)
 
     def _resend(self, request: Any, attempt: str) -> Any:
         __tracebackhide__ = True
         if isinstance(request, Mapping):
             request = self.request(OPERATIONS[self.journal[attempt].operation], request)
-        return self._drive(self._from_record(request, attempt))
+        exchange = self._from_record(request, attempt)
+        del request
+        return self._drive(exchange)
 
     def _from_arguments(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Exchange:
         __tracebackhide__ = True
         held = [arguments]
         del arguments
-        request = self.request(operation, held.pop())
-        return (yield from exchange(operation, request, self._line, self._allowing))
+        return (yield from exchange(operation, self.request(operation, held.pop()), self._line, self._allowing))
 
     def _from_record(self, request: Any, resend_of: str | None = None) -> Exchange:
         __tracebackhide__ = True
@@ -307,8 +311,10 @@ class Calls(Operations, ABC):
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
             )
-        request = self.request(operation, given(request))  # nested members may be mappings here too
-        return (yield from exchange(operation, request, self._line, self._allowing, resend_of))
+        held = [given(request)]  # nested members may be mappings here too
+        del request
+        made = self.request
+        return (yield from exchange(operation, made(operation, held.pop()), self._line, self._allowing, resend_of))
 
     @abstractmethod
     def _drive(self, exchange: Exchange) -> Any:

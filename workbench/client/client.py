@@ -8,6 +8,7 @@ import os
 import ssl
 import time
 import zlib
+from collections.abc import Callable
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
@@ -39,7 +40,7 @@ def _url(base: str, target: str) -> httpx.URL:
     return httpx.URL(base + target)
 
 
-def _told(failure: httpx.TransportError) -> str:
+def _told(failure: httpx.TransportError, clean: Callable[[str], str]) -> str:
     """Say what the transport met, without its text where that may hold a header."""
     words = {
         httpx.ConnectTimeout: "no connection in time",
@@ -53,7 +54,7 @@ def _told(failure: httpx.TransportError) -> str:
     }.get(type(failure))
     if words is None:
         words = "no connection" if isinstance(failure, httpx.ConnectError) else "the connection failed"
-    text = visible(str(failure), 200) if isinstance(failure, httpx.ConnectError) else ""
+    text = visible(clean(str(failure)), 200) if isinstance(failure, httpx.ConnectError) else ""
     return f"{words}: {text}" if text else words
 
 
@@ -65,8 +66,10 @@ def _broken(failure: httpx.TransportError, outgoing: Request) -> Broken:
         left = not outgoing.surely_not_sent
     cause: Exception | None = None
     if isinstance(failure, _HARMLESS):
-        cause = kind(str(failure))  # a fresh one: the caught one holds the request with its key
-    return Broken(_told(failure), left=left, timeout=isinstance(failure, httpx.TimeoutException), cause=cause)
+        cause = kind(outgoing.clean(str(failure)))  # a fresh one: the caught one holds the request with its key
+    return Broken(
+        _told(failure, outgoing.clean), left=left, timeout=isinstance(failure, httpx.TimeoutException), cause=cause
+    )
 
 
 def _headers(answer: httpx.Response) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What a driver is asked to do, and what it may bring back: plain objects, printed without what they hold."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 CAP = 10_000_000  # bytes of an answer, unpacked
 WRITTEN = 2  # the phase from which the service may have acted
@@ -10,7 +10,7 @@ WRITTEN = 2  # the phase from which the service may have acted
 class Request:
     """What to send. The driver notes in it how far it got."""
 
-    __slots__ = ("body", "deadline", "headers", "method", "phase", "status", "target", "traced", "where")
+    __slots__ = ("body", "clean", "deadline", "headers", "method", "phase", "status", "target", "traced", "where")
 
     def __init__(
         self, method: str, where: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes | None
@@ -24,6 +24,8 @@ class Request:
         self.phase = 0  # 1: the head is being written, 2: it was
         self.traced = False  # whether the driver sees the phase
         self.status: int | None = None
+        self.clean: Callable[[str], str] = str
+        """Masks what words about it repeat of its private values."""
 
     @property
     def surely_not_sent(self) -> bool:

@@ -24,7 +24,7 @@ from workbench.client.base_url import BaseUrl, base_url
 from workbench.client.guards import Limits, environment_problem
 from workbench.client.keys import Key
 from workbench.client.state import APPLICATION
-from workbench.errors import InvalidProfile, Problem, visible
+from workbench.errors import InvalidProfile, Problem, discreet, visible
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Rate limits are not shown in the document; these are for real services, and a profile changes them."""
@@ -66,6 +66,7 @@ def profile_names() -> tuple[str, ...]:
     return tuple(_tables(config_path(), []))
 
 
+@discreet
 def open_profile(name: str | None = None) -> Profile:
     """Read one profile, by its name or by `WORKBENCH_PROFILE`.
 
@@ -76,7 +77,7 @@ def open_profile(name: str | None = None) -> Profile:
     problems: list[Problem] = []
     path = config_path()
     if not _NAME.fullmatch(name):
-        raise InvalidProfile(f"{visible(name, 60)!r} is no profile name: letters, digits, - and _")
+        raise InvalidProfile("that is no profile name: letters, digits, - and _")
     tables = _tables(path, problems)
     table = tables.get(name)
     given_url = os.environ.get("WORKBENCH_BASE_URL")
@@ -84,7 +85,7 @@ def open_profile(name: str | None = None) -> Profile:
         raise InvalidProfile(problems)
     if table is None and not given_url:
         there = f"; there are {', '.join(tables)}" if tables else ""
-        raise InvalidProfile(f"no profile {name!r} in {path}{there}")
+        raise InvalidProfile(f"no profile of that name in {path}{there}")  # it may be a key in the wrong place
     profile = _read(name, dict(table or {}), path, problems)
     if problems:
         raise InvalidProfile(problems)
@@ -220,6 +221,7 @@ def key_variable(profile: str) -> str:
     return f"WORKBENCH_{re.sub('[^A-Z0-9]', '_', profile.upper())}_API_KEY"
 
 
+@discreet
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
     """Give what a client on a profile is made with; its key is found, and held against what it was used with before.
 

@@ -14,6 +14,7 @@ from workbench.client.effects import End
 from workbench.client.line import Line
 from workbench.client.messages import Broken, Pause, Request
 from workbench.client.pace import LONGEST_WAIT
+from workbench.client.pasted import pasted_keys
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, strict_json
 from workbench.interface.operation import Operation
@@ -23,24 +24,23 @@ from workbench.interface.walk import members
 Exchange = Generator[Request | Pause, Any, Any]
 
 
-def checked(operation: Operation[..., Any], request: Any, line: Line, allowing: Collection[str]) -> None:
-    """Refuse a request that breaks a rule, and warn of what looks wrong.
-
-    Raises:
-        InvalidRequest: With all problems.
-    """
-    __tracebackhide__ = True
+def wrong(operation: Operation[..., Any], request: Any, line: Line, allowing: Collection[str]) -> tuple[Problem, ...]:
+    """Give all for which a request is refused; where there is nothing, warn of what looks wrong."""
     refused, warned = checks.cautions(request, allowing)
     if line.check:
         problems = (*checks.problems(request, partial="partial_address" in allowing), *refused)
     else:  # what the service says to a wrong request may be seen, but an id still has to fit into a path
         problems = (*_unsendable(operation, request), *refused)
+    if pasted := pasted_keys(request):
+        paths = {problem.path for problem in pasted}
+        problems = (*pasted, *(problem for problem in problems if problem.path not in paths))
     if problems:
-        raise InvalidRequest(problems, of=operation.name)
+        return problems
     for problem in warned:
         if not line.guards.real and problem.path.endswith("nationalId"):
             continue  # a number that was never issued is what a sandbox should get
         advise(f"{operation.name}: {problem}")
+    return ()
 
 
 def _unsendable(operation: Operation[..., Any], request: Any) -> tuple[Problem, ...]:
@@ -85,10 +85,14 @@ def exchange(
 ) -> Exchange:
     """Check, record, send, retry reads, read the answer."""
     __tracebackhide__ = True
-    checked(operation, request, line, allowing)
+    if problems := wrong(operation, request, line, allowing):
+        del request  # what is wrong may stand in the wrong place, where no mask is
+        raise InvalidRequest(problems, of=operation.name)
     line.guards.check(operation, request)
     outgoing = encode(operation, request, line)
     call = Call(operation, request, line, allowing, resend_of)
+    outgoing.clean = call.clean
+    del request
     try:
         if operation.effect:
             call.record(outgoing)

@@ -7,7 +7,8 @@ from typing import Any
 import attrs
 
 from workbench.chains import check, refuse_private_key
-from workbench.errors import InvalidArguments, InvalidRequest, Problem
+from workbench.client.pasted import takes_hash
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, discreet
 from workbench.interface import checks, walk
 from workbench.interface.cross_rules import OneOf, When
 from workbench.interface.fields import OPEN
@@ -100,6 +101,7 @@ class Draft:
 
     # giving
 
+    @discreet
     def put(self, path: str, value: Any) -> None:
         """Give one value, or None to leave it out.
 
@@ -108,15 +110,13 @@ class Draft:
         """
         leaf = self.leaves[path]
         if isinstance(value, str):
-            held = [value]
-            del value
-            refuse_private_key(held[0], leaf.wire)
-            value = held.pop()
+            refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))
         if value is None:
             self.given.pop(path, None)
         else:
             self.given[path] = value
 
+    @discreet
     def fill(self, values: Mapping[str, Any]) -> None:
         """Give many values by attribute name; nested ones as mappings or records.
 
@@ -127,7 +127,8 @@ class Draft:
         flat = dict(self._flat(values, ""))
         for path, value in flat.items():
             if isinstance(value, str):
-                refuse_private_key(value, self.leaves[path].wire)
+                leaf = self.leaves[path]
+                refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))
         for path, value in flat.items():
             self.put(path, value)
         for alternative in self.alternatives:

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from workbench.client.guards import cap_problems
+from workbench.client.pasted import pasted_keys
 from workbench.client.state import state_folder
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, walk
@@ -122,6 +123,7 @@ def plan_of(
         Problem(f"row {number}, {one.path}" if one.path else f"row {number}", one.rule, one.message)
         for number, request in requests
         for one in (
+            *pasted_keys(request),
             *checks.problems(request),
             *checks.cautions(request)[0],
             *(cap_problems(limits, request) if limits is not None else ()),

@@ -1,0 +1,81 @@
+"""A private key or a seed phrase in a request is refused, in whichever member it stands; what may be 64 digits is not (K10)."""
+
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.canaries.planted import ACCOUNT, PERSON, PHRASE
+from tests.client.doubles import CARD, PURCHASE, Service, client_on
+
+pytestmark = pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+HEX = "7731" * 16
+SALE: dict[str, Any] = {**PURCHASE}
+SHARED = {
+    "ip_address": "203.0.113.177", "occupation": "x", "annual_salary": "1", "account_purpose": "x",
+    "expected_monthly_volume": "1", "is_terms_of_service_accepted": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [HEX, "0x" + HEX, PHRASE, f" {PHRASE} "], ids=["hex", "0x", "phrase", "blanks"])
+@pytest.mark.parametrize("check", [True, False], ids=["checked", "unchecked"])
+def test_a_private_key_is_not_sent(text: str, check: bool) -> None:
+    """Nothing leaves, nothing is recorded, and the error names the member alone."""
+    service = Service({})
+    api = client_on(service, check=check)
+    with pytest.raises(wb.InvalidRequest, match="merchantName looks like a private key") as caught:
+        api.simulate_authorization(**{**SALE, "merchant_name": text})
+
+    assert 0 == service.count
+    assert [] == list(api.journal)
+    assert text not in repr(caught.value)
+
+
+def test_a_private_key_inside_is_named_by_its_path() -> None:
+    """One that stands in a nested record is named with its whole path, and once."""
+    account = {**ACCOUNT["external_fiat_account"], "bank_name": "0x" + HEX}
+    with pytest.raises(wb.InvalidRequest) as caught:
+        client_on(Service({})).create_payment_account(user_id=CARD, type=ACCOUNT["type"], external_fiat_account=account)
+
+    assert ["externalFiatAccount.bankName"] == [one.path for one in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{**PERSON, "external_id": HEX}, {**SHARED, "sumsub_share_token": HEX}, {**SHARED, "persona_share_token": HEX}],
+    ids=["external id", "sumsub", "persona"],
+)
+def test_a_hash_is_sent_where_it_may_be_one(given: dict[str, Any]) -> None:
+    """An id of one's own may be a hash, and a token of somebody else's may look like one."""
+    service = Service({"id": CARD})
+    client_on(service).create_user_application(**given)
+
+    assert 1 == service.count
+
+
+def test_a_seed_phrase_is_refused_there_too() -> None:
+    """Words are no hash."""
+    with pytest.raises(wb.InvalidRequest, match="externalId looks like a private key"):
+        client_on(Service({})).create_user_application(**{**PERSON, "external_id": PHRASE})
+
+
+def test_a_row_with_a_private_key_stops_the_plan() -> None:
+    """A bulk run names it before anything is sent."""
+    service = Service({})
+    with pytest.raises(wb.InvalidRequest, match="row 2, merchantName looks like a private key"):
+        wb.apply(
+            client_on(service).simulate_authorization,
+            [SALE, {**SALE, "merchant_name": "0x" + HEX}],
+            progress=False,
+        )
+
+    assert 0 == service.count
+
+
+def test_long_words_are_no_key() -> None:
+    """Evidence as people write it is sent."""
+    service = Service({})
+    words = "The merchant charged me twice for the same order, and has not answered any of my letters since the spring."
+    client_on(service).update_dispute(dispute_id=CARD, text_evidence=words)
+
+    assert 1 == service.count
