@@ -14,7 +14,7 @@ from workbench.client.keys import Key
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
-from workbench.errors import InvalidProfile, WrongEnvironment, visible
+from workbench.errors import InvalidProfile, WrongEnvironment, discreet, visible
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -27,6 +27,7 @@ _LATEST: list["weakref.ref[Session]"] = []
 class Session(Client):
     """A client with what belongs to it: `.sandbox` and its controls, `.inbox` for events, `.journal`."""
 
+    @discreet
     def __init__(
         self, *, sandbox: Any = None, keys: tuple[str, ...] = (), inbox: Path | None = None, name: str = "",
         behaviours: Mapping[str, Any] | None = None, **settings: Any,
@@ -132,6 +133,7 @@ class SandboxTime(Clock):
         return now
 
 
+@discreet
 def connect(
     where: str | None = None, *, seed: int | None = None, sandbox: Mapping[str, Any] | None = None,
     wire_names: Mapping[str, str] | None = None, **settings: Any,

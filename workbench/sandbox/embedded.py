@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from workbench.errors import UnusableFile
+from workbench.errors import UnusableFile, discreet
 from workbench.interface.assumptions import BEHAVIOURS
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names, wires
@@ -126,6 +126,7 @@ class Sandbox(Controls):
         backend = self.store.backend
         return not isinstance(backend, FileBackend) or backend.file.lease("deliveries")
 
+    @discreet
     def wallet(self, admin: str) -> TeachingWallet:
         """Give the teaching wallet of an admin of the sandbox's contracts: it holds a throw-away key made from the seed.
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.errors import ApiError, NotSent, WrongEnvironment
+from workbench.errors import ApiError, NotSent, WrongEnvironment, discreet
 from workbench.interface import strict_json, table
 from workbench.sandbox.control import CONTROLS
 from workbench.sandbox.server import BELOW, IDENTITY
@@ -60,6 +60,7 @@ class RemoteSandbox:
         found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
         return [(number, dict(headers), body.encode()) for number, headers, body in found["deliveries"]], found["last"]
 
+    @discreet
     def wallet(self, admin: str) -> TeachingWallet:
         """Give the teaching wallet of an admin of the sandbox's contracts; its key stays with the sandbox.
 

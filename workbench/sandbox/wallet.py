@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from workbench.chains import refuse_private_key
+
 
 class Keeper(Protocol):
     """The control that keeps the key: an embedded sandbox, or the control of a served one."""
@@ -22,6 +24,7 @@ class TeachingWallet:
     )
 
     def __init__(self, keeper: Keeper, admin: str) -> None:
+        refuse_private_key(admin, "admin")
         self._keeper = keeper
         self.address = keeper.wallet_address(admin=admin)["address"]
 
@@ -30,4 +33,5 @@ class TeachingWallet:
         return self._keeper.wallet_sign(admin=self.address, typed_data=typed_data)["signature"]
 
     def __repr__(self) -> str:
-        return f"<teaching wallet {self.address}, sandbox only>"
+        # refused while it was made, it has no address, and is printed by a traceback with locals
+        return f"<teaching wallet {getattr(self, 'address', 'of nobody')}, sandbox only>"

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import Problem, WorkbenchError
+from workbench.errors import Problem, WorkbenchError, discreet
 from workbench.runs.progress import Line, silent
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger, merged
@@ -56,6 +56,7 @@ class Runs(tuple[Run, ...]):
         return f"<{len(self)} runs: {sum(one.ok for one in self)} as expected>"
 
 
+@discreet
 def run_many(
     sequence: Sequence,
     api: Any,

@@ -63,7 +63,11 @@ class Ask:
 
     step: Step
     operation: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any] = attrs.field(repr=lambda given: f"<{len(given)}>")  # they may be private
+
+    def given(self) -> Mapping[str, Any]:
+        """Give the arguments; a traceback that reads attributes on its own reads no method."""
+        return self.arguments
 
 
 @attrs.define

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from workbench import faces
-from workbench.errors import Problem, WorkbenchError
+from workbench.errors import Problem, WorkbenchError, discreet
 from workbench.interface import walk
 from workbench.interface.rules import UUID, Full
 from workbench.runs.progress import Line
@@ -238,6 +238,7 @@ def _canonical(value: Any, names: dict[str, str], began: datetime) -> Any:
 # the drivers
 
 
+@discreet
 def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     """Check a sequence and its parameters as a whole, and give the player of it.
 
@@ -251,6 +252,7 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     return Player(sequence, venue_of(api), values)
 
 
+@discreet
 def run(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence and give what came of it.
 
@@ -264,6 +266,7 @@ def run(sequence: Sequence, api: Any, **values: Any) -> Run:
         WrongEnvironment: `api` is a production service.
     """
     player = prepared(sequence, api, values)
+    del values  # a traceback that prints locals shows no private value
     began = player.venue.now()
     many = len(sequence.steps)
     if many >= LONG:
@@ -292,14 +295,16 @@ def drive(player: Player) -> None:
 def answered(call: Callable[[str, Mapping[str, Any]], Any], ask: Ask) -> Any:
     """Make one call; give its answer, or the error it raised."""
     try:
-        return call(ask.operation, ask.arguments)
+        return call(ask.operation, ask.given())
     except WorkbenchError as error:
         return error
 
 
 async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence with an asynchronous client; else as `run`."""
-    player = prepared(sequence, api, values)
+    held = [values]
+    del values  # a traceback that prints locals shows no private value
+    player = prepared(sequence, api, held.pop())
     began = player.venue.now()
     game = player.steps()
     came: Any = None
@@ -310,7 +315,7 @@ async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
                 came = None
                 continue
             try:
-                came = await getattr(api, ask.operation)(**ask.arguments)
+                came = await getattr(api, ask.operation)(**ask.given())
             except WorkbenchError as error:
                 came = error
     except StopIteration:
@@ -324,7 +329,9 @@ class Stage:
     """
 
     def __init__(self, sequence: Sequence, api: Any, **values: Any) -> None:
-        self._player = prepared(sequence, api, values)
+        held = [values]
+        del values
+        self._player = prepared(sequence, api, held.pop())
         self._began = self._player.venue.now()
         self._game = self._player.steps()
         self._over = False

@@ -99,7 +99,9 @@ class Controlled(_OfSandbox):
         self._api = api
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        return getattr(self._api, operation)(**arguments)
+        held = [arguments]
+        del arguments  # a traceback that prints locals shows no private value
+        return getattr(self._api, operation)(**held.pop())
 
 
 class Direct(_OfSandbox):
@@ -159,7 +161,9 @@ class Real:
         self._api = api
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        return getattr(self._api, operation)(**arguments)
+        held = [arguments]
+        del arguments  # a traceback that prints locals shows no private value
+        return getattr(self._api, operation)(**held.pop())
 
     def now(self) -> datetime:
         return datetime.now(UTC)

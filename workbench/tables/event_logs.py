@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, discreet
 from workbench.interface import strict_json
 from workbench.interface.convert import Names, Unreadable, read_moment, wires
 from workbench.interface.events import EVENT_KINDS, Event
@@ -60,6 +60,7 @@ class Events:
                     problem = str(error)
                 else:
                     continue
+                del line  # a traceback that prints locals shows no private value
                 raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="read_events")
 
     def frame(self, of: str | None = None, *, reveal: Collection[str] = ()) -> pd.DataFrame:
@@ -131,6 +132,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         while line := file.readline(LINE):
             number += 1
             if len(line) == LINE:
+                del line
                 raise InvalidRequest(f"{path.name}, line {number}: longer than {LINE:,} bytes", of="read_events")
             if line.strip():
                 yield number, line
@@ -194,6 +196,7 @@ def _counted_by_engine(duckdb: Any, paths: Iterable[Path]) -> Counted:
     return counted
 
 
+@discreet
 def _counted_by_line(paths: Iterable[Path]) -> Counted:
     counted: Counted = Counter()
     for path in paths:

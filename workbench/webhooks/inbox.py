@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.errors import InvalidWebhook, NothingArrived
+from workbench.errors import InvalidWebhook, NothingArrived, discreet
 from workbench.interface.events import Event
 from workbench.webhooks.matching import Where, fits, missed
 from workbench.webhooks.outbox import Failure, Outbox
@@ -85,6 +85,7 @@ def _utc_now() -> datetime:
 class Inbox:
     """Events received, each kept once, in memory or in a file that survives a kill."""
 
+    @discreet
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,

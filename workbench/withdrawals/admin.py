@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import chains
 from workbench.chains.byte_forms import Octets
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, discreet
 from workbench.faces.layout import Sheet
 from workbench.interface.masks import DOTS
 from workbench.withdrawals.secret import Unkept
@@ -57,6 +57,7 @@ class AdminMessage(dict[str, Any], Shown):
         place.write_text(self.json() + "\n", encoding="utf-8")
         return place
 
+    @discreet
     def accept(self, signature: Octets) -> AdminSignature:
         """Check what the wallet gave back: 65 bytes, as hex or bytes, made by this admin over exactly this message.
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from workbench.chains import refuse_private_key
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, discreet
 from workbench.faces import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
@@ -41,6 +41,7 @@ class Native:
 Amount = Cents | Native
 
 
+@discreet
 def cents(dollars: str | Decimal) -> Cents:
     """Give an amount in cents, from dollars with both digits of the cents: `cents("25.00")` is 25 dollars.
 
@@ -63,6 +64,7 @@ def cents(dollars: str | Decimal) -> Cents:
     return Cents(number)
 
 
+@discreet
 def native(units: int | str) -> Native:
     """Give an amount in native units of the token, a whole number: `native(25_000_000)`; digits as text pass as well.
 

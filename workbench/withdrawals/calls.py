@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from workbench import chains
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, discreet
 from workbench.faces import moment
 from workbench.faces.layout import Cell, Sheet
 from workbench.interface.masks import DOTS
@@ -127,6 +127,7 @@ class Explanation(Shown):
         return f"<call of withdrawAsset, version {self.version}: {self.units} to {self.recipient}>"
 
 
+@discreet
 def explain(data: Any, *, decimals: int | None = None) -> Explanation:
     """Read call data (hex text or bytes), or a transaction that has it, back into plain words.
 

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from workbench import chains
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem
+from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, discreet
 from workbench.faces.layout import Sheet
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.withdrawals import SignWithdrawal
@@ -19,6 +19,7 @@ from workbench.withdrawals.withdrawal import Withdrawal
 LONGEST_WAIT = 3_600.0  # seconds
 
 
+@discreet
 def plan(
     api: Any, contract: IssuingContract | str, *, token: str | Token, amount: Amount, admin: str, to: str,
     decimals: int | None = None, allow: str | None = None, clock: Any = None,

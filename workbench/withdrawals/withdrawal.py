@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import chains
 from workbench.chains.byte_forms import Octets
 from workbench.chains.families import Family
-from workbench.errors import InvalidRequest, Problem, visible
+from workbench.errors import InvalidRequest, Problem, discreet, visible
 from workbench.faces import moment
 from workbench.faces.layout import Sheet
 from workbench.interface.masks import DOTS
@@ -123,6 +123,7 @@ class Withdrawal(Unkept, Shown):
         self._audit(f"withdrawal signature for {self.plan.amount} to {self.plan.recipient}")
         return revealed
 
+    @discreet
     def verify(self, signer: str | bytes | None = None, *, nonce: int | None = None) -> bool:
         """Say whether the service's signature fits, over the message it is taken to sign (assumed).
 
@@ -161,6 +162,7 @@ class Withdrawal(Unkept, Shown):
 
     # the admin's half, and the transaction: EVM
 
+    @discreet
     def typed_data(
         self, *, nonce: int, salt: Octets | None = None, admin: str | None = None, units: Native | None = None
     ) -> AdminMessage:
@@ -176,6 +178,7 @@ class Withdrawal(Unkept, Shown):
         self._evm("typed data")
         return admin_message(self.plan, self._units(units).units, nonce=nonce, salt=salt, admin=admin)
 
+    @discreet
     def call_data(
         self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: Native | None = None
     ) -> CallData:
@@ -205,6 +208,7 @@ class Withdrawal(Unkept, Shown):
             )
         )
 
+    @discreet
     def transaction(
         self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: Native | None = None
     ) -> Transaction:
@@ -218,6 +222,7 @@ class Withdrawal(Unkept, Shown):
         # version 1 has no signatures of admins: its owner is who sends it
         return Transaction({"from": self.plan.admin, **made} if contract.contract_version == 1 else made)
 
+    @discreet
     def explain(self, data: Any) -> Explanation:
         """Read call data, or a transaction, back into words, and name where it differs from this withdrawal."""
         return explained(self.plan, self._read, explain(data, decimals=self.plan.decimals), data)
