@@ -98,7 +98,26 @@ def about(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, known=known, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,
     )  # fmt: skip
-    return attrs.field(default=default, factory=factory, init=init, eq=init, metadata={ABOUT: fact}, kw_only=True)
+    return attrs.field(
+        default=default, factory=factory, init=init, eq=init, repr=_look(fact), metadata={ABOUT: fact}, kw_only=True
+    )
+
+
+def _look(fact: About) -> Callable[[Any], str]:
+    """Give how a value of a field is printed: by the record itself, and by others that go through its fields."""
+
+    def look(value: Any) -> str:
+        if value is None:
+            return "None"
+        if fact.privacy is not OPEN:
+            return masks.masked(value, fact.rule.format, fact.privacy is SECRET)
+        if isinstance(
+            value, Mapping
+        ):  # a nested record not made yet: which of its members are private is not known here
+            return f"<{len(value)} members>"
+        return repr(str(value) if isinstance(value, StrEnum) else value)
+
+    return look
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
@@ -116,18 +135,7 @@ def _repr(self: Any) -> str:
         value = getattr(self, field.name)
         if value is None or value == () or not field.init:
             continue
-        fact: About = field.metadata[ABOUT]
-        if isinstance(value, StrEnum):
-            value = str(value)
-        if fact.privacy is not OPEN:
-            text = masks.masked(value, fact.rule.format, fact.privacy is SECRET)
-        elif isinstance(value, Mapping):
-            text = (
-                f"<{len(value)} members>"  # a nested record not made yet: which of them are private is not known here
-            )
-        else:
-            text = repr(value)
-        shown.append(f"{field.name}={text}")
+        shown.append(f"{field.name}={field.repr(value)}")
     more = getattr(self, "extra", None)
     if more:
         shown.append(f"extra=<{len(more)} unknown members>")

@@ -69,7 +69,7 @@ class Sample:
     """An example delivery: what to send, and what it means."""
 
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes = attrs.field(repr=False)
     event: Event
 
     def __repr__(self) -> str:

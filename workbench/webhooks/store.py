@@ -61,7 +61,7 @@ class Kept:
 
     sequence: int  # 1, 2, 3… in order of arrival
     event: Event
-    raw: bytes  # exactly as it came
+    raw: bytes = attrs.field(repr=False)  # exactly as it came
     arrived: datetime
     verified: bool
     times: int  # how often the same bytes came
@@ -84,7 +84,7 @@ class Conflict:
     arrived: datetime
     verified: bool
     event: Event
-    raw: bytes
+    raw: bytes = attrs.field(repr=False)
 
     def __repr__(self) -> str:
         return f"<conflict under {self.id}: {self.event!r}>"
