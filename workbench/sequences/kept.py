@@ -4,6 +4,7 @@ The file holds names, ends, ids and amounts, and a digest of the parameters; nev
 """
 
 import hashlib
+import hmac
 import json
 import os
 from collections.abc import Mapping
@@ -12,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from workbench.client.journal_file import installation_secret
 from workbench.durable import File
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, discreet
 from workbench.interface import walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
@@ -33,6 +35,7 @@ CREATE TABLE step (name TEXT PRIMARY KEY, state TEXT NOT NULL, at TEXT NOT NULL,
 """
 
 
+@discreet
 def run_kept(
     sequence: Sequence,
     api: Any,
@@ -163,9 +166,9 @@ class _Record:
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:
-    return hashlib.scrypt(
-        json.dumps(dict(sorted(values.items())), default=str).encode(), salt=bytes.fromhex(salt), n=2**12, r=8, p=1
-    ).hex()
+    """Give what tells the same parameters again, keyed by the installation: without its secret none can be guessed."""
+    told = json.dumps(dict(sorted(values.items())), default=str)
+    return hmac.new(installation_secret(), f"{salt}\0{told}".encode(), hashlib.sha256).hexdigest()
 
 
 def _open(step: Step, arguments: Mapping[str, Any]) -> dict[str, Any]:
