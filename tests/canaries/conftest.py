@@ -47,7 +47,7 @@ def _write(api: Session, things: dict[str, Any]) -> None:
     guide = api.sandbox.guide()
     made = things["application"] = api.create_user_application(**PERSON)
     for name in ("sumsub", "persona"):
-        token = {f"{name}_share_token": f"zq-{name}-token"}
+        token: dict[str, Any] = {f"{name}_share_token": f"zq-{name}-token"}
         things[name] = api.create_user_application(
             ip_address=PERSON["ip_address"], occupation=PERSON["occupation"], annual_salary=PERSON["annual_salary"],
             account_purpose="x", expected_monthly_volume="1", is_terms_of_service_accepted=True, **token,

@@ -55,6 +55,7 @@ PLANTED: dict[str, str] = {
     "unknown member": "zq-unknown-member",
     # what does not belong anywhere
     "private key": "7731" * 16,
+    "seed phrase": "zqlegal winner thank",
 }
 """What each value is called, and what to look for."""
 
@@ -101,6 +102,9 @@ BUSINESS: dict[str, Any] = {
     "external_fiat_account": {"beneficiary_type": "business", "beneficiary_business_name": "Zqbusiness Ltd", **_BANK},
 }
 LINK = {"url": "https://example.com/zq-link", "params": {"signature": "zq-link-signature"}}
+
+
+PHRASE = "zqlegal winner thank year wave sausage worth useful legal winner thank yellow"
 
 
 def found(text: str | bytes, more: Iterable[str] = ()) -> list[str]:

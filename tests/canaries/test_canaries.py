@@ -25,7 +25,7 @@ def test_there_are_forty() -> None:
 @pytest.mark.parametrize("dump", DUMPS.values(), ids=DUMPS)
 def test_nothing_given_back_prints_it(life: Life, dump: Callable[[Any], Any]) -> None:
     """However what a call, a run, a plan or the journal gives back is shown, no planted value is in it (K1)."""
-    leaked = {}
+    leaked: dict[str, list[str]] = {}
     for name, thing in life.things.items():
         for one in (thing, *(thing if isinstance(thing, list) else ())):
             try:

@@ -1,0 +1,275 @@
+"""Every way a call, a file, a form or a withdrawal can end badly while it was given a planted value."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import httpx
+
+import workbench as wb
+from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE, PLANTED
+from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
+from workbench import chains
+from workbench.sequences import InvalidSequence, load, run, run_async, run_kept, run_many
+from workbench.tables.event_logs import _counted_by_line
+from workbench.webhooks.verify import SignatureRefused
+from workbench.withdrawals.withdrawal import Withdrawal
+
+KEY = PLANTED["api key"]
+PRIVATE_KEY = "0x" + PLANTED["private key"]
+WORDS = f"known: {PERSON['email']} {PERSON['national_id']} {KEY}"
+BODY = '{"email": "zqmail@example.com", "nationalId": "000771293", "zq": "zq-unknown-member"'
+SALE = {
+    "card_id": CARD, "amount": 1250, "currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411",
+}  # fmt: skip
+
+
+@attrs.frozen
+class End:
+    """What is done, and the error it must end in: an end that ended otherwise would show nothing."""
+
+    error: type[BaseException]
+    act: Callable[[Path], Any]
+    words: str = "."
+
+
+def _sent(answer: Any, operation: str = "create_user_application", **arguments: Any) -> None:
+    with client_on(Service(answer), api_key=KEY) as api:
+        getattr(api, operation)(**(arguments or PERSON))
+
+
+def _awaited(answer: Any, **arguments: Any) -> None:
+    transport = httpx.MockTransport(Service(answer))
+    api = wb.AsyncClient(base_url=URL, api_key=KEY, clock=FakeClock(), transport=transport)
+
+    async def call() -> None:
+        await api.create_user_application(**{**PERSON, **arguments})
+
+    asyncio.run(call())
+
+
+def _record(**changes: Any) -> None:
+    from workbench.interface.simulations import SimulateAuthorization
+
+    with client_on(Service({}), api_key=KEY) as api:
+        api.send(SimulateAuthorization(**{**SALE, **changes}))
+
+
+def _unchecked(**changes: Any) -> None:
+    with client_on(Service({}), api_key=KEY, check=False) as api:
+        api.simulate_authorization(**{**SALE, **changes})
+
+
+def _struck(kind: str, operation: str, **arguments: Any) -> None:
+    with wb.connect(seed=7) as api:
+        api.sandbox.add_fault(kind)
+        getattr(api, operation)(**arguments)
+
+
+def _delivered(body: bytes, key: str = PLANTED["webhook key"]) -> None:
+    with wb.Inbox(keys=(key,)) as inbox:
+        inbox.receive({"Signature": "0" * 64}, body)
+
+
+def _misread(folder: Path, name: str, read: Callable[[Path], Any], text: str) -> None:
+    (folder / name).write_text(text)
+    read(folder / name)
+
+
+def _by_form(**values: Any) -> None:
+    with wb.connect(seed=7) as api:
+        wb.form(api.create_user_application).fill(**values).submit()
+
+
+def _waited(_: Path) -> None:
+    with wb.connect(seed=7) as api:
+        api.create_user_application(**PERSON)
+        api.inbox.wait("user.updated", where={"email": PERSON["email"], "first_name": "Zqfore"}, within=0.001)
+
+
+def _twice(folder: Path) -> None:
+    with client_on(Service({"id": CARD}), api_key=KEY, environment="production", journal=folder / "twice.db") as api:
+        api.arm(operations={"create_user_application"}, minutes=1, reason="a test")
+        api.create_user_application(**PERSON)
+        api.create_user_application(**PERSON)
+
+
+def _unarmed(folder: Path) -> None:
+    with client_on(Service({}), api_key=KEY, environment="production", journal=folder / "unarmed.db") as api:
+        api.create_user_application(**PERSON)
+
+
+def _unrecorded(folder: Path) -> None:
+    (folder / "full.db").mkdir()
+    with client_on(Service({}), api_key=KEY, journal=folder / "full.db") as api:
+        api.create_user_application(**PERSON)
+
+
+def _applied(folder: Path, *, as_file: bool = False, **changes: Any) -> None:
+    rows: Any = [{**PERSON, **changes}]
+    if as_file:
+        rows = folder / "people.csv"
+        flat = {name: value for name, value in PERSON.items() if isinstance(value, str)} | changes
+        rows.write_text(f"{','.join(flat)}\n{','.join(map(str, flat.values()))}\n")
+    with wb.connect(seed=7) as api:
+        wb.apply(api.create_user_application, rows, path=folder / "rows.run", progress=False)
+
+
+def _played(play: Callable[..., Any] = run, **values: Any) -> None:
+    from workbench.sequences import from_journal
+
+    with wb.connect(seed=3) as api:
+        api.create_user_application(**PERSON)
+        sequence = from_journal(api.journal)
+    wanted = {one.name: PERSON.get(one.name, "Zqfirst") for one in sequence.parameters}
+    play(sequence, wb.Sandbox(seed=3), **{**wanted, **values})
+
+
+def _interrupted(play: Callable[..., Any], kind: Any = wb.Client) -> None:
+    service = httpx.MockTransport(Service(KeyboardInterrupt()))
+    _played(
+        lambda one, _, **v: play(one, kind(base_url=URL, api_key=KEY, clock=FakeClock(), transport=service), **v),
+        birth_date=date(1917, 3, 29),
+    )
+
+
+def _interrupted_form() -> None:
+    with client_on(Service(KeyboardInterrupt()), api_key=KEY) as api:
+        wb.form(api.create_user_application).fill(**PERSON).submit()
+
+
+def _withdrawn(**changes: Any) -> None:
+    with wb.connect(seed=7) as api:
+        one = api.list_contracts()[0]
+        given = {
+            "token": one.tokens[0].address,
+            "admin": one.admin_addresses[0],
+            "to": one.admin_addresses[0],
+            **changes,
+        }
+        wb.withdrawals.plan(api, one, decimals=6, amount=wb.cents("1.00"), **given)
+
+
+def _signed(then: Callable[[Withdrawal], Any]) -> None:
+    with wb.connect(seed=7) as api:
+        one = api.list_contracts()[0]
+        plan = wb.withdrawals.plan(
+            api, one, token=one.tokens[0].address, amount=wb.cents("1.00"), admin=one.admin_addresses[0],
+            to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", decimals=6,
+        )  # fmt: skip
+        then(plan.sign())
+
+
+def _typed(value: dict[str, Any]) -> dict[str, Any]:
+    return {"types": {"A": [{"name": "a", "type": "address"}]}, "primaryType": "A", "domain": {}, "message": value}
+
+
+REFUSED = wb.InvalidRequest
+NEVER = "Never paste a private key here"
+
+ENDS: dict[str, End] = {
+    # calls
+    "refused here": End(REFUSED, lambda _: _sent({}, **{**PERSON, "national_id": "000771293x", "email": ["zqmail"]})),
+    "refused here, inside": End(REFUSED, lambda _: _sent({}, **{**PERSON, "address": {"line1": "Zqstreet", "zip": "zq77-31"}})),
+    "refused here, in an open field": End(REFUSED, lambda _: _sent({}, **{**PERSON, "country_of_issue": "000771293"}), "countryOfIssue"),
+    "refused here, awaited": End(REFUSED, lambda _: _awaited({}, country_of_issue="000771293")),
+    "refused here, as a record": End(REFUSED, lambda _: _record(merchant_category_code=7, card_id="000771293")),
+    "refused as an argument": End(wb.InvalidArguments, lambda _: _sent({}, **PERSON, zq="zq-unknown-member")),
+    "refused there": End(wb.BadRequest, lambda _: _sent(httpx.Response(400, json={"error": "BadRequestError", "message": WORDS}))),
+    "refused there, awaited": End(wb.BadRequest, lambda _: _awaited(httpx.Response(400, json={"message": WORDS}))),
+    "conflict": End(wb.Conflict, lambda _: _sent(httpx.Response(409, text=f"{CHANGES['email']} {KEY}"), "update_user", user_id=CARD, **CHANGES)),
+    "key refused": End(wb.Unauthorized, lambda _: _sent(httpx.Response(401, json={"message": WORDS}))),
+    "limited": End(wb.RateLimited, lambda _: _sent(httpx.Response(429, json={"msg": WORDS}))),
+    "server": End(wb.OutcomeUnknown, lambda _: _sent(httpx.Response(500, text=WORDS), "update_ubo", company_id=CARD, ubo_id=CARD, **OWNER)),
+    "server, reading": End(wb.ServiceFailure, lambda _: _sent(httpx.Response(500, text=KEY), "list_rewards_activity", user_id=CARD)),
+    "lost": End(wb.OutcomeUnknown, lambda _: _sent(httpx.ReadTimeout(WORDS), "create_payment_account", user_id=CARD, **ACCOUNT)),
+    "lost, reading": End(wb.NoAnswer, lambda _: _sent(httpx.ReadTimeout(KEY), "list_rewards_activity", user_id=CARD)),
+    "not sent": End(wb.NotSent, lambda _: _sent(httpx.ConnectError(WORDS)), "no connection"),
+    "not sent, awaited": End(wb.NotSent, lambda _: _awaited(httpx.ConnectError(WORDS)), "no connection"),
+    "not sent, reading": End(wb.NotSent, lambda _: _sent(httpx.ConnectTimeout(KEY), "list_rewards_activity", user_id=CARD)),
+    "unreadable": End(wb.UnexpectedAnswer, lambda _: _sent(httpx.Response(200, content=BODY.encode()))),
+    "other members": End(wb.UnexpectedAnswer, lambda _: _sent({"id": 7, "email": ["zqmail"], "firstName": {"a": "Zqfirst"}})),
+    "redirected": End(wb.RedirectedEffect, lambda _: _sent(httpx.Response(302, headers={"location": "https://x.example.com/?zq-link"}))),
+    "evidence": End(wb.OutcomeUnknown, lambda _: _sent(httpx.Response(500, text=WORDS), "update_dispute", dispute_id=CARD, text_evidence="Zqevidence")),
+    "sent twice": End(wb.DuplicateSuspected, _twice),
+    "not armed": End(wb.NotArmed, _unarmed),
+    "not recorded": End(wb.CannotRecord, _unrecorded),
+    "struck: lost": End(wb.OutcomeUnknown, lambda _: _struck("lost", "create_user_application", **PERSON)),
+    "struck: malformed": End(wb.UnexpectedAnswer, lambda _: _struck("malformed", "create_user_application", **PERSON)),
+    "struck: refused": End(wb.NotSent, lambda _: _struck("refused", "create_payment_account", user_id=CARD, **ACCOUNT)),
+    "struck: cut": End(wb.UnexpectedAnswer, lambda _: _struck("cut", "create_user_application", **PERSON)),
+    # keys
+    "bad key": End(wb.InvalidProfile, lambda _: wb.Client(base_url=URL, api_key=KEY + "\r\n")),
+    "key as a profile": End(wb.InvalidProfile, lambda _: wb.connect(KEY)),
+    "key with blanks as a profile": End(wb.InvalidProfile, lambda _: wb.connect(f"{KEY} {KEY}")),
+    "key beside a bad profile": End(wb.InvalidProfile, lambda _: wb.connect("nowhere", api_key=KEY)),
+    "key beside a bad setting": End(wb.InvalidProfile, lambda _: wb.Session(base_url=URL, api_key=KEY, timeout=-1, keys=(KEY,))),
+    "key of a bad inbox": End(wb.UnusableFile, lambda path: _misread(path, "inbox.db", lambda one: wb.Inbox(one, keys=(KEY,)).events(), BODY)),
+    "key as a base URL": End(wb.InvalidProfile, lambda _: wb.Client(base_url=KEY, api_key=URL)),
+    "key in a base URL": End(wb.InvalidProfile, lambda _: wb.Client(base_url=f"https://{KEY}@api.example.com", api_key="x")),
+    # events, files, tables
+    "unsigned": End(SignatureRefused, lambda _: _delivered(wb.sample_event("user.updated", "x", first_name="Zqfirst", application_completion_link=LINK).body)),
+    "no event": End(wb.InvalidWebhook, lambda _: wb.Inbox(accept_unsigned=True).receive({}, BODY.encode())),
+    "nothing arrived": End(wb.NothingArrived, _waited),
+    "bad file of bodies": End(REFUSED, lambda path: _misread(path, "create_user_application.request.json", wb.load_bodies, BODY)),
+    "bad log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.read_events(one)), BODY)),
+    "long line in a log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.read_events(one)), BODY * 50_000)),
+    "bad log of events, as a table": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.read_events(one).frame(), BODY)),
+    "bad log of events, summed": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.read_events(one).summary(), BODY)),
+    "bad log of events, counted by line": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: _counted_by_line([one]), BODY)),
+    "bad journal": End(wb.CannotRecord, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
+    "bad sequence": End(InvalidSequence, lambda path: _misread(path, "s.toml", load, f"name = 'x'\n[[steps]]\nnational_id = '000771293'\n{BODY}")),
+    "bad row": End(REFUSED, lambda path: _applied(path, national_id="000771293x")),
+    "bad row of a file": End(REFUSED, lambda path: _applied(path, as_file=True)),
+    "bad value of a sequence": End(InvalidSequence, lambda _: _played(national_id=["000771293"])),
+    "unknown value of a sequence": End(InvalidSequence, lambda _: _played(zq="zq-unknown-member")),
+    "bad value of a sequence, awaited": End(InvalidSequence, lambda _: _played(lambda *a, **v: asyncio.run(run_async(*a, **v)), national_id=["000771293"])),
+    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda one, api, **v: run_kept(one, api, path / "s.run", **v), national_id=["000771293"])),
+    "interrupted": End(KeyboardInterrupt, lambda _: _sent(KeyboardInterrupt())),
+    "interrupted form": End(KeyboardInterrupt, lambda _: _interrupted_form()),
+    "interrupted sequence": End(KeyboardInterrupt, lambda _: _interrupted(run)),
+    "interrupted sequence, awaited": End(KeyboardInterrupt, lambda _: _interrupted(lambda *a, **v: asyncio.run(run_async(*a, **v)), wb.AsyncClient)),
+    "bad row of a sequence": End(InvalidSequence, lambda _: _played(lambda one, api, **v: run_many(one, api, [v]), national_id=["000771293"])),
+    # forms
+    "form": End(REFUSED, lambda _: _by_form(**{**PERSON, "national_id": "000771293x"})),
+    "form, unknown name": End(REFUSED, lambda _: _by_form(**{**PERSON, "zq": "zq-unknown-member"})),
+    "private key in a form": End(REFUSED, lambda _: _by_form(**{**PERSON, "wallet_address": PRIVATE_KEY}), NEVER),
+    # private keys in calls
+    "private key as a wallet": End(REFUSED, lambda _: _sent({}, **{**PERSON, "wallet_address": PRIVATE_KEY}), NEVER),
+    "private key as a wallet, awaited": End(REFUSED, lambda _: _awaited({}, solana_address=PLANTED["private key"]), NEVER),
+    "private key as an id": End(REFUSED, lambda _: _sent({}, "list_rewards_activity", user_id=PRIVATE_KEY), NEVER),
+    "private key as a recipient": End(REFUSED, lambda _: _sent({}, "sign_withdrawal", chain_id=1, token=CARD, amount="1", admin_address=CARD, recipient_address=PRIVATE_KEY, is_amount_native=True), NEVER),
+    "private key as an account's name": End(REFUSED, lambda _: _sent({}, "create_payment_account", user_id=CARD, **{**ACCOUNT, "nickname": PRIVATE_KEY}), NEVER),
+    "private key in a record": End(REFUSED, lambda _: _record(merchant_name=PRIVATE_KEY), NEVER),
+    "private key, unchecked": End(REFUSED, lambda _: _unchecked(merchant_name=PRIVATE_KEY), NEVER),
+    "seed phrase as evidence": End(REFUSED, lambda _: _sent({}, "update_dispute", dispute_id=CARD, text_evidence=PHRASE), NEVER),
+    "private key in a row": End(REFUSED, lambda path: _applied(path, wallet_address=PRIVATE_KEY)),
+    # private keys in withdrawals
+    "private key to withdraw to": End(REFUSED, lambda _: _withdrawn(to=PRIVATE_KEY), NEVER),
+    "private key as admin": End(REFUSED, lambda _: _withdrawn(admin=PRIVATE_KEY), NEVER),
+    "private key as contract": End(REFUSED, lambda _: wb.withdrawals.plan(wb.connect(seed=7), PRIVATE_KEY, token="x", amount=wb.cents("1.00"), admin="x", to="x"), NEVER),
+    "private key as cents": End(REFUSED, lambda _: wb.cents(PRIVATE_KEY), NEVER),
+    "private key as units": End(REFUSED, lambda _: wb.native(PLANTED["private key"]), NEVER),
+    "private key as signature": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0).accept(PRIVATE_KEY)), NEVER),
+    "private key as bytes as signature": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0).accept(bytes.fromhex(PLANTED["private key"])))),
+    "private key as signer": End(REFUSED, lambda _: _signed(lambda one: one.verify(PRIVATE_KEY, nonce=0)), NEVER),
+    "private key as another admin": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0, admin=PRIVATE_KEY)), NEVER),
+    "private key as salt": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0, salt="0x" + PLANTED["private key"] * 2))),
+    "private key as a signature of admins": End(REFUSED, lambda _: _signed(lambda one: one.call_data(cast(Any, PRIVATE_KEY), direct_transfer=True))),
+    "private key as a transaction": End(REFUSED, lambda _: _signed(lambda one: one.explain(PRIVATE_KEY)), NEVER),
+    "private key typed to confirm": End(REFUSED, lambda _: _withdrawn(to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", allow=PRIVATE_KEY)),
+    # private keys in the room of chains
+    "private key to recover": End(REFUSED, lambda _: chains.recover(b"0" * 32, PRIVATE_KEY), NEVER),
+    "private key as octets": End(REFUSED, lambda _: chains.octets(PRIVATE_KEY, 64, "x"), NEVER),
+    "private key to verify": End(REFUSED, lambda _: chains.verify_ed25519("x", b"", PRIVATE_KEY)),
+    "private key to verify with": End(REFUSED, lambda _: chains.verify_ed25519(PRIVATE_KEY * 2, b"", b"0" * 64)),
+    "private key as call data": End(REFUSED, lambda _: chains.read_call_data(PRIVATE_KEY), NEVER),
+    "private key as typed data": End(REFUSED, lambda _: chains.digest(_typed({"a": PRIVATE_KEY}))),
+    "private key as parameters": End(REFUSED, lambda _: chains.read_parameters(84532, [PRIVATE_KEY] * 7)),
+    "private key to write": End(REFUSED, lambda _: chains.write_signature(84532, cast(Any, PRIVATE_KEY)), NEVER),
+    "private key itself": End(REFUSED, lambda _: chains.refuse_private_key(PRIVATE_KEY, "x"), NEVER),
+    "private key as a wallet of the sandbox": End(wb.WorkbenchError, lambda _: wb.Sandbox(seed=7).wallet(PRIVATE_KEY).sign(_typed({}))),
+}  # fmt: skip
