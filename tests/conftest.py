@@ -31,6 +31,10 @@ settings.register_profile(
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Share the whole plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
+    if hasattr(config, "workerinput"):
+        return  # one of those processes: it must not start more
+    if hasattr(config, "workerinput"):
+        return  # this is a share already
     asked = config.option
     whole = asked.markexpr.startswith("not slow") and [config.invocation_params.dir / one for one in config.args] == [
         HERE
