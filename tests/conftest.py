@@ -31,16 +31,13 @@ settings.register_profile(
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Share the whole plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
-    if hasattr(config, "workerinput"):
-        return  # one of those processes: it must not start more
-    if hasattr(config, "workerinput"):
-        return  # this is a share already
+    if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
+        return  # one of those processes, or one that a test started: it must not start more
     asked = config.option
-    whole = asked.markexpr.startswith("not slow") and [config.invocation_params.dir / one for one in config.args] == [
-        HERE
-    ]
-    watched = asked.usepdb or asked.collectonly or asked.capture == "no" or asked.keyword
-    if whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
+    plain = asked.markexpr.startswith("not slow") and not asked.keyword
+    whole = [config.invocation_params.dir / one for one in config.args] == [HERE]
+    watched = asked.usepdb or asked.collectonly or asked.capture == "no"
+    if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
         asked.numprocesses = CORES
         asked.dist = "loadfile"
 
