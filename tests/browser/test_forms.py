@@ -117,6 +117,32 @@ def test_a_form_is_used_by_the_keyboard_alone(lab: Server, page: Page) -> None:
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
 
 
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_the_call_is_put_in_a_new_cell_at_once(lab: Server, page: Page, by: str) -> None:
+    """The button makes a cell below the form's own, with the call as Python in it; running it makes the call."""
+    hostile = PURCHASE.replace("Example Shop", "</button><img src=x onerror=alert(1)> a&b\\n\\'")
+    open_notebook(page, lab, write_notebook(lab, f"put-{by}.ipynb", START, hostile, "print('last')"))
+    run_all(page, "last")
+    page.locator(".wb-form .wb-amount input").fill("1250")
+    expect(page.locator(".wb-form .wb-amount .wb-words")).to_contain_text("12.50 USD")
+    page.get_by_text("The same call in Python, terminal").click()
+    expect(page.locator("button.wb-put")).to_be_hidden()
+    button = page.get_by_role("button", name="Put in a new cell below")
+    wanted = page.locator(".wb-ways pre").first.inner_text()
+    assert "onerror" in wanted
+    if by == "mouse":
+        button.click()
+    else:
+        button.focus()
+        page.keyboard.press("Enter")
+
+    expect(page.locator(".jp-Cell")).to_have_count(4)
+    expect(page.locator(".jp-Cell").nth(2).locator(".cm-content")).to_contain_text("api.simulate_authorization(")
+    cells = "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(one => one.source)"
+    assert page.evaluate(cells)[2] == wanted
+    assert page.evaluate(cells)[3] == "print('last')"
+
+
 def test_a_form_fits_a_narrow_page_and_a_dark_theme(lab: Server, page: Page) -> None:
     """At 520 pixels nothing of a form is wider than the page; in the dark theme its own colours change."""
     open_notebook(page, lab, write_notebook(lab, "narrow.ipynb", START, "wb.form(api.create_payment_account)"))

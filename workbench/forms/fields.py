@@ -178,6 +178,12 @@ class Field:
         if self.note.value != html:
             self.note.value = html
 
+    @property
+    def filled(self) -> bool:
+        """Whether it shows that something is given."""
+        given = self.input.value not in ("", None) or bool(getattr(self.input, "placeholder", ""))
+        return given or (self.full is not None and bool(self.full.value))
+
     def needed(self, yes: bool) -> None:
         """Say in its label whether it may be left out, as things stand."""
         words = faces.label(self.leaf.member.name) + ("" if yes else " (optional)")

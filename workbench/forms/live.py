@@ -1,33 +1,19 @@
 """A form for one call: filled by a person or from code, checked while it is filled, sent once."""
 
 import threading
-import warnings
-from collections.abc import Callable, Mapping
-from html import escape
+from collections.abc import Mapping
 from typing import Any
 
-from workbench import faces
-from workbench.client.advice import AdviceWarning
 from workbench.client.calls import Calls
 from workbench.client.client import AsyncClient
 from workbench.client.guards import Confirmation, confirmation
-from workbench.errors import (
-    DuplicateSuspected,
-    InvalidArguments,
-    InvalidRequest,
-    NotArmed,
-    OutcomeUnknown,
-    Problem,
-    WorkbenchError,
-)
-from workbench.faces.markup import isolated
-from workbench.forms import following, heads, ways
-from workbench.forms.answers import AnswerCard
+from workbench.errors import InvalidArguments, Problem, WorkbenchError
+from workbench.forms import heads, ways
 from workbench.forms.draft import TICKS, Draft
-from workbench.forms.heads import problem
-from workbench.forms.page import Page, State
+from workbench.forms.page import State
 from workbench.forms.script import Script
-from workbench.forms.still import below, bundle, close_soon, shell
+from workbench.forms.sending import Sending
+from workbench.forms.still import below, bundle, shell
 from workbench.interface import walk
 from workbench.interface.operation import Call
 
@@ -46,7 +32,7 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> "Form":
     return made
 
 
-class Form(Page):
+class Form(Sending):
     """A form. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; in a notebook it is shown as widgets."""
 
     def __init__(self, call: Any, *, script: Script | None = None) -> None:
@@ -82,11 +68,7 @@ class Form(Page):
         held = [values]
         del values
         self.draft.fill(held.pop())
-        for path, field in self.fields.items():
-            field.show(self.draft.given.get(path))
-        for alternative, chooser in self._choosers.items():
-            number = self.draft.chosen[alternative]
-            self._silently(chooser, -1 if number is None else number)
+        self._entries.show()
         self._refresh()
         return self
 
@@ -122,37 +104,6 @@ class Form(Page):
             return None
         return confirmation(self.operation, self.draft.record())
 
-    def submit(self, *, typed: str | None = None) -> Any:
-        """Send it, once, and give the answer. Afterwards what was typed is forgotten and the inputs are closed.
-
-        Args:
-            typed: In production, what `asks` wants typed before a call that cannot be undone.
-
-        Raises:
-            InvalidRequest: Something is wrong, was not typed, or the form was sent before; nothing was sent.
-            WorkbenchError: As the call.
-        """
-        __tracebackhide__ = True
-        with self._lock:  # one call of a form at a time, whoever asks
-            self._open_or_refuse()
-            self._attempted = True
-            self._refresh()
-            record = self.draft.value()
-            asked = self.asks
-            if asked is not None and (typed if typed is not None else self._typed.value) != asked.types:
-                problem = Problem("", "confirm", f"{asked.says}: type {asked.types} to go on")
-                raise InvalidRequest([problem], of=self.operation.name)
-            self._sending(True)
-        mark = self._mark()
-        before = self._last_entry()
-        try:
-            answer = self._caller().send(record)
-        except BaseException as error:
-            self._failed(error, before)
-            raise
-        self._done(record, answer, mark, before)
-        return answer
-
     def close(self) -> None:
         """Forget what was typed and close every widget."""
         if self.state == "closed":
@@ -165,8 +116,8 @@ class Form(Page):
             widget.close()
 
     def put_in_cell(self) -> str:
-        """Put the call as Python into a new cell below the one that runs; give its text. Private values are masked."""
-        text = ways.python(self.draft) if self.state != "done" else self._texts["Python"]
+        """Put the call as Python into a cell below the one that runs, or that runs next; give its text, privates masked."""
+        text = ways.python(self.draft) if self.state != "done" else self._beside.texts["Python"]
         kernel = shell()
         if kernel is not None:
             kernel.set_next_input(text)
@@ -180,119 +131,7 @@ class Form(Page):
     @property
     def ways(self) -> Mapping[str, str]:
         """The same call as Python, terminal command, curl and sequence step, private values masked."""
-        return dict(self._texts)
-
-    # sending
-
-    def _clicked(self, button: Any) -> None:
-        if button is not self.button or self.state != "open":
-            return
-        with warnings.catch_warnings(record=True) as noted:
-            warnings.simplefilter("always")
-            self._guard(self.submit)
-        advice = [str(one.message) for one in noted if issubclass(one.category, AdviceWarning)]
-        if advice:
-            self._error.value += "".join(f'<div class="wb-advice">! {isolated(text)}</div>' for text in advice)
-
-    def _guard(self, act: Callable[[], Any]) -> None:
-        """Do what a widget asks for; what goes wrong is shown in the form, without a private value."""
-        self._error.value = ""
-        try:
-            act()
-        except WorkbenchError as error:
-            self._show(error)
-        except Exception as error:  # noqa: BLE001 - a widget's callback would lose it: it is shown by its kind
-            self._error.value = problem(
-                f"an unexpected {type(error).__name__} of the workbench itself; the form is as it was"
-            )
-
-    def _show(self, error: WorkbenchError) -> None:
-        self.error = error
-        entry = self._entry
-        said = f'<div class="wb-quiet">Journal: {escape(entry)}</div>' if entry else ""
-        self._error.value = f'<div role="alert">{faces.html(error)}</div>{said}'
-
-    _entry: str | None = None
-
-    def _caller(self) -> Any:
-        return self._api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self._api
-
-    def _sending(self, on: bool) -> None:
-        self.state = "sending" if on else "open"
-        self.button.disabled = on
-
-    def _mark(self) -> int | None:
-        inbox = getattr(self._api, "inbox", None)
-        mark: int | None = inbox.mark() if inbox is not None else None
-        return mark
-
-    def _last_entry(self) -> str | None:
-        if not self.operation.effect or self._api.info()["journal"] == "none":
-            return None
-        found = self._api.journal.find(operation=self.operation.name)
-        return found[-1].id if found else None
-
-    def _note_entry(self, before: str | None) -> None:
-        last = self._last_entry()
-        self._entry = last if last != before else None
-
-    def _failed(self, error: BaseException, before: str | None) -> None:
-        if isinstance(error, OutcomeUnknown):
-            self._entry = error.attempt.id
-            self.error = error
-            self._finish("unknown")
-            self._still.update(self.html, repr(self))
-            self._show(error)
-            return
-        self._note_entry(before)
-        self._sending(False)
-        self._fresh_button()
-        if isinstance(error, DuplicateSuspected):
-            self._ticks["again"].layout.display = None
-        if not isinstance(error, InvalidRequest | NotArmed | DuplicateSuspected):  # it left, or tried to
-            self.draft.clear_private()
-            self._sync()
-        self._refresh()
-        if isinstance(error, DuplicateSuspected):
-            self._ticks["again"].layout.display = None
-
-    def _done(self, record: Any, answer: Any, mark: int | None, before: str | None) -> None:
-        self.answer = answer
-        self.error = None
-        self._note_entry(before)
-        self._finish("done")
-        self._error.value = ""
-        steps = following.steps(self.operation.name, record, answer)
-        self.card = AnswerCard(self, answer, mark, self._entry, steps)
-        self._answer_box.children = [self.card.widget]
-        self._still.update(self.html, repr(self))
-
-    def _finish(self, state: State) -> None:
-        self._clear()
-        self.state = state
-        self._add.disabled = True
-        spent = [widget for widget in below(self._inputs) if widget is not self._inputs]
-        self._inputs.children = ()
-        close_soon(spent)
-        self._inputs.layout.display = "none"
-
-    def _clear(self) -> None:
-        """Forget every value, in the draft and in the widgets."""
-        self.draft.clear()
-        if self.state in ("open", "sending"):
-            for field in self.fields.values():
-                field.clear()
-            self._silently(self._typed, "")
-
-    def _open_or_refuse(self) -> None:
-        words = {
-            "sending": "a call of this form is in the air",
-            "done": "this form was sent and is spent; form(…) makes a new one",
-            "unknown": "this form was sent, and how it ended is unknown; it is not sent again",
-            "closed": "this form is closed; form(…) makes a new one",
-        }.get(self.state)
-        if words:
-            raise InvalidRequest([Problem("", "spent", words)], of=self.operation.name)
+        return dict(self._beside.texts)
 
     # how it is shown
 

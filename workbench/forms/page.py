@@ -10,24 +10,21 @@ import ipywidgets
 from workbench import faces
 from workbench.client.effects import what
 from workbench.client.guards import Confirmation
-from workbench.errors import (
-    InvalidRequest,
-    Problem,
-)
+from workbench.errors import InvalidRequest, Problem
 from workbench.faces.markup import isolated
 from workbench.forms import heads, style, ways
 from workbench.forms.answers import AnswerCard
+from workbench.forms.arming import arming_box
+from workbench.forms.beside import Beside
 from workbench.forms.draft import TICKS, Alternative, Draft
-from workbench.forms.draft import leaves as leaves_of
-from workbench.forms.fields import EMPTY_HINT, Field, Said, help_of
+from workbench.forms.fields import EMPTY_HINT, Field, Said
 from workbench.forms.heads import problem
+from workbench.forms.inputs import Inputs
 from workbench.forms.reading import in_words
 from workbench.forms.script import Script
 from workbench.forms.still import Still, close_soon
-from workbench.interface import walk
 
 State = Literal["open", "sending", "done", "unknown", "closed"]
-_WAYS = ("Python", "Terminal", "curl", "Sequence step")
 
 
 class Page(ABC):
@@ -47,6 +44,11 @@ class Page(ABC):
     def asks(self) -> Confirmation | None:
         """What has to be typed before this call in production."""
 
+    @property
+    @abstractmethod
+    def html(self) -> str:
+        """The form, or what came of it, as static HTML."""
+
     @abstractmethod
     def put_in_cell(self) -> str:
         """Put the call as Python into a new cell."""
@@ -61,91 +63,43 @@ class Page(ABC):
     @abstractmethod
     def _guard(self, act: Callable[[], Any]) -> None: ...
 
+    # what it is made of
+
     def _build(self) -> None:
         operation, api = self.operation, self._api
         production = api.environment == "production"
-        self.fields: dict[str, Field] = {}
-        self._sections: dict[str, Any] = {}
-        self._titles: dict[str, Any] = {}
-        self._notes: dict[str, Any] = {}
-        self._choosers: dict[Alternative, Any] = {}
+        self._entries = Inputs(
+            self.draft, changed=self._changed, accepted=self._accepted,
+            chosen=lambda alternative, number: self._guard(lambda: self._choose(alternative, number)),
+        )  # fmt: skip
+        self.fields: dict[str, Field] = self._entries.fields
+        self._choosers = self._entries.choosers
         self.card: AnswerCard | None = None
-        self._texts: dict[str, str] = {}
         self._still = Still()
         self._head = ipywidgets.HTML(heads.head(operation, api)).add_class("wb-head")
-        top = [self._section(section.path) for section in self.draft.sections if not section.path]
         self._summary = ipywidgets.HTML().add_class("wb-summary")
         self._error = ipywidgets.HTML().add_class("wb-error")
         self._typed = ipywidgets.Text(description="Type to confirm").add_class("wb-typed")
         self._typed.style.description_width = "initial"
         self._ticks = {name: self._tick(name, words) for name, words in TICKS.items()}
-        self._arming = self._arming_box() if production and operation.effect else None
+        self._arming = arming_box(operation.name, self._arm) if production and operation.effect else None
         self._sender = ipywidgets.HBox([self._button()]).add_class("wb-row-actions")
-        self._ways_box = self._ways()
+        self._beside = Beside(put=self.put_in_cell, add=self._added, guard=self._guard)
         self._answer_box = ipywidgets.VBox().add_class("wb-answer")
         hint = f'<div class="wb-quiet">Nothing is sent before you press the button. {escape(EMPTY_HINT)}</div>'
-        self._inputs = ipywidgets.VBox([ipywidgets.HTML(hint),
-            *top, *self._ticks.values(), *([self._arming] if self._arming else []), self._summary, self._typed,
-            self._sender,
+        self._inputs = ipywidgets.VBox([
+            ipywidgets.HTML(hint), *self._entries.widgets, *self._ticks.values(),
+            *([self._arming] if self._arming else []), self._summary, self._typed, self._sender,
         ])  # fmt: skip
         self.widget = ipywidgets.VBox([
-            style.sheet(),
-                self._still.rule, self._head, self._inputs, self._error, self._answer_box, self._ways_box,
+            style.sheet(), self._still.rule, self._head, self._inputs, self._error, self._answer_box,
+            self._beside.widget,
         ])  # fmt: skip
         for name in ("wb-room", "wb-form", f"wb-form-{operation.name.replace('_', '-')}"):
             self.widget.add_class(name)
         if production:
             self.widget.add_class("wb-production")
         self._refresh()
-
-    def _section(self, path: str) -> Any:
-        section = next(one for one in self.draft.sections if one.path == path)
-        inputs, parts = [], []
-        leaves = {leaf.path: leaf for leaf in leaves_of(section)}
-        for one in walk.members(section.cls):
-            inner = f"{path}.{one.name}" if path else one.name
-            if inner in leaves:
-                field = self.fields[inner] = Field(leaves[inner], self._changed, self._accepted)
-                inputs.append(field.box)
-            else:
-                parts.append(self._section(inner))
-        choosers = [self._chooser(one) for one in self.draft.alternatives if one.section == path]
-        grid = ipywidgets.Box(inputs).add_class("wb-fields")
-        note = self._notes[path] = ipywidgets.HTML().add_class("wb-note")
-        title = []
-        if section.member is not None:
-            title = [self._titles.setdefault(path, ipywidgets.HTML())]
-        box = ipywidgets.VBox([*title, note, *choosers, grid, *parts])
-        if section.member is not None:
-            box.add_class("wb-section").add_class(f"wb-{path.replace('.', '-').replace('_', '-')}")
-        self._sections[path] = box
-        return box
-
-    def _chooser(self, alternative: Alternative) -> Any:
-        options = [("choose …", -1)]
-        options += [(_named(group), number) for number, group in enumerate(alternative.rule.groups)]
-        made = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
-        made.style.description_width = "initial"
-
-        def chosen(change: Any) -> None:
-            if self._quiet:
-                return
-            self._guard(lambda: self._choose(alternative, None if change["new"] < 0 else change["new"]))
-
-        made.observe(chosen, "value")
-        self._choosers[alternative] = made
-        return ipywidgets.VBox([made]).add_class("wb-field").add_class("wb-alternative").add_class("wb-wide")
-
-    def _choose(self, alternative: Alternative, number: int | None) -> None:
-        self.draft.choose(alternative, number)
-        self._sync()
-        self._refresh()
-
-    def _sync(self) -> None:
-        """Empty the inputs whose values the draft has forgotten."""
-        for path, field in self.fields.items():
-            if path not in self.draft.given:
-                field.show(None)
 
     def _button(self) -> Any:
         live = self._api.environment == "production"
@@ -179,50 +133,6 @@ class Page(ABC):
         made.observe(ticked, "value")
         return made
 
-    def _arming_box(self) -> Any:
-        reason = ipywidgets.Text(description="Why", placeholder="kept in the journal").add_class("wb-reason")
-        minutes = ipywidgets.Text(value="10", description="Minutes").add_class("wb-minutes")
-        button = ipywidgets.Button(description=f"Arm {faces.label(self.operation.name)} in PRODUCTION")
-        button.add_class("wb-arm").add_class("wb-send").add_class("wb-live")
-
-        def arm(_: Any) -> None:
-            digits = minutes.value.isascii() and minutes.value.isdigit()
-            self._guard(lambda: self._arm(int(minutes.value) if digits else minutes.value, reason.value))
-
-        button.on_click(arm)
-        words = "This has an effect in production. It can be sent only while it is armed."
-        return ipywidgets.VBox([ipywidgets.HTML(f"<strong>{words}</strong>"), reason, minutes, button]).add_class(
-            "wb-section"
-        )
-
-    def _arm(self, minutes: Any, reason: str) -> None:
-        self._api.arm(operations={self.operation.name}, minutes=minutes, reason=reason)
-        self._refresh()
-
-    def _ways(self) -> Any:
-        self._way_boxes = {name: ipywidgets.HTML() for name in _WAYS}
-        tab = ipywidgets.Tab(list(self._way_boxes.values()), titles=_WAYS)
-        cell = ipywidgets.Button(description="Put in a cell", tooltip="It appears below the next cell that you run")
-        add = ipywidgets.Button(description="Add to sequence", tooltip="As a step of form.script")
-        said = ipywidgets.HTML()
-
-        def put(_: Any) -> None:
-            self.put_in_cell()
-            said.value = "The call stands below the next cell that you run."
-
-        def added(_: Any) -> None:
-            name = self.add_to_sequence()
-            said.value = f"Step {escape(name)} is in form.script, which has {len(self.script.sequence.steps)} now."
-
-        cell.add_class("wb-put").on_click(lambda _: self._guard(lambda: put(_)))
-        add.add_class("wb-add").on_click(lambda _: self._guard(lambda: added(_)))
-        self._add = add
-        actions = ipywidgets.HBox([cell, add, said]).add_class("wb-row-actions")
-        inner = ipywidgets.VBox([actions, tab])
-        return ipywidgets.Accordion(
-            [inner], titles=("The same call in Python, terminal, curl and as a step",), selected_index=None
-        ).add_class("wb-ways")
-
     def _silently(self, widget: Any, value: Any) -> None:
         self._quiet = True
         try:
@@ -230,7 +140,23 @@ class Page(ABC):
         finally:
             self._quiet = False
 
-    # while it is filled
+    # what a person does to it
+
+    def _arm(self, minutes: Any, reason: str) -> None:
+        def arm() -> None:
+            self._api.arm(operations={self.operation.name}, minutes=minutes, reason=reason)
+            self._refresh()
+
+        self._guard(arm)
+
+    def _added(self) -> str:
+        name = self.add_to_sequence()
+        return f"Step {name} is in form.script, which has {len(self.script.sequence.steps)} now."
+
+    def _choose(self, alternative: Alternative, number: int | None) -> None:
+        self.draft.choose(alternative, number)
+        self._entries.forget()
+        self._refresh()
 
     def _changed(self, path: str, value: Any) -> None:
         held = [value]
@@ -250,17 +176,14 @@ class Page(ABC):
             self.fields[path].show(None)
             self._refused[path] = error.problems[0].message
         self.draft.settle(path)
-        self._sync_dependents(path)
+        self._entries.forget(but=path)
         self._refresh()
-
-    def _sync_dependents(self, path: str) -> None:
-        for other, field in self.fields.items():
-            if other != path and other not in self.draft.given and field.input.value not in ("", None):
-                field.show(None)
 
     def _accepted(self, path: str, yes: bool) -> None:
         (self.draft.accepted.add if yes else self.draft.accepted.discard)(path)
         self._refresh()
+
+    # what it says
 
     def _refresh(self) -> None:
         """Put beside each input what is to be said of it now."""
@@ -268,43 +191,31 @@ class Page(ABC):
             return
         record = self.draft.record()
         problems = self.draft.problems()
-        at: dict[str, list[Problem]] = {}
-        for one in problems:
-            at.setdefault(one.path, []).append(one)
-        advised: dict[str, list[str]] = {}
-        for one in self.draft.advice():
-            advised.setdefault(one.path, []).append(one.message)
+        at = _by_path(problems)
+        advised = _by_path(self.draft.advice())
         for path, field in self.fields.items():
+            wire = field.leaf.wire
             field.visible(self.draft.shown(path))
             field.needed(self.draft.wanted(path))
-            field.say(self._said(field, at.get(field.leaf.wire, []), advised.get(field.leaf.wire, []), record))
-        for section in self.draft.sections:
-            mine = at.get(section.wire, []) if section.wire or self._attempted else []
-            mine = [one for one in mine if self._attempted or one.rule != "required"]
-            self._notes[section.path].value = "".join(problem(one.message) for one in mine)
-            if section.member is not None:
-                optional = "" if self.draft.wanted(section.path) else " (optional)"
-                words = f"<strong>{escape(faces.label(section.member.name))}{optional}</strong>"
-                self._titles[
-                    section.path
-                ].value = f'{words} <span class="wb-help">{escape(help_of(section.member))}</span>'
-                self._sections[section.path].layout.display = None if self.draft.shown(section.path) else "none"
+            field.say(self._said(field, at.get(wire, []), [one.message for one in advised.get(wire, [])], record))
+        self._entries.head(at, attempted=self._attempted)
+        self._offer_ticks(problems)
+        self._tell(problems, record)
+        self._beside.tell({
+            "Python": ways.python(self.draft), "Terminal": ways.terminal(self.draft),
+            "curl": ways.curl(self.draft, self._api), "Sequence step": ways.toml(self.draft),
+        })  # fmt: skip
+
+    def _offer_ticks(self, problems: tuple[Problem, ...]) -> None:
+        """Show the ticks that would allow what now stands in the way, and those that are set."""
         rules = {one.rule for one in problems}
         partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
+        if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections):
+            rules.add("partial_address")
         for name, tick in self._ticks.items():
-            wanted = (
-                name in rules
-                or name in self.draft.ticks
-                or (name == "partial_address" and partial and self._takes_part())
-            )
-            tick.layout.display = None if wanted else "none"
+            tick.layout.display = None if name in rules | self.draft.ticks else "none"
             if tick.value != (name in self.draft.ticks):
                 self._silently(tick, name in self.draft.ticks)
-        self._tell(problems, record)
-        self._retell()
-
-    def _takes_part(self) -> bool:
-        return any(one.member is not None and one.member.about.partial for one in self.draft.sections)
 
     def _said(self, field: Field, problems: list[Problem], advice: list[str], record: Any) -> Said:
         path, one = field.leaf.path, field.leaf.member
@@ -325,49 +236,34 @@ class Page(ABC):
         if self._arming is not None:
             self._arming.layout.display = None if needs_arming else "none"
         if problems:
-            whole = [one for one in problems if not one.path]
-            lines = [problem(one.message) for one in whole] if self._attempted else []
-            count = (
-                f"{len(problems)} thing{'s' if len(problems) != 1 else ''} to mend or to fill in before it can be sent."
-            )
-            listed = ", ".join(dict.fromkeys(one.path or "the whole" for one in problems[:8]))
-            more = " …" if len(problems) > 8 else ""
-            lines.append(f'<div class="wb-quiet">{count} {isolated(listed)}{more}</div>')
-            self._summary.value = "".join(lines)
+            said = _missing(problems, attempted=self._attempted)
         else:
             will = what(self.operation, record)
-            self._summary.value = f"<div>Sends, in {self._api.environment.upper()}: {isolated(will)}</div>"
+            said = f"<div>Sends, in {self._api.environment.upper()}: {isolated(will)}</div>"
         asked = self.asks
         self._typed.layout.display = None if asked is not None else "none"
         if asked is not None:
-            self._summary.value += (
-                f'<div class="wb-problem">{isolated(asked.says)}. Type {isolated(asked.types)} to go on.</div>'
-            )
+            said += f'<div class="wb-problem">{isolated(asked.says)}. Type {isolated(asked.types)} to go on.</div>'
+        self._summary.value = said
         self.button.disabled = self.state == "sending" or needs_arming
 
-    def _retell(self) -> None:
-        self._texts = {
-            "Python": ways.python(self.draft),
-            "Terminal": ways.terminal(self.draft),
-            "curl": ways.curl(self.draft, self._api),
-            "Sequence step": _toml(self.draft),
-        }
-        for name, box in self._way_boxes.items():
-            box.value = f"<pre>{escape(self._texts[name])}</pre>"
+
+def _by_path(problems: tuple[Problem, ...]) -> dict[str, list[Problem]]:
+    found: dict[str, list[Problem]] = {}
+    for one in problems:
+        found.setdefault(one.path, []).append(one)
+    return found
 
 
-def _toml(draft: Draft) -> str:
-    return ways.toml(draft)
+def _missing(problems: tuple[Problem, ...], *, attempted: bool) -> str:
+    lines = [problem(one.message) for one in problems if not one.path] if attempted else []
+    count = f"{len(problems)} thing{'s' if len(problems) != 1 else ''} to mend or to fill in before it can be sent."
+    listed = ", ".join(dict.fromkeys(one.path or "the whole" for one in problems[:8]))
+    more = " …" if len(problems) > 8 else ""
+    return "".join([*lines, f'<div class="wb-quiet">{count} {isolated(listed)}{more}</div>'])
 
 
 def _holder(record: Any, path: str) -> Any:
     for name in path.split(".")[:-1]:
         record = getattr(record, name, None)
     return record
-
-
-def _named(group: tuple[str, ...]) -> str:
-    if len(group) == 1:
-        return faces.label(group[0])
-    shown = ", ".join(faces.label(name) for name in group[:3])
-    return shown + (f" and {len(group) - 3} more" if len(group) > 3 else "")

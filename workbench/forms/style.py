@@ -85,6 +85,9 @@ _RULES = """
 .wb-room .wb-cells .wb-number { text-align: right; font-variant-numeric: tabular-nums; }
 .wb-room .wb-open { min-height: 22px; padding: 0 4px; margin: 0; font-size: 12px; }
 .wb-room .wb-count { align-self: center; }
+.wb-room .wb-now, .jp-NotebookPanel .wb-room .wb-put { display: none; }
+.jp-NotebookPanel .wb-room .wb-now { display: block; }
+.wb-room .wb-put-now { font-family: inherit; color: inherit; cursor: pointer; margin: 2px; }
 .wb-room .lm-TabBar-content { flex-wrap: wrap; }
 .wb-room .lm-TabBar .lm-TabBar-tab { flex: 0 0 auto !important; max-width: none; min-width: 0; width: auto; color: inherit; }
 .wb-room .lm-TabBar-tabLabel { overflow: visible; text-overflow: clip; }
