@@ -4,17 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
-
 from workbench.chains import check, refuse_private_key
 from workbench.client.pasted import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, discreet
+from workbench.forms.outline import Alternative, Leaf, joined, leaves, meant, needs_tick, sections
 from workbench.interface import checks, walk
 from workbench.interface.cross_rules import OneOf, When
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
 from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
-from workbench.interface.walk import Flag, Member, Part
+from workbench.interface.walk import Member
 
 _ADDRESSES = {rule.pattern for rule in (CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET)}
 TICKS = {
@@ -24,61 +23,6 @@ TICKS = {
     "again": "The same was sent within a day. Send it again",
 }
 """What may be allowed for one call, with the words of its tick."""
-
-
-@attrs.frozen
-class Leaf:
-    """One input of a form: its dotted path, its member, and the path by wire names that problems carry."""
-
-    path: str
-    member: Member
-    wire: str
-
-    @property
-    def parent(self) -> str:
-        """Path of the record it belongs to; empty for the request itself."""
-        return self.path.rpartition(".")[0]
-
-
-@attrs.frozen
-class Section:
-    """A nested record of a form, or the request itself (path "")."""
-
-    path: str
-    member: Member | None
-    cls: type[Any]
-    wire: str
-
-
-@attrs.frozen
-class Alternative:
-    """A choice between groups of fields of one section, from a `OneOf`."""
-
-    section: str
-    rule: OneOf
-
-    def names(self) -> frozenset[str]:
-        """Give the names of all its members."""
-        return frozenset(name for group in self.rule.groups for name in group)
-
-
-def sections(cls: type[Any], path: str = "", wire: str = "", member: Member | None = None) -> Iterator[Section]:
-    """Give the request and every record nested in it, in order."""
-    yield Section(path, member, cls, wire)
-    for one in walk.members(cls):
-        if isinstance(one.kind, Part):
-            yield from sections(one.kind.of, _joined(path, one.name), _joined(wire, one.wire), one)
-
-
-def leaves(section: Section) -> Iterator[Leaf]:
-    """Give the inputs of one section."""
-    for one in walk.members(section.cls):
-        if not isinstance(one.kind, Part):
-            yield Leaf(_joined(section.path, one.name), one, _joined(section.wire, one.wire))
-
-
-def _joined(head: str, tail: str) -> str:
-    return f"{head}.{tail}" if head else tail
 
 
 class Draft:
@@ -157,7 +101,7 @@ class Draft:
         return [
             number
             for number, group in enumerate(alternative.rule.groups)
-            if any(self._has(_joined(alternative.section, name)) for name in group)
+            if any(self._has(joined(alternative.section, name)) for name in group)
         ]
 
     def _has(self, path: str) -> bool:
@@ -167,14 +111,14 @@ class Draft:
         """Choose a group of an alternative; what was given for the others is forgotten."""
         self.chosen[alternative] = number
         kept = alternative.rule.groups[number] if number is not None else ()
-        self._forget(_joined(alternative.section, name) for name in alternative.names() - set(kept))
+        self._forget(joined(alternative.section, name) for name in alternative.names() - set(kept))
 
     def settle(self, path: str) -> None:
         """Forget what no longer belongs after a person changed a value that other fields depend on."""
         section, _, name = path.rpartition(".")
         rules = [rule for rule in self._whens(section) if rule.name == name]
         needed = {one for rule in rules if self.given.get(path) == rule.value for one in rule.needs}
-        self._forget(_joined(section, one) for rule in rules for one in rule.needs if one not in needed)
+        self._forget(joined(section, one) for rule in rules for one in rule.needs if one not in needed)
 
     def _forget(self, paths: Any) -> None:
         for path in paths:
@@ -213,7 +157,7 @@ class Draft:
                 if number is None or name not in alternative.rule.groups[number]:
                     return False
         needing = [rule for rule in self._whens(section) if name in rule.needs]
-        return not needing or any(self.given.get(_joined(section, rule.name)) == rule.value for rule in needing)
+        return not needing or any(self.given.get(joined(section, rule.name)) == rule.value for rule in needing)
 
     def wanted(self, path: str) -> bool:
         """Whether an input or section has to be given, as things stand."""
@@ -227,7 +171,7 @@ class Draft:
             if alternative.section == section
         )
         return chosen or any(
-            name in rule.needs and self.given.get(_joined(section, rule.name)) == rule.value
+            name in rule.needs and self.given.get(joined(section, rule.name)) == rule.value
             for rule in self._whens(section)
         )
 
@@ -261,7 +205,7 @@ class Draft:
         found += checks.cautions(record, self.ticks)[0]
         for leaf in self.leaves.values():
             if self._unread(leaf):
-                words = f"is left out, which means {_meant(leaf)}: say yes or no, or tick that this is known"
+                words = f"is left out, which means {meant(leaf)}: say yes or no, or tick that this is known"
                 found.append(Problem(leaf.wire, "tick", words))
         return tuple(dict.fromkeys(found))
 
@@ -302,15 +246,6 @@ class Draft:
     def private(self, path: str) -> bool:
         """Whether a value is masked wherever it is shown."""
         return self.leaves[path].member.about.privacy is not OPEN
-
-
-def needs_tick(leaf: Leaf) -> bool:
-    """Whether leaving it out decides something, so that a person has to say that they know."""
-    return isinstance(leaf.member.kind, Flag) and leaf.member.about.otherwise is True and not leaf.member.required
-
-
-def _meant(leaf: Leaf) -> str:
-    return "accepted" if "accepted" in leaf.member.name else "yes"
 
 
 def _holder(made: dict[str, Any], path: str) -> dict[str, Any]:

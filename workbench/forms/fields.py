@@ -10,7 +10,7 @@ import ipywidgets
 from workbench import faces
 from workbench.errors import visible
 from workbench.faces.markup import isolated
-from workbench.forms.draft import Leaf, needs_tick
+from workbench.forms.outline import Leaf, meant, needs_tick
 from workbench.forms.reading import EMPTY, text_of, value_of
 from workbench.interface import masks, walk
 from workbench.interface.fields import OPEN, SECRET
@@ -102,7 +102,7 @@ class Field:
             self.full.add_class("wb-full").observe(self._all_of_it, "value")
             parts.insert(1, self.full)
         if needs_tick(leaf):
-            words = f"I know that leaving it out means {'accepted' if 'accepted' in one.name else 'yes'}"
+            words = f"I know that leaving it out means {meant(leaf)}"
             self.tick = ipywidgets.Checkbox(value=False, indent=False, description=words)
             self.tick.add_class("wb-tick")
             self.tick.observe(lambda change: accepted(leaf.path, change["new"]), "value")

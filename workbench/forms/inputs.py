@@ -8,10 +8,11 @@ import ipywidgets
 
 from workbench import faces
 from workbench.errors import Problem
-from workbench.forms.draft import Alternative, Draft
-from workbench.forms.draft import leaves as leaves_of
+from workbench.forms.draft import Draft
 from workbench.forms.fields import Changed, Field, help_of
 from workbench.forms.heads import problem
+from workbench.forms.outline import Alternative
+from workbench.forms.outline import leaves as leaves_of
 from workbench.interface import walk
 
 

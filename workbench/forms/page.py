@@ -16,10 +16,11 @@ from workbench.forms import heads, style, ways
 from workbench.forms.answers import AnswerCard
 from workbench.forms.arming import arming_box
 from workbench.forms.beside import Beside
-from workbench.forms.draft import TICKS, Alternative, Draft
+from workbench.forms.draft import TICKS, Draft
 from workbench.forms.fields import EMPTY_HINT, Field, Said
 from workbench.forms.heads import problem
 from workbench.forms.inputs import Inputs
+from workbench.forms.outline import Alternative
 from workbench.forms.reading import in_words
 from workbench.forms.script import Script
 from workbench.forms.still import Still, close_soon

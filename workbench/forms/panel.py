@@ -17,9 +17,11 @@ from workbench.errors import InvalidArguments, InvalidRequest, Problem, Workbenc
 from workbench.faces.markup import isolated
 from workbench.forms import style, views
 from workbench.forms.answers import folded
+from workbench.forms.known import events_about, guide, made_by
 from workbench.forms.pager import Pager
+from workbench.forms.rows import View, thing_of
 from workbench.forms.still import Still, below, bundle
-from workbench.forms.views import VIEWS, View
+from workbench.forms.views import VIEWS
 from workbench.interface.rules import ISO_DAY, RewardType
 from workbench.sequences import Sequence
 
@@ -148,13 +150,13 @@ class Tab:
         """Show what a row is, the events about it, and the requests that made or changed it."""
         if self.view is None:
             return
-        thing, key = views.thing_of(self.view.things[number]), self.view.ids[number]
+        thing, key = thing_of(self.view.things[number]), self.view.ids[number]
         if isinstance(thing, Sequence):
             face = f"<pre>{escape(thing.to_toml())}</pre>"
         else:
             face = faces.html(thing)
-        events = views.events_about(self._api, key)
-        calls = views.made_by(self._api, key)
+        events = events_about(self._api, key)
+        calls = made_by(self._api, key)
         parts = [f'<div class="wb-card">{face}</div>']
         if events:
             parts.append(f"<div><strong>Events about it: {len(events):,}</strong></div>{folded(events[-20:])}")
@@ -198,7 +200,7 @@ class Rewards(Tab):
     """The rewards of one user: asked for by id, type and time, drawn as a chart."""
 
     def _before(self) -> list[Any]:
-        known = [one["id"] for one in views._guide(self._api).get("rewards_users", ())]
+        known = [one["id"] for one in guide(self._api).get("rewards_users", ())]
         self.user = ipywidgets.Combobox(
             options=known, description="User id", placeholder="a user's id", ensure_option=False
         )

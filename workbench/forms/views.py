@@ -1,40 +1,14 @@
 """What a panel shows: each resource as rows, with what a row opens to. Reads alone; nothing here has an effect."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-
-import attrs
 
 from workbench import chains
 from workbench.errors import InvalidRequest
 from workbench.faces.values import NO_FUNDS, TEST_CHAINS
-from workbench.interface import walk
+from workbench.forms.known import answered, entries, guide, told
+from workbench.forms.rows import View, of_frame, view
 from workbench.interface.assumptions import assumptions
-
-
-@attrs.frozen(kw_only=True)
-class View:
-    """Rows of plain values in named columns, the thing behind each row, and the id that others know it by."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    things: tuple[Any, ...] = attrs.field(repr=False)
-    ids: tuple[str, ...]
-    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
-    notes: tuple[str, ...] = ()
-
-
-def view(columns: tuple[str, ...], found: Iterable[tuple[tuple[Any, ...], Any, str]], *notes: str) -> View:
-    """Put rows, things and ids together; a column in which nothing stands is left out."""
-    held = list(found)
-    kept = [place for place in range(len(columns)) if not held or any(row[place] is not None for row, _, _ in held)]
-    return View(
-        columns=tuple(columns[place] for place in kept),
-        rows=tuple(tuple(row[place] for place in kept) for row, _, _ in held),
-        things=tuple(thing for _, thing, _ in held),
-        ids=tuple(key for _, _, key in held),
-        notes=notes,
-    )
 
 
 def contracts(api: Any) -> View:
@@ -57,29 +31,6 @@ def contracts(api: Any) -> View:
     return view(columns, rows(), *notes)
 
 
-def _guide(api: Any) -> Mapping[str, Any]:
-    sandbox = getattr(api, "_sandbox", None)
-    found: Mapping[str, Any] = {} if sandbox is None else sandbox.guide()
-    return found
-
-
-def _events(api: Any) -> list[Any]:
-    inbox = getattr(api, "inbox", None)
-    return [] if inbox is None else inbox.kept()
-
-
-def entries(api: Any) -> list[Any]:
-    """Give the calls with an effect that the client's journal knows, oldest first."""
-    return [] if api.info()["journal"] == "none" else list(api.journal)
-
-
-def _answered(api: Any, *operations: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    """Give the entries of operations that were done, with their masked answers."""
-    for entry in entries(api):
-        if entry.operation in operations and entry.end == "done" and isinstance(entry.answer, Mapping):
-            yield entry, entry.answer
-
-
 def users(api: Any) -> View:
     """Give users, companies and owners known here: from the sandbox's guide, calls of this journal, and events."""
     known: dict[str, dict[str, Any]] = {}
@@ -88,20 +39,23 @@ def users(api: Any) -> View:
         if isinstance(key, str):
             known.setdefault(key, {"id": key, "kind": "user"}).update(facts)
 
-    guide = _guide(api)
-    for status, ids in guide.get("users", {}).items():
+    listed = guide(api)
+    for status, ids in listed.get("users", {}).items():
         for key in ids:
             meet(key, application_status=str(status), known_from="guide of the sandbox")
-    for company in guide.get("companies", ()):
+    for company in listed.get("companies", ()):
         meet(company["id"], kind="company", known_from="guide of the sandbox")
         for owner in company["owners"]:
-            meet(owner["id"], kind="owner", application_status=str(owner["status"]), known_from="guide of the sandbox")
-    for entry, answer in _answered(api, "create_user_application", "update_user"):
+            meet(
+                owner["id"], kind="owner", application_status=str(owner["status"]), company_id=company["id"],
+                known_from="guide of the sandbox",
+            )  # fmt: skip
+    for entry, answer in answered(api, "create_user_application", "update_user"):
         meet(
             answer.get("id"), application_status=answer.get("applicationStatus"), seen=entry.started,
             known_from=f"journal {entry.id}", external_id=answer.get("externalId"),
         )  # fmt: skip
-    for kept in _events(api):
+    for kept in told(api):
         if kept.event.kind == "user.updated":
             status = kept.event.body.application_status
             meet(kept.event.body.id, application_status=str(status), seen=kept.arrived, known_from="event")
@@ -112,9 +66,9 @@ def users(api: Any) -> View:
 def payment_accounts(api: Any) -> View:
     """Give payment accounts made or deleted here; the service lists none."""
     known: dict[str, dict[str, Any]] = {
-        key: {"id": key, "known_from": "guide of the sandbox"} for key in _guide(api).get("payment_accounts", ())
+        key: {"id": key, "known_from": "guide of the sandbox"} for key in guide(api).get("payment_accounts", ())
     }
-    for entry, answer in _answered(api, "create_payment_account"):
+    for entry, answer in answered(api, "create_payment_account"):
         key = str(answer.get("id"))
         known[key] = {
             "id": key, "nickname": answer.get("nickname"), "type": answer.get("type"), "made": entry.started,
@@ -133,10 +87,10 @@ def disputes(api: Any) -> View:
     """Give disputes known here."""
     known = {
         key: {"id": key, "status": str(status), "known_from": "guide of the sandbox"}
-        for status, ids in _guide(api).get("disputes", {}).items()
+        for status, ids in guide(api).get("disputes", {}).items()
         for key in ids
     }
-    for entry, answer in _answered(api, "update_dispute"):
+    for entry, answer in answered(api, "update_dispute"):
         key = str(answer.get("id") or entry.request.get("disputeId"))
         known[key] = {"id": key, "status": str(answer.get("status") or ""), "known_from": f"journal {entry.id}"}
     columns = ("id", "status", "known_from")
@@ -150,45 +104,10 @@ def rewards(api: Any, user_id: str, **asked: Any) -> View:
     return of_frame(read_rewards(api, [user_id], progress=False, **asked).frame(), "id")
 
 
-def of_frame(frame: Any, key: str) -> View:
-    """Give a typed frame as rows; the frame goes with them for exports and charts."""
-    every = {str(name): _values(frame[name]) for name in frame.columns if name != "user_id"}
-    kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
-    names, columns = tuple(kept), list(kept.values())
-    rows = tuple(zip(*columns, strict=True))
-    ids = tuple(str(value) for value in frame[key].tolist()) if key in names else ("",) * len(rows)
-    things = tuple(_Lazy(names, row) for row in rows)
-    return View(
-        columns=names, rows=rows, things=things, ids=ids, frame=frame, notes=tuple(frame.attrs.get("notes", ()))
-    )
-
-
-@attrs.frozen
-class _Lazy:
-    """A row that becomes a mapping when it is opened."""
-
-    names: tuple[str, ...]
-    row: tuple[Any, ...]
-
-    def mapping(self) -> dict[str, Any]:
-        return {name: value for name, value in zip(self.names, self.row, strict=True) if value is not None}
-
-
-def thing_of(thing: Any) -> Any:
-    """Give what a row opens to, as faces take it."""
-    return thing.mapping() if isinstance(thing, _Lazy) else thing
-
-
-def _values(column: Any) -> list[Any]:
-    empty = column.isna().tolist()
-    values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
-    return [None if gone else value for value, gone in zip(values, empty, strict=True)]
-
-
 def transactions(api: Any) -> View:
     """Give the transactions that events told of, each as its newest event says."""
     newest: dict[str, Any] = {}
-    for kept in _events(api):
+    for kept in told(api):
         if kept.event.kind.startswith("transaction.") and isinstance(getattr(kept.event.body, "id", None), str):
             newest[kept.event.body.id] = kept
     columns = ("id", "status", "amount", "currency", "merchant_name", "card_id", "event", "arrived")
@@ -221,7 +140,7 @@ def events(api: Any) -> View:
             one.event,
             str(getattr(one.event.body, "id", one.event.id)),
         )
-        for one in _events(api)
+        for one in told(api)
     )  # fmt: skip
     return view(columns, rows)
 
@@ -276,33 +195,6 @@ VIEWS: Mapping[str, Callable[[Any], View]] = {
     "journal": journal, "assumptions": guesses,
 }  # fmt: skip
 """The tabs of a panel that need no question; rewards ask for a user first."""
-
-
-def events_about(api: Any, key: str) -> list[Any]:
-    """Give the events that name an id anywhere in their body."""
-    return [kept.event for kept in _events(api) if key and mentions(kept.event.body, key)]
-
-
-def made_by(api: Any, key: str) -> list[Any]:
-    """Give the journal's entries whose request or answer names an id, oldest first."""
-    return [
-        one for one in entries(api) if key and (_names(one.request, key) or _names(one.answer, key) or one.id == key)
-    ]
-
-
-def _names(value: Any, key: str) -> bool:
-    if isinstance(value, Mapping):
-        return any(_names(one, key) for one in value.values())
-    if isinstance(value, list | tuple):
-        return any(_names(one, key) for one in value)
-    return bool(value == key)
-
-
-def mentions(record: Any, key: str) -> bool:
-    """Whether a record holds a text anywhere."""
-    if walk.is_record(record):
-        return any(mentions(getattr(record, one.name), key) for one in walk.members(type(record)))
-    return _names(record, key)
 
 
 def read(name: str, api: Any) -> View:
