@@ -114,6 +114,33 @@ def test_all_problems_of_all_rows_are_told_before_the_first_call(sandbox: Sandbo
     assert len(filed(sandbox)) == before
 
 
+def test_cells_and_rules_are_told_in_one_round(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A cell that is no number, one that is too small, an unknown column, a row given twice: each is named, once."""
+    card = sandbox.guide()["cards"]["active"][0]
+    lines = [
+        "card_id,amount,currency,merchant_name,merchant_category_code,zip",
+        f"{card},1.5,USD,Corner Grocery,5411,",
+        f"{card},-5,USD,Corner Grocery,5411,",
+        f"{card},100,USD,Corner Grocery,5411,",
+        f"{card},100,USD,Corner Grocery,5411,",
+        "canary,x,USD,Corner Grocery,5411,7",
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    with pytest.raises(InvalidRequest) as caught:
+        apply(api_of(sandbox).simulate_authorization, tmp_path / "rows.csv", progress=False)
+    told = sorted((one.path, one.rule) for one in caught.value.problems)
+
+    assert told == [
+        ("row 2, amount", "type"),
+        ("row 3, amount", "minimum"),
+        ("row 6, amount", "type"),
+        ("row 6, cardId", "uuid"),
+        ("row 6, zip", "unknown"),
+        ("rows 4, 5", "duplicate"),
+    ]
+    assert "canary" not in str(caught.value)
+
+
 def test_duplicates_in_the_input_are_named_and_need_to_be_meant(sandbox: Sandbox) -> None:
     """By the same request, the same external id or the same email (B6)."""
     rows = people(4)

@@ -19,7 +19,7 @@ from workbench.interface.operation import Call, Operation, Sync
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
 from workbench.interface.table import SIGN_WITHDRAWAL
-from workbench.tables.bodies import load_bodies, nested, typed
+from workbench.tables.bodies import Body, nested, raw_bodies, read_cells
 
 SHOWN = 50  # how many problems are told of
 
@@ -116,10 +116,12 @@ def plan_of(
     Raises:
         InvalidRequest: Anything is wrong in any row; every problem with its row, column and rule. Nothing was sent.
     """
-    requests = list(_requests(operation, rows))
+    bodies, problems = _bodies(operation, rows)
+    requests = list(_requests(operation, bodies))
     if not requests:
         raise InvalidRequest("there are no rows", of=operation.name)
-    problems = [
+    unread = {one.row: one.unread for one in bodies if isinstance(one, Body) and one.unread}
+    problems += [
         Problem(f"row {number}, {one.path}" if one.path else f"row {number}", one.rule, one.message)
         for number, request in requests
         for one in (
@@ -128,8 +130,13 @@ def plan_of(
             *checks.cautions(request)[0],
             *(cap_problems(limits, request) if limits is not None else ()),
         )
+        if one.path not in unread.get(number, ())  # what is wrong with that cell has been said
     ]
-    planned = tuple(Planned(number=n, request=one, digest=_digest(secret, operation, one)) for n, one in requests)
+    planned = tuple(
+        Planned(number=number, request=one, digest=_digest(secret, operation, one))
+        for number, one in requests
+        if number not in unread
+    )
     twins = tuple(_twins(planned))
     if twins and not duplicates:
         problems += [
@@ -149,22 +156,25 @@ def plan_of(
     return Plan(name=operation.name, rows=planned, sums=sums, duplicates=twins)
 
 
-def _requests(operation: Operation[..., Any], rows: Any) -> Iterator[tuple[int, Any]]:
+def _bodies(operation: Operation[..., Any], rows: Any) -> tuple[list[Any], list[Problem]]:
+    """Give mappings of arguments, or request records, and the cells that do not fit."""
     if isinstance(rows, str | os.PathLike):
-        bodies: Iterable[Any] = load_bodies(Path(rows), operation)
-    elif hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
-        bodies = typed([nested(_filled(row)) for row in rows.to_dict("records")], operation)
-    elif isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+        return read_cells(raw_bodies(Path(rows)), operation)
+    if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
+        return read_cells([nested(_filled(row)) for row in rows.to_dict("records")], operation)
+    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise InvalidRequest(
             "rows are a DataFrame, the path of a file, mappings or request records, not "
             f"{'nothing' if rows is None else f'one {type(rows).__name__}'}",
             of=operation.name,
         )
-    else:
-        bodies = list(rows)
-        maps = [one for one in bodies if isinstance(one, Mapping)]
-        if maps and len(maps) == len(bodies):
-            bodies = typed([nested(_filled(row)) for row in maps], operation)
+    bodies = list(rows)
+    if bodies and all(isinstance(one, Mapping) for one in bodies):
+        return read_cells([nested(_filled(row)) for row in bodies], operation)
+    return bodies, []
+
+
+def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tuple[int, Any]]:
     for place, one in enumerate(bodies, 1):
         if isinstance(one, operation.request):
             yield place, one

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import strict_json
 from workbench.interface.operation import Operation
@@ -27,14 +29,16 @@ _FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 class Body(dict[str, Any]):
     """One row: attribute names to values, nested ones as dictionaries. `row` is its line or row number in the file.
 
-    It prints its names alone, since its values may be private.
+    It prints its names alone, since its values may be private. `unread` are the wire paths of cells that do not fit; they
+    stand there as they came.
     """
 
     row: int
 
-    def __init__(self, values: Mapping[str, Any], row: int) -> None:
+    def __init__(self, values: Mapping[str, Any], row: int, unread: Iterable[str] = ()) -> None:
         super().__init__(values)
         self.row = row
+        self.unread = frozenset(unread)
 
     def __repr__(self) -> str:
         return f"<row {self.row}: {', '.join(self)}>"
@@ -55,6 +59,19 @@ def load_bodies(path: str | Path, operation: Any = None) -> list[Body]:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
         FileNotFoundError: There is no such file.
     """
+    rows = raw_bodies(path)
+    if operation is None:
+        return [Body(_snaked(row), row.row) for row in rows]
+    return typed(rows, operation)
+
+
+def raw_bodies(path: str | Path) -> list[Body]:
+    """Read the rows of a file, names and cells as they stand there.
+
+    Raises:
+        InvalidRequest: The file cannot be read.
+        FileNotFoundError: There is no such file.
+    """
     path = Path(path)
     size = path.stat().st_size
     if size > MAX_BYTES:
@@ -68,9 +85,7 @@ def load_bodies(path: str | Path, operation: Any = None) -> list[Body]:
         raise InvalidRequest(f"{path.name}: {error}") from None
     if len(rows) > MAX_ROWS:
         raise InvalidRequest(f"{path.name} has {len(rows):,} rows; at most {MAX_ROWS:,} are read")
-    if operation is None:
-        return [Body(_snaked(row), row.row) for row in rows]
-    return typed(rows, operation)
+    return rows
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
@@ -82,18 +97,25 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     Raises:
         InvalidRequest: Cells do not fit; `problems` name the row and column of each, never the value.
     """
-    cls = _request(operation)
-    problems: list[Problem] = []
-    made = []
-    for i, row in enumerate(rows, 1):
-        number = getattr(row, "row", i)
-        made.append(Body(_typed(cls, row, "", number, problems), number))
+    made, problems = read_cells(rows, operation)
     if problems:
         more = len(problems) - SHOWN
         if more > 0:
             problems[SHOWN:] = [Problem("", "more", f"and {more:,} more")]
         raise InvalidRequest(problems)
     return made
+
+
+def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> tuple[list[Body], list[Problem]]:
+    """Give rows of text as arguments, and what does not fit, for whoever has more to say of the same rows."""
+    cls = _request(operation)
+    problems: list[Problem] = []
+    made = []
+    for i, row in enumerate(rows, 1):
+        number = getattr(row, "row", i)
+        unread: list[str] = []
+        made.append(Body(_typed(cls, row, _At(number, "", ""), problems, unread), number, unread))
+    return made, problems
 
 
 def _request(operation: Any) -> type[Any]:
@@ -105,46 +127,63 @@ def _request(operation: Any) -> type[Any]:
     return operation.request if isinstance(operation, Operation) else operation
 
 
+@attrs.frozen
+class _At:
+    """A place in a row: its number, and the members on the way there as the file and as the wire name them."""
+
+    number: int
+    column: str
+    wire: str
+
+    def problem(self, rule: str, message: str) -> Problem:
+        return Problem(f"row {self.number}, {self.column}", rule, message)
+
+
 def _typed(
-    cls: type[Any], row: Mapping[str, Any], prefix: str, number: int, problems: list[Problem]
+    cls: type[Any], row: Mapping[str, Any], at: _At, problems: list[Problem], unread: list[str]
 ) -> dict[str, Any]:  # fmt: skip
     names = {one.name: one for one in members(cls)}
     wires = {one.wire: one for one in members(cls)}
     made: dict[str, Any] = {}
     for key, value in row.items():
         one = names.get(key) or wires.get(key)
-        where = f"row {number}, {prefix}{visible(str(key), 80)}"
+        here = _At(at.number, f"{at.column}{visible(str(key), 80)}", f"{at.wire}{one.wire if one else key}")
         if one is None:
             may = ", ".join(names)
-            problems.append(Problem(where, "unknown", f"is no member of {cls.__name__}; there are: {may}"))
+            problems.append(here.problem("unknown", f"is no member of {cls.__name__}; there are: {may}"))
         elif one.name in made:
-            problems.append(Problem(where, "twice", "is given twice, by its attribute name and its wire name"))
+            problems.append(here.problem("twice", "is given twice, by its attribute name and its wire name"))
         elif isinstance(one.kind, Part) and isinstance(value, Mapping):
-            made[one.name] = _typed(one.kind.of, value, f"{prefix}{key}.", number, problems)
+            inside = _At(at.number, f"{here.column}.", f"{here.wire}.")
+            made[one.name] = _typed(one.kind.of, value, inside, problems, unread)
         else:
-            made[one.name] = _cell(one.kind, value, where, problems)
+            made[one.name], wrong = _cell(one.kind, value)
+            if wrong is not None:
+                problems.append(here.problem("type", wrong))
+                unread.append(here.wire)
     return made
 
 
-def _cell(kind: Kind, value: Any, where: str, problems: list[Problem]) -> Any:
+def _cell(kind: Kind, value: Any) -> tuple[Any, str | None]:
+    """Give what a cell says, and what is wrong with it."""
     if isinstance(value, str):
         if isinstance(kind, Whole):
             if kind.full and value == "FULL":
-                return FULL
+                return FULL, None
             if _DIGITS.fullmatch(value):
-                return int(value)
+                return int(value), None
             also = " or FULL" if kind.full else ""
-            problems.append(Problem(where, "type", f"is not a whole number{also} (digits alone; amounts are in cents)"))
-        elif isinstance(kind, Flag):
+            return value, f"is not a whole number{also} (digits alone; amounts are in cents)"
+        if isinstance(kind, Flag):
             if value.lower() in _FLAGS:
-                return _FLAGS[value.lower()]
-            problems.append(Problem(where, "type", f"must be one of {', '.join(_FLAGS)}"))
-        return value
+                return _FLAGS[value.lower()], None
+            return value, f"must be one of {', '.join(_FLAGS)}"
+        return value, None
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
     if number and not isinstance(kind, Whole | Flag | Numeric | Many | Part):
         what = "a date, not text" if isinstance(kind, Day) else "a number in the file, not text"
-        problems.append(Problem(where, "type", f"is {what}; write it as text, or its leading zeros may be lost"))
-    return value
+        return value, f"is {what}; write it as text, or its leading zeros may be lost"
+    return value, None
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
