@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from tests.course.lessons import scene
+from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.catalogue import EXERCISES
 
@@ -80,3 +81,24 @@ def test_last_hint_can_be_pasted(name: str) -> None:
 
     assert f"{lines}</div>" in shown
     assert "white-space:pre" in shown
+
+
+@pytest.mark.parametrize("name, tried, said", WRONG, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(WRONG)])
+def test_a_wrong_try_is_told_what_is_missing(name: str, tried: str, said: str) -> None:
+    """What is nearly right does not count, and the check says in which way it is not."""
+    with scene(name) as names:
+        api = names["api"]
+        card = api.sandbox.guide()["cards"]["active"][1]
+        token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
+        names |= {
+            "COFFEE": {"card_id": card, "amount": 420, "currency": "USD", "merchant_name": "Example Coffee",
+                       "merchant_category_code": "5814"},
+            "GOLD": {**token, "amount": "1000000", "is_amount_native": True},
+            "PLAN": lambda: wb.withdrawals.plan(
+                api, names["contract"], token=names["token"], amount=wb.cents("11.00"), admin=names["admin"],
+                to=names["to"], decimals=6,
+            ),
+        }  # fmt: skip
+        exec(compile(tried, f"<a wrong try of {name}>", "exec"), names)
+
+        assert said in " ".join(course.check(name, api).missing)

@@ -6,7 +6,9 @@ from typing import Any
 
 import attrs
 
+from workbench.client.client import Client
 from workbench.errors import ApiError
+from workbench.interface.rewards import MAX_OFFSET
 from workbench.sandbox import Sandbox
 
 
@@ -20,9 +22,14 @@ class Seen:
     @cached_property
     def guide(self) -> Mapping[str, Any]:
         """The example ids as they were at first, whatever was done since."""
-        seed = getattr(self.sandbox, "seed", None)
-        found: Mapping[str, Any] = self.sandbox.guide() if seed is None else Sandbox(seed).guide()
+        found: Mapping[str, Any] = (self._fresh or self.sandbox).guide()
         return found
+
+    @cached_property
+    def _fresh(self) -> Sandbox | None:
+        """Another sandbox of the same seed; none where the seed is not known."""
+        seed = getattr(self.sandbox, "seed", None)
+        return None if seed is None else Sandbox(seed)
 
     @cached_property
     def requests(self) -> list[dict[str, Any]]:
@@ -56,6 +63,17 @@ class Seen:
         """Give the card transactions made here that hold these members."""
         made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
         return [one for one in map(self.state, made) if fits(one, members)]
+
+    def rewards_after(self, user: str, kind: str, read: int) -> bool:
+        """Whether a user has more items of a kind than were read, as far as the offset reaches."""
+        if read > MAX_OFFSET:
+            return False
+        asking = self.api
+        if self._fresh is not None:  # asked of another sandbox of this seed, so that this one's log stays the learner's
+            guide = self._fresh.guide()
+            key = guide["api_keys"]["full"]
+            asking = Client(base_url=guide["base_url"], api_key=key, transport=self._fresh.transport(), journal=False)
+        return bool(asking.list_rewards_activity(user_id=user, type=kind, limit=1, offset=read).items)
 
     def applicants(self, **members: Any) -> list[dict[str, Any]]:
         """Give the users whose application was made here and who hold these members."""

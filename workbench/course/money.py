@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import combinations
 
 from workbench.course.exercise import Exercise, Seen, fits
+from workbench.faces import money
+
+_LATEST = 12  # questions for a signature that are looked through
 
 
 def _coffee(seen: Seen) -> Iterator[str]:
@@ -11,12 +15,22 @@ def _coffee(seen: Seen) -> Iterator[str]:
     bought = seen.transactions(card=card, authorized=420)
     if not bought:
         yield "no authorization of 4.20 USD on the second active card of the guide."
-    elif not any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
+        return
+    if any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
+        return
+    if bought[-1]["status"] == "authorized" and bought[-1]["held"] == 420:
         yield "the authorization is there, and is not settled yet."
+    else:
+        yield "the authorization is there, and was declined, reversed or settled in part; begin with a new one."
 
 
 def _refused_contracts(seen: Seen) -> Iterator[str]:
-    if not seen.calls("list_contracts", status=403):
+    if seen.calls("list_contracts", status=403):
+        return
+    others = [one["status"] for one in seen.requests if one["operation"] == "list_contracts" and one["status"] >= 400]
+    if others:
+        yield f"the service refused with {others[-1]}; a tenant that issues no corporate cards meets 403."
+    else:
         yield "the service has not refused anybody its contracts yet."
 
 
@@ -30,17 +44,26 @@ def _one_gold(seen: Seen) -> Iterator[str]:
     native = [one for one in asked if one["body"].get("isAmountNative") == "true"]
     if not native:
         yield "the amount was asked in cents; ask in the token's own native units."
-    elif not any(one["body"].get("amount") == str(10 ** gold["decimals"]) for one in native):
+        return
+    whole = [one["body"] for one in native if one["body"].get("amount") == str(10 ** gold["decimals"])]
+    first, second = contract["admin_addresses"][:2]
+    if not whole:
         yield "the amount is not one whole token: a token has 10 to the power of its decimals native units."
+    elif not any((one["adminAddress"], one["recipientAddress"]) == (first, second) for one in whole):
+        yield "one whole token was asked for, and not from the contract's first admin to its second."
 
 
 def _forty(seen: Seen) -> Iterator[str]:
     first = seen.guide["contracts"][0]
-    if not seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="4000", isAmountNative="false"):
+    token = first["tokens"][0]
+    asked = seen.calls("sign_withdrawal", token=token["address"])
+    cents = [int(one["body"]["amount"]) for one in asked if one["body"].get("isAmountNative") == "false"]
+    if 4_000 not in cents:
         yield "the service was not asked for a signature over 40.00 USD of the first token."
     held = seen.state(first["id"])
-    moved = Decimal(first["tokens"][0]["balance"]) - Decimal(held["tokens"][0]["balance"])
-    if moved < 40:
+    moved = Decimal(token["balance"]) - Decimal(held["tokens"][0]["balance"])
+    executed = combinations(cents[-_LATEST:], held["nonce"] - first["nonce"])
+    if not any(4_000 in amounts and sum(amounts) == moved * 100 for amounts in executed):
         yield f"the contract's balance went down by {moved} so far; the withdrawal of 40 has not been executed."
 
 
@@ -49,11 +72,19 @@ def _patience(seen: Seen) -> Iterator[str]:
     asked = seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="1100")
     if not asked:
         yield "the service was not asked for a signature over 11.00 USD of the first token."
-    elif len(asked) < 3:
+        return
+    waiting = ["withdrawal_pending" in one["assumed"] for one in asked]
+    if waiting[-1]:
+        yield "it answered `pending`, and was not asked again until the signature was there; let the plan wait."
+    elif sum(waiting) < 2:
         yield (
-            f"it was asked {len(asked)} time{'s' if len(asked) > 1 else ''}; have it answer `pending` twice, and let the "
-            "plan wait for the signature."
+            f"it signed, after it answered `pending` {_times(sum(waiting))}. It gives that signature again while it lives: "
+            "move the sandbox's clock on by eleven minutes, have it answer `pending` twice, and ask anew."
         )
+
+
+def _times(count: int) -> str:
+    return {0: "not once", 1: "once"}.get(count, f"{count} times")
 
 
 def _hotel(seen: Seen) -> Iterator[str]:
@@ -72,22 +103,27 @@ def _hotel(seen: Seen) -> Iterator[str]:
     elif last["settled"] != 15_000:
         yield "it settled with another amount than 150.00 USD; begin with a new authorization."
     else:
-        yield f"{last['refunded'] / 100:.2f} USD was refunded, and 25.00 USD is asked for."
+        more = "" if last["refunded"] < 2_500 else "; begin with a new authorization"
+        yield f"{money(last['refunded'])} was refunded, and 25.00 USD is asked for{more}."
 
 
 def _three_reasons(seen: Seen) -> Iterator[str]:
     card = seen.guide["cards"]["active"][2]
     reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
     if len(reasons) < 3:
-        yield f"{len(reasons)} different reasons on the third active card so far, and three are asked for."
+        so_far = "one reason" if len(reasons) == 1 else f"{len(reasons)} different reasons"
+        yield f"{so_far} on the third active card so far, and three are asked for."
 
 
 def _sequence(seen: Seen) -> Iterator[str]:
-    if not any(fits(one, {"settled": 3_000, "refunded": 2_000}) for one in seen.transactions(authorized=3_000)):
+    back = [
+        one["id"] for one in seen.transactions(authorized=3_000) if fits(one, {"settled": 3_000, "refunded": 2_000})
+    ]
+    if not back:
         yield "no transaction of 30.00 USD of which 20.00 USD was refunded."
         return
-    refunds = [one for one in seen.calls("simulate_refund") if (one["body"] or {}).get("amount") == 1_000]
-    if len(refunds) < 2:
+    tens = [str(one["path"]) for one in seen.calls("simulate_refund", amount=1_000)]
+    if not any(sum(one in path for path in tens) == 2 for one in back):
         yield "the 20.00 USD did not go back in two refunds of 10.00 USD."
 
 
@@ -97,6 +133,8 @@ def _bad_day(seen: Seen) -> Iterator[str]:
         yield f"the service refused {len(refused)} simulations with 400 so far; a bad day has at least two."
     if not seen.transactions(status="declined"):
         yield "no purchase was declined."
+    if not seen.calls("simulate_authorization", merchantName="Cars for a Day"):
+        yield "nobody wanted a car for a day: that is in the story of the catalogue."
 
 
 EXERCISES = (
@@ -207,8 +245,8 @@ EXERCISES = (
             "Four steps on one transaction_id: authorize, reverse, settle, refund. A reversal says what remains.",
             "`new_amount=15000` leaves 150.00 of the hold; the refund takes `amount=2500`.",
             (
-                "stay = api.simulate_authorization(card_id=card, amount=20000, currency='USD', merchant_name='Example Hotel',\n"
-                "    merchant_category_code='7011')\n"
+                'stay = api.simulate_authorization(card_id=card, amount=20000, currency="USD", merchant_name="Example Hotel",\n'
+                '    merchant_category_code="7011")\n'
                 "api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)\n"
                 "api.sandbox.settle(stay.transaction_id)\n"
                 "api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)"

@@ -16,21 +16,29 @@ def _verify_first(seen: Seen) -> Iterator[str]:
 
 
 def _terms(seen: Seen) -> Iterator[str]:
-    if not any("sumsubShareToken" in (one["body"] or {}) for one in seen.calls("create_user_application")):
+    filed = {one["request_id"] for one in seen.calls("create_user_application") if "sumsubShareToken" in one["body"]}
+    if not filed:
         yield "no application with the share token of the first provider."
+        return
     told: dict[str, list[str]] = {}
-    for one in seen.events("user.updated"):
-        told.setdefault(one["id"], []).append(one["applicationStatus"])
-    mine = {one["id"] for one in seen.applicants(status="approved")}
-    if not any("tosNotAccepted" in told[one][:-1] and told[one][-1] == "approved" for one in mine):
-        yield "no applicant of yours went from tosNotAccepted to approved."
+    by_token = set()
+    for one in seen.sandbox.events("user.updated"):
+        body = one["event"]["body"]
+        told.setdefault(body["id"], []).append(body["applicationStatus"])
+        if one["request_id"] in filed:
+            by_token.add(body["id"])
+    if not any("tosNotAccepted" in told[one][:-1] and told[one][-1] == "approved" for one in by_token):
+        yield "the applicant with the token did not go from tosNotAccepted to approved."
 
 
 def _reapply(seen: Seen) -> Iterator[str]:
     company = seen.guide["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
-    if not any(str(one["path"]).endswith(owner) for one in seen.calls("update_ubo")):
+    calls = [one for one in seen.calls("update_ubo") if str(one["path"]).endswith(owner)]
+    if not calls:
         yield "the owner who was denied has not applied again."
+    elif not any(one["body"] for one in calls):
+        yield "the owner's application was sent without anything that has changed."
     elif seen.state(owner)["status"] == "denied":
         yield "the owner has applied again, and was denied again."
 
@@ -41,6 +49,10 @@ def _business(seen: Seen) -> Iterator[str]:
     ]
     if not made:
         yield "no payment account of a business was made."
+        return
+    first = seen.guide["users"]["approved"][0]
+    if not any((one["body"] or {}).get("userId") == first for one in made):
+        yield "it was made for somebody else than the first approved user."
         return
     accounts = [_account(seen, one) for one in seen.sandbox.guide()["payment_accounts"]]
     if not any(one.get("beneficiary_type") == "business" for one in accounts):
@@ -62,10 +74,15 @@ def _with_evidence(seen: Seen) -> Iterator[str]:
     held = seen.state(second)
     if held["status"] != "canceled":
         yield "the second pending dispute of the guide is not canceled."
-    if not held["text_evidence"]:
-        yield "it holds no text evidence."
-    elif not any({"status", "textEvidence"} <= (one["body"] or {}).keys() for one in seen.calls("update_dispute")):
-        yield "evidence and cancellation came in two calls; the task is to send both in one."
+        if not held["text_evidence"]:
+            yield "it holds no text evidence."
+        return
+    calls = [one["body"] or {} for one in seen.calls("update_dispute") if str(one["path"]).endswith(second)]
+    if not any({"status", "textEvidence"} <= body.keys() for body in calls):
+        yield (
+            "it was canceled without evidence in the same call, and what is canceled stays so. Run the notebook's first cell "
+            "again, which makes a new sandbox, and send both in one call."
+        )
 
 
 _PROFILE = (

@@ -1,8 +1,11 @@
 """Exercises about rewards, webhooks, things that break, and production."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from workbench.course.exercise import Exercise, Seen
+from workbench.interface import walk
+from workbench.interface.rewards import ListRewardsActivity
 
 
 def _third_page(seen: Seen) -> Iterator[str]:
@@ -18,13 +21,25 @@ def _third_page(seen: Seen) -> Iterator[str]:
 
 def _beyond(seen: Seen) -> Iterator[str]:
     user = next(one["id"] for one in seen.guide["rewards_users"] if one["beyond_paging"])
-    asked = seen.calls("list_rewards_activity", userId=user)
+    asked = [one["body"] for one in seen.calls("list_rewards_activity", userId=user)]
     for kind in ("earned", "redeemed"):
-        of_kind = {one["body"].get("offset", "0") for one in asked if one["body"].get("type") == kind}
-        if not of_kind:
+        pages = sorted(_page(body) for body in asked if body.get("type") == kind)
+        if not pages:
             yield f"no page of {kind} items of the user whose activity reaches beyond the offset."
-        elif len(of_kind) < 3:
-            yield f"the {kind} items were not read to their end."
+            continue
+        reached = 0
+        for begin, end in pages:
+            reached = max(reached, end) if begin <= reached else reached
+        if seen.rewards_after(user, kind, reached):
+            yield f"the {kind} items were read up to number {reached:,}, and there are more."
+
+
+def _page(body: dict[str, Any]) -> tuple[int, int]:
+    """Give where a page begins and ends, in items."""
+    begin, items = (
+        int(body.get(name, walk.member(ListRewardsActivity, name).about.otherwise)) for name in ("offset", "limit")
+    )
+    return begin, begin + items
 
 
 def _small_deposit(seen: Seen) -> Iterator[str]:
@@ -53,8 +68,8 @@ def _unknown_refund(seen: Seen) -> Iterator[str]:
         return
     if any(one.is_unknown for one in lost):
         yield "a refund is still unknown in the journal: look, then resolve it."
-    if not any(one.resolution and one.resolution.end == "done" for one in lost):
-        yield "no refund was resolved as done."
+    elif not any(one.resolution and one.resolution.end == "done" for one in lost):
+        yield "it was resolved as not sent, and it happened: look at the events, and resolve it again."
 
 
 def _armed_once(seen: Seen) -> Iterator[str]:
@@ -65,8 +80,9 @@ def _armed_once(seen: Seen) -> Iterator[str]:
     if not any(note.kind == "armed" for note in api.journal.notes):
         yield "nothing was armed."
     user = seen.guide["users"]["approved"][3]
-    if not any(str(one["path"]).endswith(user) for one in seen.calls("update_user")):
-        yield "the fourth approved user was not updated."
+    updates = [one["body"] or {} for one in seen.calls("update_user") if str(one["path"]).endswith(user)]
+    if not any("phoneNumber" in body for body in updates):
+        yield "the fourth approved user was not given a phone number."
     if api.armed:
         yield "it is still armed: disarm it when you are done."
 

@@ -1,0 +1,171 @@
+"""What a learner tries that is nearly right: the exercise, the cells, and what the check has to say."""
+
+WRONG = [
+    (
+        "start-1",
+        """
+shop = api.simulate_authorization(**COFFEE, decline_reason='invalid_pin')
+""",
+        "was declined, reversed or settled in part; begin with a new one.",
+    ),
+    (
+        "start-1",
+        """
+shop = api.simulate_authorization(**COFFEE)
+api.simulate_reversal(transaction_id=shop.transaction_id, new_amount=300)
+api.sandbox.settle(shop.transaction_id)
+""",
+        "was declined, reversed or settled in part; begin with a new one.",
+    ),
+    (
+        "contracts-1",
+        """
+other = wb.Client(base_url=guide['base_url'], api_key=guide['api_keys']['team not found'],
+    transport=api.sandbox.transport())
+try:
+    other.list_contracts()
+except wb.NotFound:
+    pass
+""",
+        "refused with 404",
+    ),
+    (
+        "contracts-2",
+        """
+api.sign_withdrawal(**GOLD, admin_address=to, recipient_address=admin)
+""",
+        "first admin to its second",
+    ),
+    (
+        "withdrawals-1",
+        """
+wb.withdrawals.plan(api, contract, token=token, amount=wb.cents('40.00'), admin=admin, to=to, decimals=6).sign()
+for cents in ('30.00', '20.00'):
+    contract, signed = api.list_contracts()[0], None
+    signed = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents(cents), admin=admin, to=to,
+        decimals=6).sign()
+    message = signed.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+    half = message.accept(api.sandbox.wallet(admin).sign(message))
+    api.sandbox.execute(signed.transaction(half, direct_transfer=True))
+""",
+        "went down by 50.00 so far; the withdrawal of 40 has not been executed.",
+    ),
+    (
+        "withdrawals-2",
+        """
+for _ in range(3):
+    PLAN().sign()
+""",
+        "answered `pending` not once",
+    ),
+    (
+        "withdrawals-2",
+        """
+api.sandbox.pending_first(times=2, retry_after=1)
+PLAN().sign()
+PLAN().sign()
+""",
+        "let the plan wait",
+    ),
+    (
+        "applications-2",
+        """
+other = api.create_user_application(**ada)
+profile = {name: ada[name] for name in ('ip_address', 'occupation', 'annual_salary', 'account_purpose',
+    'expected_monthly_volume')}
+api.create_user_application(sumsub_share_token='token-0001', **profile)
+api.sandbox.review(other.id, 'tosNotAccepted')
+api.sandbox.accept_terms(other.id)
+""",
+        "the applicant with the token did not go",
+    ),
+    (
+        "people-1",
+        """
+owner = next(one for one in guide['companies'][0]['owners'] if one['status'] == 'denied')
+api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner['id'])
+""",
+        "without anything that has changed",
+    ),
+    (
+        "people-2",
+        """
+business = {name: value for name, value in beneficiary.items() if not name.endswith('_name') or name == 'bank_name'}
+api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
+    external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
+""",
+        "somebody else",
+    ),
+    (
+        "disputes-1",
+        """
+first, second = guide['disputes']['pending']
+api.update_dispute(dispute_id=first, status='canceled', text_evidence='x')
+api.update_dispute(dispute_id=second, text_evidence='x')
+api.update_dispute(dispute_id=second, status='canceled')
+""",
+        "send both in one call",
+    ),
+    (
+        "rewards-2",
+        """
+long = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+read_rewards(api, [long], type='earned', progress=False)
+for page in range(3):
+    api.list_rewards_activity(user_id=long, type='redeemed', limit=100, offset=100 * page)
+""",
+        "the redeemed items were read up to number 300, and there are more.",
+    ),
+    (
+        "purchases-1",
+        """
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
+api.sandbox.settle(stay.transaction_id)
+api.simulate_refund(transaction_id=stay.transaction_id, amount=5000)
+""",
+        "50.00 USD was refunded, and 25.00 USD is asked for; begin with a new authorization.",
+    ),
+    (
+        "sequences-1",
+        """
+def buy(*refunds):
+    made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
+    api.sandbox.settle(made.transaction_id)
+    for amount in refunds:
+        api.simulate_refund(transaction_id=made.transaction_id, amount=amount)
+buy(2000)
+buy(1000)
+buy(1000)
+""",
+        "not go back in two refunds of 10.00 USD.",
+    ),
+    (
+        "sequences-2",
+        """
+for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
+    wb.run(wb.sequences.catalogue[one], api)
+""",
+        "nobody wanted a car",
+    ),
+    (
+        "breaking-1",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown as error:
+    api.journal.resolve(error.attempt.id, 'not_sent', note='hoped')
+""",
+        "resolved as not sent, and it happened",
+    ),
+    (
+        "production-1",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='a name')
+production.update_user(user_id=guide['users']['approved'][3], first_name='Dora')
+production.disarm()
+""",
+        "not given a phone number",
+    ),
+]
