@@ -38,7 +38,7 @@ class Finding:
         return f"{self.verdict}: {self.id} ({self.seen}){change}"
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Findings:
     """All findings of one probe, those that were contradicted first."""
 
@@ -58,6 +58,9 @@ class Findings:
         tested = [one for one in self.all if one.verdict is not Verdict.UNTESTED]
         untested = len(self.all) - len(tested)
         return "\n".join([*map(str, tested), f"untested: {untested} guesses that reads alone cannot show"])
+
+    def __repr__(self) -> str:
+        return f"<findings: {', '.join(f'{len(self.of(verdict))} {verdict}' for verdict in Verdict)}>"
 
 
 Seen = dict[str, tuple[Verdict, str]]
