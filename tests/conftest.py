@@ -21,8 +21,8 @@ CORES = min(os.cpu_count() or 1, 4)  # each collects by itself, so more gain lit
 
 RECURSION = sys.getrecursionlimit()
 
-settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
-settings.register_profile("default", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile(
     "soak", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )

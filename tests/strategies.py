@@ -1,8 +1,12 @@
-"""Hypothesis strategies made from the rules of the interface: requests, answers, and requests with one rule broken."""
+"""Hypothesis strategies made from the rules of the interface: requests, answers, and requests with one rule broken.
+
+Each is made once: to make one takes longer than to draw from it.
+"""
 
 import string
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date
+from functools import cache
 from typing import Any
 
 import attrs
@@ -60,6 +64,7 @@ _NAMED: Mapping[str, st.SearchStrategy[str]] = {
 _MOMENTS = st.datetimes(timezones=st.just(UTC))
 
 
+@cache
 def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
     """Give texts that keep a rule."""
     if rule.format in _FORMATS:
@@ -75,6 +80,7 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
     )  # fmt: skip
 
 
+@cache
 def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
     """Give values of a member of a request that keep its rule; nested records as mappings of attribute names."""
     kind, rule = kind or one.kind, one.about.rule
@@ -98,6 +104,7 @@ def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.Sear
     raise TypeError(f"no values are known for {one.name}: {kind}")
 
 
+@cache
 @st.composite
 def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bool = True, having: str = "") -> Any:
     """Give arguments of a request by attribute name that keep every rule.
@@ -140,6 +147,7 @@ def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[An
 # answers
 
 
+@cache
 def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
     match kind:
         case Text():
@@ -166,6 +174,7 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
     raise TypeError(f"no answers are known for {one.name}: {kind}")
 
 
+@cache
 @st.composite
 def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
     """Give answers as a service may send them: members missing, texts beside their patterns, words nobody knows."""

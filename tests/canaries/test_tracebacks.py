@@ -103,9 +103,8 @@ def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
-@pytest.mark.parametrize(
-    "mode", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("Minimal", "Plain", "Context")), "Verbose"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["Minimal", "Plain", "Context", "Verbose"])
 def test_no_mode_of_ipython_shows_one(mode: str, shell: Any, tmp_path: Path) -> None:
     """In each mode of `%xmode`, for every kind of error, frames of ours and of libraries show none."""
     shell.InteractiveTB.set_mode(mode=mode)

@@ -61,6 +61,7 @@ def _widgets() -> str:
     return json.dumps(ipywidgets.Widget.get_manager_state(drop_defaults=False), default=str)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
 def test_widgets_hold_none_after_sending_or_closing() -> None:
     """The widgets' state, as a notebook saves it, holds nothing of forms that were sent or closed, nor of the panel."""

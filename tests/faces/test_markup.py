@@ -4,7 +4,7 @@ import re
 
 import html5lib
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import faces
@@ -69,7 +69,6 @@ SUBJECTS = [
 
 
 @pytest.mark.parametrize("cls", sorted(SUBJECTS, key=lambda cls: cls.__name__), ids=lambda cls: cls.__name__)
-@settings(max_examples=12)
 @given(text=hostile)
 def test_no_tag_or_attribute_from_data(cls, text):
     """A payload in every string of a record, revealed or masked, alone or in a list, makes no tag of its own."""
@@ -87,7 +86,6 @@ def test_a_payload_is_read_as_it_was_written(payload):
     assert visible(payload) in text
 
 
-@settings(max_examples=30)
 @given(text=hostile)
 def test_errors_and_mappings_are_escaped(text):
     """Words of the service, names of members and keys of mappings are text."""

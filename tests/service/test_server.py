@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,19 +69,28 @@ REFUSED: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plain]:
+    """Give a client of one served sandbox, for requests that change nothing."""
+    sandbox = Sandbox(path=tmp_path_factory.mktemp("door") / "sandbox.db")
+    with sandbox.serve() as url, Plain(url) as made:
+        yield made
+    sandbox.close()
+
+
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_refused_in_the_documented_shape(plain: Plain, case: tuple[int, str, str, Any, dict[str, str]]) -> None:
+def test_refused_in_the_documented_shape(door: Plain, case: tuple[int, str, str, Any, dict[str, str]]) -> None:
     """A wrong request gets its status and the documented error body; the next one is answered."""
     expected, method, path, body, headers = case
-    status, said, found = plain.send(method, path, body, headers)
+    status, said, found = door.send(method, path, body, headers)
 
     assert status == expected
     assert set(said) == {"statusCode", "error", "message"}
     assert (said["statusCode"], found["content-type"]) == (expected, "application/json")
     assert not re.search(r"Traceback|\.py|/home|object at", json.dumps(said))
     assert not any(name.startswith("access-control") for name in found)
-    plain.connection.close()
-    assert plain.send("GET", CONTRACTS)[0] == 200
+    door.connection.close()
+    assert door.send("GET", CONTRACTS)[0] == 200
 
 
 def test_key_of_another_role_controls_nothing(plain: Plain) -> None:

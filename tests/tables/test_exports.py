@@ -60,7 +60,7 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(max_size=20), max_size=5))
 def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) -> None:
     """No text makes a writer fail, and as many rows come back as have any text to show."""
