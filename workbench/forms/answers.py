@@ -115,6 +115,7 @@ class AnswerCard:
         from workbench.forms.live import form
 
         made = form(getattr(self._api, name), script=self._form.script, **values)
+        made.when_done = self._form.when_done
         self.opened.append(made)
         self._more.children = (*self._more.children, made.widget)
 

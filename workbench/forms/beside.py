@@ -28,7 +28,7 @@ class Beside:
         self._now = ipywidgets.HTML().add_class("wb-now")
         self._said = ipywidgets.HTML().add_class("wb-told")
         self._put = ipywidgets.Button(description=_BELOW, tooltip="A page can show a new cell only when a cell is run")
-        self._add = ipywidgets.Button(description="Add to sequence", tooltip="As a step of form.script")
+        self._add = ipywidgets.Button(description="Add to sequence", tooltip="As a step of a sequence that can be run")
         self._put.add_class("wb-put").on_click(lambda _: guard(lambda: self._putting(put)))
         self._add.add_class("wb-add").on_click(lambda _: guard(lambda: self._adding(add)))
         actions = ipywidgets.HBox([self._now, self._put, self._add, self._said]).add_class("wb-row-actions")

@@ -152,7 +152,7 @@ class Page(ABC):
 
     def _added(self) -> str:
         name = self.add_to_sequence()
-        return f"Step {name} is in form.script, which has {len(self.script.sequence.steps)} now."
+        return f"Step {name} is in {self.script.called}, which has {len(self.script.sequence.steps)} now."
 
     def _choose(self, alternative: Alternative, number: int | None) -> None:
         self.draft.choose(alternative, number)

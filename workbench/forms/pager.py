@@ -58,6 +58,15 @@ class Pager:
             return
         self._arrange()
 
+    def like(self, other: "Pager") -> None:
+        """Sort and filter as another pager does, and show the same page."""
+        if other._sorted is not None:
+            name = other.columns[other._sorted[0]]
+            self._sorted = (self.columns.index(name), other._sorted[1]) if name in self.columns else None
+        page = other.page
+        self.filter(other.filter_box.value)
+        self.go(page)
+
     def go(self, page: int) -> None:
         """Show a page, by its number from 0."""
         self.page = min(max(page, 0), self.pages - 1)

@@ -8,7 +8,8 @@ from workbench.sequences import Sequence
 class Script:
     """A sequence under way: the steps that forms added, in order. `script.sequence` is what can be run."""
 
-    def __init__(self, name: str = "from-forms") -> None:
+    def __init__(self, name: str = "from-forms", *, called: str = "form.script") -> None:
+        self.called = called  # how a person gets at it
         self.sequence = Sequence(name=name, steps=())
 
     def add(self, one: Sequence) -> str:
@@ -31,4 +32,4 @@ class Script:
         return steps[-1].name
 
     def __repr__(self) -> str:
-        return f"<script of {len(self.sequence.steps)} steps: script.sequence.to_toml() shows it>"
+        return f"<script of {len(self.sequence.steps)} steps: {self.called}.sequence.to_toml() shows it>"
