@@ -26,6 +26,8 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
+# Options of a tier whose files are shared by two processes.
+SHARED := -n 2 --dist loadfile
 
 .PHONY: help
 help: ## Say what each command does
@@ -73,8 +75,8 @@ check: setup ## Run the quick checks: style, types, floors, dependencies
 
 .PHONY: test
 test: check ## Run the checks and every test within ten minutes
-	@$(call tier,not slow and not notebook and not browser and not soak,-n 2 --dist loadfile)
-	@$(call tier,(slow or notebook) and not browser and not soak,)
+	@HYPOTHESIS_PROFILE=default $(call tier,not slow and not notebook and not browser and not soak,$(SHARED))
+	@$(call tier,(slow or notebook) and not browser and not soak,$(SHARED))
 	@$(call tier,browser and not soak,)
 
 .PHONY: soak
