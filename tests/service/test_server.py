@@ -258,4 +258,5 @@ def test_served_until_interrupted(tmp_path: Path) -> None:
     assert f"{url}/v1" in said
     assert str(key) in said
     assert "do not send funds" in said
+    assert said.endswith(f"Ended. Its state is kept in {tmp_path / 'sandbox.db'}.\n")
     print(f"\nanswering {seconds:.2f} s after the start of the command")

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from workbench.faces.screen import screen_of
-from workbench.terminal.ends import DONE, say
+from workbench.terminal.ends import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say
 
 
 def serve(
@@ -43,5 +43,15 @@ def serve(
         print(screen_of(sys.stdout).fit(url), flush=True)
         for line in (*introduction(sandbox, url), f"Act on it with --url {url}."):
             say(line)
-        threading.Event().wait()
+        try:
+            threading.Event().wait()
+        except (KeyboardInterrupt, Stopped) as end:
+            code = STOPPED if isinstance(end, Stopped) else INTERRUPTED
+            raise Exit(code, f"Ended. {_left(path)}") from None
     return DONE
+
+
+def _left(path: Path | None) -> str:
+    if path is None:
+        return "Its state was in memory, and is gone; --db FILE keeps one."
+    return f"Its state is kept in {screen_of(sys.stderr).fit(str(path))}."
