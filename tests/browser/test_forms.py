@@ -99,9 +99,10 @@ def test_a_form_whose_kernel_is_gone_does_nothing(lab: Server, page: Page, watch
 
 
 def test_a_form_is_used_by_the_keyboard_alone(lab: Server, page: Page) -> None:
-    """Tab goes from field to field to the button, each with a name; Space presses it."""
-    open_notebook(page, lab, write_notebook(lab, "keys.ipynb", START, PURCHASE))
-    run_all(page)
+    """Tab goes from field to field to the button, each with a name; Enter held down sends once (F5), a rerun nothing (F6)."""
+    count = "print('sent', len(api.journal))"
+    open_notebook(page, lab, write_notebook(lab, "keys.ipynb", START, PURCHASE, count))
+    run_all(page, "sent 0")
     amount = page.get_by_label("amount", exact=True)
     amount.focus()
     page.keyboard.type("1250")
@@ -113,8 +114,18 @@ def test_a_form_is_used_by_the_keyboard_alone(lab: Server, page: Page) -> None:
             break
 
     assert "wb-send" in reached[-1]
-    page.keyboard.press("Space")
+    page.keyboard.down("Enter")
+    for _ in range(10):
+        page.keyboard.down("Enter")  # as a key that is held repeats
+    page.keyboard.up("Enter")
     expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
+    page.locator(".jp-Cell").nth(1).locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".wb-answer-card")).to_have_count(0)
+    expect(page.locator(".wb-form .wb-amount input")).to_have_value("")
+    page.locator(".jp-Cell").nth(2).locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".jp-OutputArea-output", has_text="sent 1")).to_be_visible()
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])

@@ -1,18 +1,26 @@
 """How forms look: readable in both themes (contrast counted), hostile text harmless in every face (F1, F4, F12, F14)."""
 
 import json
+import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
+import html5lib
 import ipywidgets
 import pytest
 
+import workbench
 from tests.forms.conftest import below
 from workbench.forms import style
+from workbench.forms.gauge import Gauge
 from workbench.forms.live import form
 from workbench.forms.pager import Pager
 from workbench.forms.panel import browse
-from workbench.session import Session
+from workbench.forms.work import bulk
+from workbench.interface import walk
+from workbench.interface.table import OPERATIONS
+from workbench.session import Session, connect
 
 TAGS = frozenset(
     [
@@ -123,6 +131,62 @@ def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[s
 
     assert [] == before + odd(made.widget) + odd(panel.widget) + parser.odd + odd(pager.widget)
     assert all(" " not in name for one in below(pager.widget) for name in getattr(one, "_dom_classes", ()))
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if walk.members(one.request)])
+def test_hostile_text_in_any_field_is_text(api: Session, name: str) -> None:
+    """Markup typed into every text field of an operation stays text beside it, below it and where no widget lives (F1)."""
+    made = form(getattr(api, name))
+    texts = [path for path, leaf in made.draft.leaves.items() if isinstance(leaf.member.kind, walk.Text)]
+    found = []
+    for text in HOSTILE:
+        for path in texts:
+            made.fields[path].input.value = text
+        made.button.click()
+        found += odd(made.widget) + foreign(made.html)
+    made.close()
+
+    assert texts
+    assert [] == found
+
+
+def foreign(html: str) -> list[str]:
+    """Give what a browser's parser finds in HTML that is not ours, however it was nested."""
+    tree = html5lib.parseFragment(html, namespaceHTMLElements=False)
+    return [str(one.tag) for one in tree.iter() if one.tag not in TAGS | {"DOCUMENT_FRAGMENT"}]
+
+
+def test_html_is_made_by_our_faces_alone() -> None:
+    """Nothing of the house uses what would write data into HTML, or make links of it (F2)."""
+    wrong = re.compile(r"Styler|\.style\.(format|set_|map|apply)|render_links|\.to_html\(|\.to_markdown\(|Markdown\(")
+    sources = Path(workbench.__file__).parent.rglob("*.py")
+    found = [f"{file.name}: {line.strip()}" for file in sources for line in file.read_text().splitlines()
+             if wrong.search(line)]  # fmt: skip
+
+    assert [] == found
+
+
+@pytest.mark.parametrize("where", ["sandbox", "production"])
+def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
+    """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its colour (F12)."""
+    with connect(seed=7, sandbox={"environment": where}) as api:
+        work = bulk(api.update_user, [], path=tmp_path / "run")
+        work.wait(30)
+        gauge = Gauge("Read rewards", api, stop=lambda: None, resume=lambda: None)
+        one = form(api.update_user)
+        faces = {
+            "form": (one.widget, one.html), "panel": (browse(api).widget, browse(api).html),
+            "bulk": (work.widget, work._repr_mimebundle_()["text/html"]), "read": (gauge.widget, gauge.head),
+        }  # fmt: skip
+        key = api.info()["key_fingerprint"]
+
+    for name, (widget, html) in faces.items():
+        head = next(one.value for one in below(widget) if "wb-head" in getattr(one, "_dom_classes", ()))
+        for told in (head, html):
+            assert where.upper() in told, name
+            assert key in told, name
+        assert f"wb-where-{where}" in head
+        assert (where == "production") == ("wb-production" in widget._dom_classes), name
 
 
 def test_direction_marks_are_shown(api: Session) -> None:

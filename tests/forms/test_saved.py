@@ -1,7 +1,8 @@
-"""A notebook that was run and saved, widgets and all, holds nothing of what forms were given (K4, F10)."""
+"""A notebook that was run and saved, widgets and all, holds nothing of what forms were given (K4, F10, F14)."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,21 @@ CELLS = (
 )
 
 
+def elsewhere(notebook: Any) -> str:
+    """Give what a viewer shows that runs nothing and knows no widgets, as nbviewer does of a notebook it does not trust (F14)."""
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    bare = nbformat.from_dict(notebook)
+    bare = nbformat.reads(nbformat.writes(bare), as_version=4)
+    bare.metadata.pop("widgets", None)
+    for cell in bare.cells:
+        cell.metadata["trusted"] = False
+    shown: str = HTMLExporter(exclude_input=True, template_name="basic").from_notebook_node(bare)[0]
+    assert "<script" not in shown
+    return shown
+
+
 @pytest.mark.notebook
 def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted values stand in no output and in no widget's state of a notebook that nbclient ran and stored."""
@@ -40,7 +56,11 @@ def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch:
         store_widget_state=True,
     ).execute()  # fmt: skip
 
+    seen = elsewhere(notebook)
     text = nbformat.writes(notebook)
+    assert "It was sent. The answer:" in seen
+    assert "Nothing was sent. Run the cell for a live form." in seen
+    assert [] == [secret for secret in SECRETS if secret in seen.lower()]
     assert "widget-state+json" in text
     assert "SANDBOX" in text
     for cell in notebook.cells:

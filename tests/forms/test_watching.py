@@ -37,7 +37,7 @@ def ids(api: Session) -> list[str]:
 def watch(api: Session, **how: Any) -> Watch:
     """Give a read that was not begun."""
     users = how.pop("users", ids(api))
-    return Watch(lambda **more: reads.read_rewards(api, users, **{**how, **more}), "sandbox")
+    return Watch(lambda **more: reads.read_rewards(api, users, **{**how, **more}), api)
 
 
 def stopped(one: Watch, *, after: int) -> Any:
@@ -149,7 +149,7 @@ def test_a_long_read_is_shown(api: Session, shown: list[Any], monkeypatch: pytes
     ((gauge, html, _),) = shown
     assert "Rewards are being read" in html
     assert f"{rewards.rows:,} rows" in gauge.said.value
-    assert "complete" in gauge.face.value
+    assert "Complete: every row" in gauge.face.value
 
 
 def test_asked_otherwise_it_is_the_plain_read(api: Session, shown: list[Any]) -> None:

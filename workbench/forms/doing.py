@@ -58,7 +58,7 @@ class Doing:
         self.close()
         self.form = form(getattr(self._api, one.do), script=self._script, **values)
         self.form.when_done = self._done
-        self.box.children = (self._shut, self.form.widget)
+        self.box.children = (ipywidgets.HBox([self._shut]), self.form.widget)
 
     def close(self) -> None:
         """Close the form, and forget what was typed into it."""

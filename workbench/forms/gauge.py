@@ -1,13 +1,13 @@
 """How far long work has come, on a page: a bar, words, what came of it, and the buttons Stop and Go on."""
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 import ipywidgets
 
 from workbench.faces.markup import isolated
 from workbench.forms import style
+from workbench.forms.heads import headline
 from workbench.forms.still import Still, below
 
 
@@ -16,28 +16,26 @@ class Gauge:
 
     Args:
         title: What the work is.
-        where: "sandbox" or "production".
+        api: Whose environment and key it names.
         stop: Called when Stop is pressed, in whatever thread the kernel hears it.
         resume: Called when Go on is pressed.
     """
 
-    def __init__(self, title: str, where: str, *, stop: Callable[[], None], resume: Callable[[], None]) -> None:
+    def __init__(self, title: str, api: Any, *, stop: Callable[[], None], resume: Callable[[], None]) -> None:
         self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
         self.said = ipywidgets.HTML().add_class("wb-progress")
         self.stopper = _button("Stop", "Starts nothing new and keeps what is done", "wb-stop", stop)
         self.goer = _button("Go on", "Goes on where it stopped", "wb-resume", resume)
         self.face = ipywidgets.HTML().add_class("wb-result")
-        head = ipywidgets.HTML(
-            f"<div><strong>{escape(title)}</strong> "
-            f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span></div>'
-        ).add_class("wb-head")
+        self.head = headline(title, api)
+        head = ipywidgets.HTML(self.head).add_class("wb-head")
         self._buttons = ipywidgets.HBox([self.stopper, self.goer]).add_class("wb-row-actions")
         self._still = Still()
         self.widget = ipywidgets.VBox(
             [style.sheet(), self._still.rule, head, self.bar, self.said, self._buttons, self.face]
         )
         self.widget.add_class("wb-room").add_class("wb-work")
-        if where == "production":
+        if api.environment == "production":
             self.widget.add_class("wb-production")
 
     def tell(self, done: int, total: int, words: str) -> None:
@@ -61,11 +59,11 @@ class Gauge:
 
     def display(self, html: str, plain: str) -> None:
         """Show it as the output of the running cell."""
-        self._still.display(self.widget, html, plain)
+        self._still.display(self.widget, self.head + html, plain)
 
     def update(self, html: str, plain: str) -> None:
         """Put what came of it where no widget lives."""
-        self._still.update(html, plain)
+        self._still.update(self.head + html, plain)
 
     def close(self) -> None:
         """Close the widgets."""

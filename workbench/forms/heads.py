@@ -20,16 +20,21 @@ def problem(text: str) -> str:
     return f'<div class="wb-problem" role="alert">✗ {isolated(text)}</div>'
 
 
-def head(operation: Any, api: Any) -> str:
-    """Say what a form is for, in which environment, with which key."""
+def headline(words: str, api: Any) -> str:
+    """Say what something is, in which environment, on which host, with which key."""
     info = api.info()
     where = info["environment"]
     return (
-        f"<div><strong>{escape(faces.label(operation.name).capitalize())}</strong> "
+        f"<div><strong>{escape(words)}</strong> "
         f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span> '
         f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
-        f"<div>{escape(operation.doc)}</div>{_BETTER.get(operation.name, '')}"
     )
+
+
+def head(operation: Any, api: Any) -> str:
+    """Say what a form is for, and where it sends."""
+    line = headline(faces.label(operation.name).capitalize(), api)
+    return f"{line}<div>{escape(operation.doc)}</div>{_BETTER.get(operation.name, '')}"
 
 
 def static(form: Any) -> str:

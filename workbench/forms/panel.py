@@ -9,8 +9,8 @@ from workbench import faces
 from workbench.client.calls import Calls
 from workbench.client.client import AsyncClient
 from workbench.errors import InvalidArguments
-from workbench.faces.markup import isolated
 from workbench.forms import style
+from workbench.forms.heads import headline
 from workbench.forms.rewards_tab import Rewards
 from workbench.forms.script import Script
 from workbench.forms.still import Still, below, bundle
@@ -43,19 +43,14 @@ class Panel:
         self.tabs = {
             name: self.rewards if name == "rewards" else Tab(api, name, self.script, self._visit) for name in _ORDER
         }
-        info = api.info()
-        where = info["environment"]
-        head = ipywidgets.HTML(
-            f'<div><strong>What there is</strong> <span class="wb-where wb-where-{where}">{where.upper()}</span> '
-            f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
-        ).add_class("wb-head")
+        head = ipywidgets.HTML(headline("What there is", api)).add_class("wb-head")
         titles = [name.capitalize() for name in _ORDER]
         self._tab = ipywidgets.Tab([tab.widget for tab in self.tabs.values()], titles=titles)
         self._tab.observe(self._selected, "selected_index")
         self._still = Still()
         self.widget = ipywidgets.VBox([style.sheet(), self._still.rule, head, self._tab])
         self.widget.add_class("wb-room").add_class("wb-browse")
-        if where == "production":
+        if api.environment == "production":
             self.widget.add_class("wb-production")
         self.open(_ORDER[0])
 
@@ -93,8 +88,7 @@ class Panel:
             if tab.view is not None and tab.view.rows:
                 rows = [dict(zip(tab.view.columns, row, strict=True)) for row in tab.view.rows]
                 parts.append(f"<div><strong>{escape(name)}</strong></div>{faces.html_table(rows, limit=_STILL)}")
-        info = self._api.info()
-        return f"<div>{escape(info['environment'].upper())} {isolated(info['host'])}</div>{''.join(parts)}"
+        return headline("What there is", self._api) + "".join(parts)
 
     def _ipython_display_(self) -> None:
         self._still.display(self.widget, self.html, repr(self))

@@ -84,7 +84,7 @@ _RULES = """
 .wb-room .wb-cells { display: grid; gap: 0 10px; overflow-wrap: anywhere; font-size: 12px; }
 .wb-room .wb-cells .wb-number { text-align: right; font-variant-numeric: tabular-nums; }
 .wb-room .wb-open { min-height: 22px; padding: 0 4px; margin: 0; font-size: 12px; }
-.wb-room .wb-count { align-self: center; }
+.wb-room .wb-count, .wb-room .wb-offers > .widget-html { align-self: center; }
 .wb-room .wb-now, .jp-NotebookPanel .wb-room .wb-put { display: none; }
 .jp-NotebookPanel .wb-room .wb-now { display: block; }
 .wb-room .wb-put-now { font-family: inherit; color: inherit; cursor: pointer; margin: 2px; }

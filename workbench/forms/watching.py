@@ -36,7 +36,7 @@ def watched(read: Callable[P, Any]) -> Callable[P, Any]:
         plain = how.get("progress", True) is not True or how.get("cluster") is not None or isinstance(api, Async)
         if plain or notebook_shell() is None:
             return read(*args, **how)
-        return Watch(lambda **more: read(*args, **{**how, **more}), getattr(api, "environment", "sandbox")).first()
+        return Watch(lambda **more: read(*args, **{**how, **more}), api).first()
 
     return watching
 
@@ -47,12 +47,12 @@ read_rewards = watched(reads.read_rewards)
 class Watch:
     """One read and its buttons. `rewards` is what the cell was given: going on fills it."""
 
-    def __init__(self, read: Callable[..., Any], where: str) -> None:
+    def __init__(self, read: Callable[..., Any], api: Any) -> None:
         self.state: State = "reading"
         self.rewards: Rewards | None = None
         self.error: WorkbenchError | None = None
         self.gauge: Any = None  # made when the read turns out to be long
-        self._read, self._where = read, where
+        self._read, self._api = read, api
         self._progress: Progress | None = None
         self._told = float("-inf")
         self._asked = False
@@ -101,7 +101,7 @@ class Watch:
         with self._lock:
             if self.state not in ("reading", "stopping"):
                 return
-            gauge = Gauge("Read rewards", self._where, stop=self.stop, resume=self.resume)
+            gauge = Gauge("Read rewards", self._api, stop=self.stop, resume=self.resume)
             self.gauge = gauge
             gauge.result(f'<div class="wb-quiet">{escape(ADVICE)}</div>')
             gauge.display("<div>Rewards are being read.</div>", repr(self))
@@ -151,7 +151,8 @@ class Watch:
         if self.error is not None:
             parts.append(f'<div role="alert">{faces.html(self.error)}</div>')
         if self.rewards is not None:
-            parts.append(f"<div>{isolated(repr(self.rewards))}</div>")
+            if self.rewards.complete:
+                parts.append("<div>Complete: every row that the service shows is here.</div>")
             parts += [f'<div class="wb-quiet">{isolated(note)}</div>' for note in self.rewards.notes[:8]]
         if self.state == "stopped":
             parts.append("<div>Go on reads the rest into the same rewards.</div>")

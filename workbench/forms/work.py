@@ -40,7 +40,7 @@ class Work:
         self._flag = threading.Event()
         self._over = threading.Event()
         title = f"{faces.label(call.operation.name).capitalize()}, in bulk"
-        self.gauge = Gauge(title, call.client.environment, stop=self.stop, resume=self.resume)
+        self.gauge = Gauge(title, call.client, stop=self.stop, resume=self.resume)
         self.widget = self.gauge.widget
         resuming = path.exists()
         self._begin(self._resumed if resuming else self._applied)
@@ -120,7 +120,7 @@ class Work:
         self.gauge.display(self.html, repr(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return bundle(self.widget, self.html, repr(self))
+        return bundle(self.widget, self.gauge.head + self.html, repr(self))
 
     def __repr__(self) -> str:
         bar = self.gauge.bar
