@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from workbench.forms.panel import browse as browse
     from workbench.forms.watching import read_rewards as read_rewards
     from workbench.forms.work import bulk as bulk
+    from workbench.forms.work import play as play
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.runs.sending import apply as apply
@@ -107,6 +108,7 @@ _WHERE = {
     "load_bodies": "workbench.tables.bodies",
     "load_ipython_extension": "workbench.terminal.shell",
     "native": "workbench.withdrawals.amounts",
+    "play": "workbench.forms.work",
     "read_events": "workbench.tables.event_logs",
     "read_rewards": "workbench.forms.watching",
     "resume": "workbench.runs.sending",

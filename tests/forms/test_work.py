@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
 from workbench.errors import InvalidArguments
 from workbench.forms.work import Work, bulk
 from workbench.runs import sending
+from workbench.sequences import Sequence, Step, run_kept
 from workbench.session import Session
 
 WAIT = 30.0
@@ -84,3 +86,73 @@ def test_progress_is_its_own(api: Session, tmp_path: Path) -> None:
     """Another progress cannot be given."""
     with pytest.raises(InvalidArguments):
         bulk(api.create_user_application, people(1), path=tmp_path / "run", progress=False)
+
+
+def long_story(api: Session, many: int) -> Sequence:
+    """Give a sequence of purchases."""
+    card = api.sandbox.guide()["cards"]["active"][0]
+    steps = [
+        Step(
+            name=f"buy-{n}", do="simulate_authorization",
+            arguments={"card_id": card, "amount": 100 + n, "currency": "USD", "merchant_name": "Shop",
+                       "merchant_category_code": "5411"},
+        )
+        for n in range(many)
+    ]  # fmt: skip
+    return Sequence(name="long-story", steps=tuple(steps))
+
+
+def test_a_sequence_stops_and_goes_on_without_doing_anything_twice(api: Session, tmp_path: Path) -> None:
+    """Stop ends it after the step that runs; Go on plays the rest, and the whole is as if nobody had stopped it."""
+    story = long_story(api, 12)
+    made: list[Work] = []
+    ready = threading.Event()
+    tell = Work._tell
+
+    class Stopping(Work):
+        def _tell(self, done: int, total: int, words: str, *, last: bool = False) -> None:
+            ready.wait(WAIT)
+            if done == 5 and not hasattr(self, "stopped_once"):
+                self.stopped_once = True
+                made[0].gauge.stopper.click()
+            tell(self, done, total, words, last=last)
+
+    path = tmp_path / "run"
+    go = lambda told: run_kept(story, api, path, progress=told)  # noqa: E731 - as play gives it
+    made.append(Stopping("play", "Play", api, path, begin=go, go_on=go))
+    work = made[0]
+    ready.set()
+    assert work.wait(WAIT)
+    then = (work.state, work.gauge.bar.value, len(list(api.journal)))
+    work.gauge.goer.click()
+    assert work.wait(WAIT)
+
+    assert ("stopped", 5, 5) == then
+    assert "ended" == work.state, work.error
+    assert work.result.ok
+    assert 12 == len(list(api.journal)) == work.gauge.bar.value
+    assert list(range(100, 112)) == [one.request["amount"] for one in api.journal]
+
+
+def test_a_sequence_is_played_beside_the_notebook(api: Session, tmp_path: Path) -> None:
+    """`wb.play` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
+    story = long_story(api, 3)
+    work = wb.play(story, api, path=tmp_path / "run")
+    assert work.wait(WAIT)
+    again = wb.play(story, api, path=tmp_path / "run")
+    assert again.wait(WAIT)
+
+    assert ("ended", "ended") == (work.state, again.state), (work.error, again.error)
+    assert 3 == len(list(api.journal)) == again.gauge.bar.value
+    assert "<play long-story: ended, 3 of 3>" == repr(work)
+    assert "as expected" in work.html
+
+
+def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
+    """What is wrong with it stands on the page; nothing was sent."""
+    work = wb.play(Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), api, path=tmp_path / "run")
+    assert work.wait(WAIT)
+
+    assert "failed" == work.state
+    assert "no_such_thing" in work.html
+    assert work.gauge.goer.disabled

@@ -1,4 +1,4 @@
-"""Bulk writes on a page: how far they have come, with buttons to stop and to go on. The cell that began them is free."""
+"""Long work on a page: how far it has come, with buttons to stop and to go on. The cell that began it is free."""
 
 import os
 import threading
@@ -7,10 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench import faces, runs
+from workbench import faces, runs, sequences
 from workbench.errors import InvalidArguments, WorkbenchError
 from workbench.forms.gauge import Gauge
 from workbench.forms.still import bundle
+from workbench.runs.progress import Progress
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
 
@@ -26,43 +27,69 @@ def bulk(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any) -> "
     """
     if "progress" in how:
         raise InvalidArguments("bulk() shows the progress itself", of="bulk")
-    return Work(call, rows, Path(path), how)
+    name, kept = call.operation.name, Path(path)
+
+    def begin(tell: Progress) -> Any:
+        return runs.apply(call, rows, path=kept, progress=tell, **how)
+
+    def go_on(tell: Progress) -> Any:
+        return runs.resume(kept, call.client, rows, progress=tell, **how)
+
+    title = f"{faces.label(name).capitalize()}, in bulk"
+    return Work(f"bulk {name}", title, call.client, kept, begin=begin, go_on=go_on)
+
+
+def play(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> "Work":
+    """Run a sequence as `sequences.run_kept`, beside the notebook: with a bar, and buttons to stop and to go on.
+
+    Args:
+        sequence: From Python, a file, the catalogue or forms.
+        api: A session.
+        path: Where the ends of steps are kept, so that the run can go on after a stop or a crash.
+        values: The parameters of the sequence; of `run_kept` also `resolved`.
+    """
+    kept = Path(path)
+
+    def go(tell: Progress) -> Any:
+        return sequences.run_kept(sequence, api, kept, progress=tell, **values)
+
+    return Work(f"play {sequence.name}", f"Play {sequence.name}", api, kept, begin=go, go_on=go)
 
 
 class Work:
-    """One bulk run and its buttons. From code: `wait()`, `stop()`, `resume()`, `result`, `error`."""
+    """One long run and its buttons. From code: `wait()`, `stop()`, `resume()`, `result`, `error`.
 
-    def __init__(self, call: Any, rows: Any, path: Path, how: dict[str, Any]) -> None:
+    Args:
+        name: What its repr calls it.
+        begin: Does the work, and tells how far it is; `go_on` does what is left of it.
+    """
+
+    def __init__(
+        self, name: str, title: str, api: Any, path: Path, *, begin: Callable[[Progress], Any],
+        go_on: Callable[[Progress], Any],
+    ) -> None:  # fmt: skip
         self.state: State = "running"
-        self.result: runs.Applied | None = None
+        self.result: Any = None
         self.error: WorkbenchError | None = None
-        self._call, self._rows, self._path, self._how = call, rows, path, how
+        self._name, self._path, self._go_on = name, path, go_on
         self._flag = threading.Event()
         self._over = threading.Event()
-        title = f"{faces.label(call.operation.name).capitalize()}, in bulk"
-        self.gauge = Gauge(title, call.client, stop=self.stop, resume=self.resume)
+        self.gauge = Gauge(title, api, stop=self.stop, resume=self.resume)
         self.widget = self.gauge.widget
-        resuming = path.exists()
-        self._begin(self._resumed if resuming else self._applied)
+        self._begin(go_on if path.exists() else begin)
 
-    def _applied(self) -> runs.Applied:
-        return runs.apply(self._call, self._rows, path=self._path, progress=self._tell, **self._how)
-
-    def _resumed(self) -> runs.Applied:
-        return runs.resume(self._path, self._call.client, self._rows, progress=self._tell, **self._how)
-
-    def _begin(self, go: Callable[[], runs.Applied]) -> None:
+    def _begin(self, go: Callable[[Progress], Any]) -> None:
         self._flag.clear()
         self._over.clear()
         self._become("running")
-        threading.Thread(target=self._run, args=(go,), name="workbench-bulk", daemon=True).start()
+        threading.Thread(target=self._run, args=(go,), name="workbench-work", daemon=True).start()
 
-    def _run(self, go: Callable[[], runs.Applied]) -> None:
+    def _run(self, go: Callable[[Progress], Any]) -> None:
         try:
-            self.result = go()
-            self._become("stopped" if self.result.stopped else "ended")
-        except runs.Interrupted as stopped:
-            self.result = stopped.result
+            self.result = go(self._tell)
+            self._become("stopped" if getattr(self.result, "stopped", False) else "ended")
+        except KeyboardInterrupt as stopped:
+            self.result = getattr(stopped, "result", None)
             self._become("stopped")
         except WorkbenchError as error:
             self.error = error
@@ -99,7 +126,7 @@ class Work:
         """Go on where it stopped: what is done or refused is never sent again."""
         if self.state in ("stopped", "failed"):
             self.error = None
-            self._begin(self._resumed)
+            self._begin(self._go_on)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it ends or stops; give whether it did."""
@@ -124,7 +151,7 @@ class Work:
 
     def __repr__(self) -> str:
         bar = self.gauge.bar
-        return f"<bulk {self._call.operation.name}: {self.state}, {bar.value:,} of {bar.max:,}>"
+        return f"<{self._name}: {self.state}, {bar.value:,} of {bar.max:,}>"
 
 
 def face(x: Any) -> str:

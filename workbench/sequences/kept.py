@@ -21,9 +21,10 @@ from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.runs.hold import Hold
+from workbench.runs.progress import Progress, progress_of
 from workbench.sequences.expectations import Miss
 from workbench.sequences.play import Done, Player
-from workbench.sequences.running import Run, drive, prepared, walk_member
+from workbench.sequences.running import LONG, Run, drive, prepared, walk_member
 from workbench.sequences.steps import InvalidSequence, Ref, Sequence, Step, references
 from workbench.sequences.toml_form import dumps
 
@@ -42,6 +43,7 @@ def run_kept(
     path: str | os.PathLike[str],
     *,
     resolved: Mapping[str, Literal["done", "not sent"]] | None = None,
+    progress: bool | Progress = True,
     **values: Any,
 ) -> Run:
     """Run a sequence with its state in a file, or go on with the run that the file holds.
@@ -51,6 +53,8 @@ def run_kept(
 
     Args:
         path: A new file, or that of an earlier run of the same sequence and parameters.
+        progress: Whether to show how far a long run is; or something that takes (done, total, words, last=…). What it
+            raises ends the run there, and the same call goes on.
         resolved: How steps that are unknown ended: "done", or "not sent", which plays them again.
         values: The parameters, given anew; the file holds a digest of them alone.
 
@@ -64,7 +68,15 @@ def run_kept(
         player.before = lambda step, arguments: record.sending(
             step, arguments, player.venue.now(), player.venue.cursor()
         )
-        player.watch = lambda done: record.ended(done, _wanted(sequence))
+        many = len(sequence.steps)
+        told = progress_of(progress if many >= LONG or progress is not True else False, sequence.name)
+
+        def ended(done: Done) -> None:
+            record.ended(done, _wanted(sequence))
+            told(len(player.done), many, "steps", last=len(player.done) == many)
+
+        player.watch = ended
+        told(len(player.done), many, "steps", last=len(player.done) == many)
         drive(player)
         for done in player.done.values():
             record.ended(done, _wanted(sequence))
