@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -27,8 +26,8 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 CHROMIUM = "/usr/bin/chromium"
-QUIET = Path(forms.__file__).parent / "voila" / "quiet"
-"""A template of Voila that fetches nothing from elsewhere, as its own does."""
+FORMS = Path(forms.__file__).parent
+"""Where Jupyter finds Voila's template `quiet`, which fetches nothing from elsewhere, as its own does."""
 SLOW = 60_000  # milliseconds: starting a kernel beside other work on two cores
 
 _SETTINGS = {
@@ -136,8 +135,7 @@ def jupyter_lab(folder: Path) -> Iterator[Server]:
 def voila_of(notebook: Path, folder: Path) -> Iterator[str]:
     """Serve one notebook as a dashboard; give its address."""
     port, token = free_port(), secrets.token_hex(16)
-    env = environment(folder)
-    shutil.copytree(QUIET, folder / "data" / "voila" / "templates" / "quiet", dirs_exist_ok=True)
+    env = {**environment(folder), "JUPYTER_PATH": str(FORMS)}
     arguments = [
         "voila", str(notebook), "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--token={token}",
         "--template=quiet",
