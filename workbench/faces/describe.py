@@ -201,6 +201,7 @@ def _odd(record: Any) -> Iterator[str]:
 
 def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
     """Put a mapping on a sheet: a plan, a balance, a guide. A wire body shows its names alone."""
+    given = _printed(given)
     rows = []
     for name, value in given.items():
         shown: Cell | Sheet | Grid
@@ -222,6 +223,10 @@ def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
     return Sheet(title=title, rows=tuple(rows))
 
 
+def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    return given.shown() if isinstance(given, masks.Told) else given
+
+
 def _is_status(name: Any, value: Any) -> bool:
     """Whether a mapping's value is shown as a status; an empty one is none."""
     return str(name) in {"status", "application_status", "end", "state"} and isinstance(value, str) and bool(value)
@@ -229,6 +234,7 @@ def _is_status(name: Any, value: Any) -> bool:
 
 def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int) -> Grid:
     """Put mappings into a grid: a column for each key any of them has, in the order first met."""
+    shown = [_printed(one) for one in shown]
     names = list(columns or dict.fromkeys(name for item in shown for name in item))
 
     def look(name: Any, item: Mapping[Any, Any]) -> Cell:

@@ -1,6 +1,6 @@
 """How a private value looks when it is not to be seen. One table drives reprs, faces, frames, logs and exports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 DOTS = "•••"
@@ -51,3 +51,19 @@ def masked(value: Any, form: str | None = None, secret: bool = False) -> str:
     if look is None or not isinstance(value, str) or (secret and form != "account-number"):
         return DOTS
     return look(value)
+
+
+class Told(dict[str, Any]):
+    """A mapping of plain values that prints masked: its repr, its faces, and what rich makes of it."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """Give it as it is printed."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self.shown())
+
+    def __rich_repr__(self) -> Iterator[dict[str, Any]]:
+        yield self.shown()

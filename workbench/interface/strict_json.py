@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +32,9 @@ class Wire(dict[str, Any]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} members>"
+
+    def __rich_repr__(self) -> Iterator[str]:
+        yield repr(self)  # rich would go into it
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Wire:

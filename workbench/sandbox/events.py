@@ -11,6 +11,7 @@ from workbench.interface.events import CardUpdated, Event, MicroDepositReceived,
 from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.people import links
+from workbench.sandbox.told import Delivered, envelope
 from workbench.sandbox.turn import Ground
 
 Record = dict[str, Any]
@@ -36,7 +37,7 @@ def listed(ground: Ground, sequence: int, kept: Record) -> Record:
     """Give an event as the sandbox lists it: the wire form, and what caused it."""
     return {
         "sequence": sequence,
-        "event": wire_event(ground, sequence, kept),
+        "event": envelope(wire_event(ground, sequence, kept)),
         "request_id": ground.seeds.uuid(f"request:{kept['request']}"),
         "cause": kept["cause"],
         "tenant": kept["tenant"],
@@ -46,7 +47,7 @@ def listed(ground: Ground, sequence: int, kept: Record) -> Record:
 
 def signed(ground: Ground, sequence: int, kept: Record, keys: tuple[str, ...]) -> tuple[dict[str, str], bytes]:
     """Give the headers and the body of a delivery. assumed: event_signing"""
-    body = strict_json.dumps(wire_event(ground, sequence, kept))
+    body = Delivered(strict_json.dumps(wire_event(ground, sequence, kept)))
     headers = {"content-type": "application/json"}
     for name, key in zip(("signature", "secondary-signature"), keys, strict=False):
         headers[name] = hmac.new(key.encode(), body, hashlib.sha256).hexdigest()

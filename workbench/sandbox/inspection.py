@@ -13,6 +13,7 @@ from workbench.sandbox.clock import Clock
 from workbench.sandbox.events import listed, signed
 from workbench.sandbox.guide import guide
 from workbench.sandbox.store import Store
+from workbench.sandbox.told import State
 from workbench.sandbox.turn import Ground, Turn
 from workbench.sandbox.world import key_of
 
@@ -75,7 +76,7 @@ class Inspection:
 
     @control(changes=False)
     def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:
-        """Give the events in order, each with the request that caused it.
+        """Give the events in order, each with the request that caused it. They print masked, and hold plain values.
 
         Args:
             kind: Only of this kind, as "user.updated".
@@ -109,12 +110,12 @@ class Inspection:
 
     @control(changes=False)
     def state(self, record_id: str) -> Record:
-        """Give a record as the sandbox keeps it, with its kind."""
+        """Give a record as the sandbox keeps it, with its kind. It prints masked, and holds plain values."""
         with self.store:
             for kind in _STATEFUL:
                 found = self.store.get(kind, record_id.lower())
                 if found is not None:
-                    return {"kind": kind, **found}
+                    return State({"kind": kind, **found})
         raise unknown("state", "Record")
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:

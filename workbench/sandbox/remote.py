@@ -13,6 +13,7 @@ from workbench.errors import ApiError, NotSent, WrongEnvironment, discreet
 from workbench.interface import strict_json, table
 from workbench.sandbox.control import CONTROLS
 from workbench.sandbox.server import BELOW, IDENTITY
+from workbench.sandbox.told import TELLING, Delivered
 from workbench.sandbox.wallet import TeachingWallet
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -58,7 +59,9 @@ class RemoteSandbox:
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Give the deliveries after a sequence number, each with its own, and the last number there is."""
         found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
-        return [(number, dict(headers), body.encode()) for number, headers, body in found["deliveries"]], found["last"]
+        return [
+            (number, dict(headers), Delivered(body.encode())) for number, headers, body in found["deliveries"]
+        ], found["last"]
 
     @discreet
     def wallet(self, admin: str) -> TeachingWallet:
@@ -155,7 +158,8 @@ def _method(
     name: str, doc: str, signature: inspect.Signature, exchange: Callable[[str, Mapping[str, Any]], Any]
 ) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
-        return exchange(name, signature.bind(*args, **kwargs).arguments)
+        answer = exchange(name, signature.bind(*args, **kwargs).arguments)
+        return TELLING[name](answer) if name in TELLING else answer
 
     method.__name__ = name
     method.__doc__ = doc

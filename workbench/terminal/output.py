@@ -57,6 +57,7 @@ def show(x: Any, how: Output) -> None:
 
 def _for_people(x: Any, how: Output) -> None:
     screen = screen_of(sys.stdout)
+    x = _opened(x) if how.reveal else x
     fields = _fields(how)
     reveal = _revealed(x) if how.reveal else ()
     if fields and not isinstance(x, list):
@@ -72,6 +73,13 @@ def _for_people(x: Any, how: Output) -> None:
     else:
         text = faces.plain(x, screen.width, reveal=reveal, paint=screen.paint)
     print(screen.fit(text))
+
+
+def _opened(x: Any) -> Any:
+    """Give what prints masked as the plain mappings that it holds."""
+    if isinstance(x, list):
+        return [_opened(one) for one in x]
+    return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
 
 
 def _revealed(x: Any) -> set[str]:
@@ -133,6 +141,8 @@ def _plain(x: Any, how: Output) -> Any:
     """Give anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
         return _plain(wires().write(x) if how.reveal else masked_record(x), _AS_IT_IS)
+    if isinstance(x, masks.Told) and not how.reveal:
+        return _plain(x.shown(), _AS_IT_IS)
     if isinstance(x, Mapping):
         hide = isinstance(x, strict_json.Wire) and not how.reveal and how is not _AS_IT_IS
         return {str(name): masks.DOTS if hide else _plain(value, how) for name, value in x.items()}

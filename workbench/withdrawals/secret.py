@@ -1,5 +1,6 @@
 """The signature itself: held where no dump, pickle or repr reaches, shown for a minute, dropped when it expires."""
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from workbench.errors import InvalidRequest
@@ -15,6 +16,9 @@ class Unkept:
 
     def __repr__(self) -> str:
         return DOTS
+
+    def __rich_repr__(self) -> Iterator[str]:
+        yield repr(self)  # rich would go into a mapping or a list
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         raise TypeError("a withdrawal's signature is neither pickled nor copied: it allows moving funds")
