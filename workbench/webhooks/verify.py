@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from workbench.errors import InvalidWebhook
 
@@ -54,10 +55,30 @@ def as_key(key: str | bytes) -> bytes:
     Raises:
         ValueError: It is empty: everybody could sign with it.
     """
-    made = key.encode() if isinstance(key, str) else bytes(key)
+    made = SigningKey(key.encode() if isinstance(key, str) else bytes(key))
     if not made.strip():
         raise ValueError("A key for webhooks cannot be empty: anybody could sign with it.")
     return made
+
+
+class SigningKey(bytes):
+    """A key as an inbox holds it: bytes to whoever signs, and a fingerprint wherever it is printed or dumped."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<key {hashlib.sha256(bytes(self)).hexdigest()[:8]}>"
+
+    __str__ = __repr__
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError("a key is not pickled")
+
+    def __copy__(self) -> "SigningKey":
+        return self
+
+    def __deepcopy__(self, _: Any) -> "SigningKey":
+        return self
 
 
 def lowered(headers: Headers) -> dict[str, str]:
