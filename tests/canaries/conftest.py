@@ -1,6 +1,8 @@
 """One life in which every planted value is sent, answered or delivered somewhere."""
 
+import base64
 import logging
+import warnings
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -8,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import httpx
 import pytest
 
 import workbench as wb
@@ -32,15 +35,30 @@ class Told(logging.Handler):
         self.lines.append(f"{record.name} {record.getMessage()} {record.args!r} {record.exc_info!r}")
 
 
+class Recorded(httpx.BaseTransport):
+    """Keep every byte that goes to a service and comes back from it."""
+
+    def __init__(self, inner: httpx.BaseTransport, went: list[bytes]) -> None:
+        self._inner = inner
+        self._went = went
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send it on."""
+        answer = self._inner.handle_request(request)
+        self._went += [repr(request.headers.raw).encode(), request.read(), answer.read()]
+        return answer
+
+
 @attrs.frozen(kw_only=True)
 class Life:
-    """What is left of it: the session, all that was given back, the files, the log, and secrets that were drawn."""
+    """What is left of it: the session, all that was given back, the files, the log, secrets that were drawn, all bytes sent."""
 
     api: Session
     things: dict[str, Any]
     folder: Path
     log: list[str]
     drawn: tuple[str, ...]
+    went: list[bytes]
 
 
 def _write(api: Session, things: dict[str, Any]) -> None:
@@ -66,11 +84,19 @@ def _write(api: Session, things: dict[str, Any]) -> None:
     )  # fmt: skip
     things["reviewed"] = api.sandbox.review(made.id, "needsInformation")
     things["deposit"] = api.sandbox.deposit(amount="1.77", description="ZQMEMO", originator_name="Zqoriginator")
+    ids = (
+        made.id,
+        owner["id"],
+        things["business account"].id,
+        guide["disputes"]["pending"][0],
+        things["deposit"]["id"],
+    )
+    things["states"] = [api.sandbox.state(one) for one in ids]
     things["contracts"] = api.list_contracts()
     things["rewards"] = api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"])
 
 
-def _receive(path: Path, things: dict[str, Any]) -> None:
+def _receive(path: Path, things: dict[str, Any], went: list[bytes]) -> None:
     with wb.Inbox(path / "inbox.db", keys=(PLANTED["webhook key"],)) as inbox:
         for name, kind, values in (
             ("status", "user.updated", {"first_name": "Zqfirst", "application_completion_link": LINK}),
@@ -81,12 +107,18 @@ def _receive(path: Path, things: dict[str, Any]) -> None:
         ):  # fmt: skip
             sample = wb.sample_event(kind, PLANTED["webhook key"], **values)
             things[f"sample of {name}"] = sample
+            went.append(sample.body)
             things[f"receipt of {name}"] = inbox.receive(sample.headers, sample.body)
         things["inbox"], things["received"] = inbox, inbox.events()
     service = Service({"id": USER, "firstName": "Zqfirst", "member": "zq-unknown-member", "more": {"a": [LINK]}})
     with client_on(service, api_key=PLANTED["api key"]) as api:
+        api._given = Recorded(api._given, went)
         things["unknown member"], things["client"] = api.update_user(user_id=USER, **CHANGES), api
         things["its journal"] = list(api.journal)
+    with client_on(Service({"id": USER}), environment="production", journal=path / "production.db") as real:
+        real.arm(operations={"create_user_application"}, minutes=1, reason="a test")
+        real.create_user_application(**PERSON)
+        things["production"], things["its entries"] = real, list(real.journal)
 
 
 def _withdraw(api: Session, things: dict[str, Any]) -> tuple[str, ...]:
@@ -100,7 +132,9 @@ def _withdraw(api: Session, things: dict[str, Any]) -> tuple[str, ...]:
     accepted = things["accepted"] = message.accept(api.sandbox.wallet(plan.admin).sign(message))
     things["transaction"] = withdrawal.transaction(accepted, direct_transfer=True)
     shown = withdrawal.reveal()
-    return (shown.data, shown.salt)
+    things["revealed"], things["parameters"] = shown, withdrawal.parameters()
+    salt = base64.b64decode(shown.salt)
+    return (shown.data.removeprefix("0x"), shown.salt, salt.hex(), str(list(salt))[1:-1])
 
 
 @pytest.fixture(scope="session")
@@ -108,14 +142,19 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     """Live it once: every write, the controls, webhooks, a withdrawal, a bulk run and a kept sequence."""
     folder = tmp_path_factory.mktemp("canaries")
     told, root = Told(), logging.getLogger()
+    went: list[bytes] = []
+    patch = pytest.MonkeyPatch()
+    patch.setenv("WORKBENCH_STATE", str(folder / "state"))
     level = root.level
     root.addHandler(told)
     root.setLevel(logging.DEBUG)
     things: dict[str, Any] = {}
-    with wb.connect(seed=7, journal=folder / "journal.db") as api:
+    with warnings.catch_warnings(record=True) as advised, wb.connect(seed=7, journal=folder / "journal.db") as api:
+        warnings.simplefilter("always")
         guide = api.sandbox.guide()
+        api._given = Recorded(api._given, went)
         _write(api, things)
-        _receive(folder, things)
+        _receive(folder, things, went)
         drawn = _withdraw(api, things)
         rows = [{**PERSON, "email": f"zqmail{i}@example.com", "external_id": f"zq-{i}"} for i in range(3)]
         things["bulk"] = wb.apply(api.create_user_application, rows, path=folder / "bulk.run", progress=False)
@@ -128,6 +167,10 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.events}
         things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
         things["requests"] = [one.request for one in api.journal]
+        things["told"], things["drained"] = api.sandbox.events(), api.sandbox.drain()
         root.removeHandler(told)
         root.setLevel(level)
-        yield Life(api=api, things=things, folder=folder, log=told.lines, drawn=(*drawn, *guide["api_keys"].values()))
+        patch.undo()
+        told.lines += [f"{one.filename} {one.message}" for one in advised]
+        secrets = (*drawn, *guide["api_keys"].values())
+        yield Life(api=api, things=things, folder=folder, log=told.lines, drawn=secrets, went=went)

@@ -192,7 +192,7 @@ ENDS: dict[str, End] = {
     "not sent, reading": End(wb.NotSent, lambda _: _sent(httpx.ConnectTimeout(KEY), "list_rewards_activity", user_id=CARD)),
     "unreadable": End(wb.UnexpectedAnswer, lambda _: _sent(httpx.Response(200, content=BODY.encode()))),
     "other members": End(wb.UnexpectedAnswer, lambda _: _sent({"id": 7, "email": ["zqmail"], "firstName": {"a": "Zqfirst"}})),
-    "redirected": End(wb.RedirectedEffect, lambda _: _sent(httpx.Response(302, headers={"location": "https://x.example.com/?zq-link"}))),
+    "redirected": End(wb.RedirectedEffect, lambda _: _sent(httpx.Response(302, headers={"location": "https://x.example.com/?zq-page"}))),
     "evidence": End(wb.OutcomeUnknown, lambda _: _sent(httpx.Response(500, text=WORDS), "update_dispute", dispute_id=CARD, text_evidence="Zqevidence")),
     "sent twice": End(wb.DuplicateSuspected, _twice),
     "not armed": End(wb.NotArmed, _unarmed),

@@ -18,7 +18,7 @@ PLANTED: dict[str, str] = {
     "postal code": "zq77-31",
     "ip address": "203.0.113.177",
     "occupation": "Zqoccupation",
-    "salary": "773129",
+    "salary": "662483",
     "share token": "zq-sumsub-token",
     "other share token": "zq-persona-token",
     # an update of a user
@@ -47,7 +47,7 @@ PLANTED: dict[str, str] = {
     "originator": "Zqoriginator",
     "memo": "ZQMEMO",
     "trial amount": "1.773129",
-    "link": "zq-link",
+    "link": "zq-page",
     "link signature": "zq-link-signature",
     "cardholder's first name": "Zqcard",
     "cardholder's last name": "Zqbearer",
@@ -68,7 +68,7 @@ PERSON: dict[str, Any] = {
         "line1": "1 Zqstreet", "line2": "Zqfloor 2", "city": "Springfield", "region": "IL", "postal_code": "zq77-31",
         "country_code": "US",
     },
-    "ip_address": "203.0.113.177", "occupation": "Zqoccupation", "annual_salary": "773129",
+    "ip_address": "203.0.113.177", "occupation": "Zqoccupation", "annual_salary": "662483",
     "account_purpose": "everyday spending", "expected_monthly_volume": "500", "is_terms_of_service_accepted": True,
 }  # fmt: skip
 CHANGES: dict[str, Any] = {
@@ -101,7 +101,7 @@ BUSINESS: dict[str, Any] = {
     "type": "externalFiatAccount",
     "external_fiat_account": {"beneficiary_type": "business", "beneficiary_business_name": "Zqbusiness Ltd", **_BANK},
 }
-LINK = {"url": "https://example.com/zq-link", "params": {"signature": "zq-link-signature"}}
+LINK = {"url": "https://example.com/zq-page", "params": {"signature": "zq-link-signature"}}
 
 
 PHRASE = "zqlegal winner thank year wave sausage worth useful legal winner thank yellow"

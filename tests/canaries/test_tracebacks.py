@@ -67,7 +67,7 @@ def _folder(above: Path, name: str) -> Path:
 
 def _printed(error: BaseException) -> Iterator[str]:
     yield "".join(traceback.TracebackException.from_exception(error).format_exception_only())
-    yield f"{error!r} {error.args!r} {vars(error)!r} {getattr(error, '__notes__', '')!r}"
+    yield f"{error!r} {error.args!r} {vars(error)!r} {getattr(error, '__notes__', '')!r}" + pretty_repr(vars(error))
     yield faces.plain(error) + faces.html(error)
 
 

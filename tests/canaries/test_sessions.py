@@ -1,0 +1,186 @@
+"""A shell's history, and notebooks that ran, hold what a person typed themselves, and nothing besides (K4, K5, K13)."""
+
+import json
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from rich.pretty import pretty_repr
+from traitlets.config import Config
+
+import workbench as wb
+from tests.canaries.planted import ACCOUNT, CHANGES, PERSON, PLANTED, found
+from tests.notebooks.reading import NOTEBOOKS, execute
+from workbench.terminal.shell import load
+
+KEY = PLANTED["api key"]
+CELLS = (
+    "import workbench as wb",
+    "made = api.create_user_application(**person); made",
+    "api.update_user(user_id=made.id, **changes)",
+    "api.create_payment_account(user_id=made.id, **account)",
+    "wb.frame([made]), wb.frame(list(api.journal))",
+    "api.sandbox.state(made.id), api.sandbox.events()",
+    "%events user.updated",
+    "%unknown",
+    "%contracts",
+    "%advance 2d",
+    "form = wb.form(api.create_user_application, **person); form",
+    "form.put_in_cell()",
+    "form.ways",
+    "form.close()",
+    "panel = wb.browse(api).open('users'); panel.opened(0)",
+    "wb.form(api.update_user, user_id=made.id, **changes).submit()",
+    "api.create_user_application(**{**person, 'national_id': '1'})",
+    "client = wb.Client(base_url='https://api.example.com/v1', api_key=fetch); client",
+    "plan.sign().reveal()",
+    "[len(Out) > 8, type(_).__name__]",
+)
+"""What is typed: values stand in variables that were read from a file, say."""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Any]:
+    """Give a shell that keeps its history in a file, outputs too, with the workbench loaded."""
+    before = sys.excepthook
+    config = Config(
+        {"HistoryManager": {"enabled": True, "hist_file": str(tmp_path / "history.sqlite"), "db_log_output": True}}
+    )
+    config.InteractiveShell.colors = "nocolor"
+    make: Any = InteractiveShell
+    made = make(config=config, ipython_dir=str(tmp_path / "ipython"))
+    made.history_manager.enabled = True
+    yield made
+    made.history_manager.end_session()
+    sys.excepthook = before
+
+
+def _history(shell: Any) -> tuple[list[str], bytes]:
+    """Give the inputs that the history's file holds, and all its bytes."""
+    shell.history_manager.writeout_cache()
+    path = Path(shell.history_manager.hist_file)
+    with closing(sqlite3.connect(path)) as opened:
+        inputs = [one for row in opened.execute("SELECT source, source_raw FROM history") for one in row]
+    return inputs, b"".join(one.read_bytes() for one in path.parent.glob("history.sqlite*"))
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Calls, forms, magics and failures put nothing planted into the history, `In`, `Out` or what the shell printed."""
+    asked: list[str] = []
+    shell.set_next_input = lambda text, replace=False: asked.append(text)
+    with wb.connect(seed=7) as api:
+        contract = api.list_contracts()[0]
+        plan = wb.withdrawals.plan(
+            api, contract, token=contract.tokens[0].address, amount=wb.cents("1.00"), admin=contract.admin_addresses[0],
+            to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", decimals=6,
+        )  # fmt: skip
+        undo = load(shell, api)
+        shell.push(
+            {"api": api, "person": PERSON, "changes": CHANGES, "account": ACCOUNT, "fetch": lambda: KEY, "plan": plan}
+        )
+        signature = plan.sign().reveal()
+        drawn = (signature.data.removeprefix("0x"), signature.salt)
+        for cell in CELLS:
+            shell.run_cell(cell, store_history=True)
+        undo()
+    inputs, kept = _history(shell)
+    printed = capsys.readouterr()
+
+    assert set(CELLS) <= set(inputs)
+    assert "9 digits" in printed.out
+    assert [] == found(kept, drawn)
+    assert [] == found(printed.out + printed.err, drawn)
+    assert [] == found(repr(shell.user_ns["Out"]) + pretty_repr(shell.user_ns["Out"]), drawn)
+    assert [] == found(repr(shell.user_ns["In"]), drawn)
+
+
+def test_a_call_put_into_a_cell_is_masked(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a form puts into the next cell has dots where private values are, so that saving the notebook saves none."""
+    asked: list[str] = []
+    shell.set_next_input = lambda text, replace=False: asked.append(text)
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    with wb.connect(seed=7) as api:
+        form = wb.form(api.create_user_application, **PERSON)
+        given = form.put_in_cell()
+        form.close()
+
+    assert [given] == asked
+    assert "api.create_user_application(" in given
+    assert "•••" in given
+    assert [] == found(given + repr(asked))
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
+    """A value written into a cell stands in the history as it was typed; a cell with a key does not (K5)."""
+    undo = load(shell)
+    shell.run_cell("name = 'Zqfirst'", store_history=True)
+    shell.run_cell(
+        f"client = __import__('workbench').Client(base_url='https://api.example.com/v1', api_key='{KEY}')",
+        store_history=True,
+    )
+    undo()
+    inputs, kept = _history(shell)
+
+    assert "name = 'Zqfirst'" in inputs
+    assert "# left out: it held a key" in inputs
+    assert ["first name"] == found(kept)
+
+
+# notebooks
+
+PLANTS = {
+    '"Ada"': '"Zqfirst"', '"last_name": "Example"': '"last_name": "Zqlast"', '_last_name": "Example"': '_last_name": "Zqeficiary"',
+    "1990-01-01": "1917-03-29", "ada@example.com": "zqmail@example.com", "grace@example.com": "zqpost@example.com",
+    "5550123": "5550137", "555 0123": "5550173 ", "203.0.113.7": "203.0.113.177", '"Engineer"': '"Zqoccupation"',
+    '"60000"': '"662483"', "1 Example Street": "1 Zqstreet", "2 Example Street": "2 Zqroad", "1985-06-15": "1919-11-23",
+    "The cardholder was abroad": "Zqevidence: The cardholder was abroad", '"account_number": "000123456"': '"account_number": "000773129731"',
+    "000123456": "000771293",
+}  # fmt: skip
+"""What the shipped notebooks put in of made-up people, and what is planted in its place."""
+
+
+def _planted(path: Path, folder: Path) -> tuple[Path, list[str]]:
+    """Write a notebook with planted values in its cells; give it, and what was planted."""
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"])
+            for theirs, ours in PLANTS.items():
+                source = source.replace(theirs, ours)
+            cell["source"] = source
+    made = folder / path.name
+    made.write_text(json.dumps(notebook))
+    return made, found("".join(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"))
+
+
+PEOPLED = [one for one in NOTEBOOKS if any(theirs.replace('"', '\\"') in one.read_text() for theirs in PLANTS)]
+"""The notebooks that put people in; in the others there is nothing to plant, and `tests/notebooks` looks at all of them."""
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("path", PEOPLED, ids=[one.stem for one in PEOPLED])
+def test_a_notebook_that_ran_holds_none(path: Path, tmp_path: Path) -> None:
+    """With planted people in its cells, no output, no widget's state and nothing kept has one; its history what was typed (K4)."""
+    planted, typed = _planted(path, tmp_path)
+    ran = execute(planted, tmp_path / "run")
+    history = b"".join(one.read_bytes() for one in (tmp_path / "run").rglob("history.sqlite*"))
+
+    assert () == ran.errors
+    assert [] == found(f"{ran.outputs} {ran.widgets} {ran.kept}")
+    assert set(found(history)) <= set(typed)
+
+
+def test_the_notebooks_plant_where_they_put_people_in() -> None:
+    """The planting reaches the notebooks that put people in, so that a scan of them is no scan of nothing."""
+    sources = "".join(path.read_text() for path in NOTEBOOKS)
+
+    assert [] == [theirs for theirs in PLANTS if theirs.replace('"', '\\"') not in sources]
+    assert not re.search(r"zq", sources, re.IGNORECASE)

@@ -1,0 +1,143 @@
+"""What is shown on purpose: only what was asked for, for as long as it was asked for; and what can be forgotten (K9, K13, W17)."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import pytest
+from rich.pretty import pretty_repr
+
+import workbench as wb
+from tests.canaries.conftest import RECIPIENT, Life
+from tests.canaries.places import command, options, widgets
+from tests.canaries.planted import PERSON, PLANTED, found
+from workbench.client.pace import Clock
+from workbench.forms.answers import Reveal
+from workbench.withdrawals.secret import SHOWN_FOR, Revealed
+
+
+def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
+    """A frame asked to reveal emails holds the email and nothing else, and the file is its owner's alone."""
+    table = wb.frame([life.things["application"]], reveal={"email"})
+    wb.save(table, tmp_path / "table.csv")
+
+    assert found((tmp_path / "table.csv").read_text()) == ["email"]
+    assert (tmp_path / "table.csv").stat().st_mode & 0o077 == 0
+
+
+def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
+    """Records and events of the sandbox print masked, and hold plain values for who reads one by its name."""
+    state = next(one for one in life.things["states"] if one["kind"] == "user")
+    event = next(one["event"] for one in life.things["told"] if one["event"]["resource"] == "microDeposit")
+
+    assert "Zqfore" == state["first_name"]
+    assert "ZQMEMO" == event["body"]["description"]
+    assert found(f"{state!r} {event!r} {event['body']!r} {pretty_repr([state, event, event['body']])}") == []
+    assert found(b"".join(body for _, _, body in life.things["drained"][0])) != []
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_a_served_sandbox_tells_the_same() -> None:
+    """Over HTTP too, what controls tell prints masked and holds plain values."""
+    from workbench.sandbox.remote import RemoteSandbox
+
+    with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
+        made = api.create_user_application(**PERSON)
+        control = api.sandbox
+        state, events, drained = control.state(made.id), control.events(), control.drain()
+
+    assert isinstance(control, RemoteSandbox)
+    assert "Zqfirst" == state["first_name"]
+    assert "Zqfirst" == events[-1]["event"]["body"]["firstName"]
+    assert found(f"{state!r} {events!r} {drained!r} {pretty_repr([state, events, drained])}") == []
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--reveal` shows private values, of records and of what controls tell; without it none is shown."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    command("create_user_application", *options(PERSON))
+    for output in ("table", "json"):
+        shown = command("sandbox", "events", "-o", output, "--reveal")
+        masked = command("sandbox", "events", "-o", output)
+
+        assert [] == found(masked)
+        assert output == "table" or "first name" in found(shown)
+
+
+class Hand(Clock):
+    """A clock that is moved by hand."""
+
+    at = 0.0
+
+    def now(self) -> datetime:
+        """Give a time."""
+        return datetime(2026, 1, 15, 15, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        """Give seconds."""
+        return self.at
+
+
+def test_a_revealed_signature_is_a_view_that_passes() -> None:
+    """`reveal()` gives no text: a view that prints masked, cannot be pickled or copied, and is empty after a minute (K9, K13)."""
+    clock = Hand()
+    with wb.connect(seed=7) as api:
+        one = api.list_contracts()[0]
+        plan = wb.withdrawals.plan(
+            api, one, token=one.tokens[0].address, amount=wb.cents("1.00"), admin=one.admin_addresses[0], to=RECIPIENT,
+            decimals=6, clock=clock,
+        )  # fmt: skip
+        shown = plan.sign().reveal()
+        data, salt = shown.data, shown.salt
+
+        assert type(shown) is Revealed
+        assert not isinstance(shown, str | bytes)
+        assert found(f"{shown!r} {shown} {pretty_repr(shown)} {vars(type(shown))!r}", (data, salt)) == []
+        with pytest.raises(TypeError):
+            shown.__reduce_ex__(4)
+        assert ["revealed"] == [note.kind for note in api.journal.notes]
+        clock.at = SHOWN_FOR + 1
+        with pytest.raises(wb.InvalidRequest, match="which are over"):
+            _ = shown.data
+        assert found(pretty_repr(shown) + repr([getattr(shown, name) for name in shown.__slots__]), (data, salt)) == []
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_a_revealed_answer_passes_from_the_screen() -> None:
+    """What a form shows for a minute is a widget, counted in the journal, and out of the widgets' state when it is hidden (F16)."""
+    later: list[Any] = []
+
+    class Timer:
+        def cancel(self) -> None:
+            """Stop."""
+
+    def after(seconds: float, act: Any) -> Timer:
+        later.append((seconds, act))
+        return Timer()
+
+    with wb.connect(seed=7) as api:
+        answer = api.create_user_application(**PERSON)
+        revealed = Reveal(answer, api, ipywidgets.VBox(), later=after)
+        on_screen = found(widgets())
+        ((seconds, hide),) = later
+        hide()
+
+        assert "first name" in on_screen
+        assert 60 == seconds
+        assert not revealed.shown
+        assert [] == found(widgets() + repr(revealed))
+        assert ["revealed"] == [note.kind for note in api.journal.notes]
+
+
+def test_an_inbox_can_forget(tmp_path: Path) -> None:
+    """Events stand in the inbox's own file, whole; purged, no byte of them does (W17)."""
+    sample = wb.sample_event("user.updated", PLANTED["webhook key"], first_name="Zqfirst")
+    with wb.Inbox(tmp_path / "inbox.db", keys=(PLANTED["webhook key"],)) as inbox:
+        event = inbox.receive(sample.headers, sample.body).event
+        before = found(b"".join(one.read_bytes() for one in tmp_path.iterdir()))
+        inbox.purge(event.body.id)
+
+    assert "first name" in before
+    assert found(b"".join(one.read_bytes() for one in tmp_path.iterdir())) == []
