@@ -2,7 +2,8 @@
 
 Errors, over all modes of tracebacks, are in `test_tracebacks` (K3, K10); a shell's history and notebooks that ran in
 `test_sessions` (K4, K5, K13); dumps of what holds a key, and hashes, in `test_keys` (K1, K15); what is shown on purpose, and
-what is forgotten, in `test_shown` (K13, W17). Here are K1, K2, K4, K9, K11, K14, F10, X6 and X10.
+what is forgotten, in `test_shown` (K13, W17); the repository's own people in `test_reserved` (K12). Here are K1, K2, K4, K9,
+K11, K14, F10, X6 and X10.
 """
 
 from pathlib import Path
