@@ -1,5 +1,7 @@
 """The notebooks as they are stored: bare, ordered, written for their reader."""
 
+import ast
+import builtins
 import json
 import re
 import subprocess
@@ -8,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.notebooks.reading import IDS, NOTEBOOKS, cells
+from tests.notebooks.reading import HERE, IDS, NOTEBOOKS, cells
 from workbench.course.catalogue import EXERCISES
+from workbench.course.exercise import Exercise
 from workbench.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
@@ -61,6 +64,29 @@ def test_exercises_stand_in_their_notebook(path: Path) -> None:
         assert f'wb.course.task("{one.id}")' in code
         assert f'wb.course.check("{one.id}"' in code
         assert not any(hint in path.read_text() for hint in one.hints)
+
+
+def names(code: str) -> tuple[set[str], set[str]]:
+    """Give the names a piece of code reads, and those it makes."""
+    read, made = set(), set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else made).add(node.id)
+        elif isinstance(node, ast.alias):
+            made.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            made.add(node.name)
+    return read, made
+
+
+@pytest.mark.parametrize("one", EXERCISES.values(), ids=EXERCISES)
+def test_the_last_hint_can_be_pasted_there(one: Exercise) -> None:
+    """The call of the last hint needs no name that its notebook has not made before the exercise."""
+    code = "\n".join(cells(HERE / f"{one.notebook}.ipynb", "code"))
+    _, made = names(code.partition(f'wb.course.task("{one.id}")')[0])
+    read, own = names(one.hints[-1])
+
+    assert set() == read - own - made - set(vars(builtins))
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -111,7 +111,7 @@ def _three_reasons(seen: Seen) -> Iterator[str]:
     card = seen.guide["cards"]["active"][2]
     reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
     if len(reasons) < 3:
-        so_far = "one reason" if len(reasons) == 1 else f"{len(reasons)} different reasons"
+        so_far = {0: "nothing was declined", 1: "one reason"}.get(len(reasons), f"{len(reasons)} different reasons")
         yield f"{so_far} on the third active card so far, and three are asked for."
 
 
