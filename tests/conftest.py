@@ -1,5 +1,6 @@
 """What all tests share: the campaigns' sizes, and the samples."""
 
+import gc
 import os
 import sys
 import tempfile
@@ -52,6 +53,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from looking again and again at thousands of collected tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup() -> None:

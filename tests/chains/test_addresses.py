@@ -146,6 +146,7 @@ def test_one_mistyped_character_is_caught(raw, position, character):
     assert found or mistyped == address or carries_none or eip55(mistyped) == mistyped
 
 
+@pytest.mark.slow
 def test_how_often_a_mistyped_character_passes():
     """Of all single wrong digits in 100 addresses far fewer than one in a hundred pass for sound."""
     from tests.chains.cases import chance

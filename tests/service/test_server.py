@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.service.plain import Plain
+from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control import CONTROLS
 from workbench.sandbox.server import introduction
@@ -119,13 +120,11 @@ def test_guide_needs_no_key_here(plain: Plain) -> None:
 
 
 def test_openapi_document(plain: Plain) -> None:
-    """The description is served, is valid by a validator that is not ours, and names this address."""
-    from openapi_spec_validator import validate  # which takes a second, and only here
-
+    """The description that is served is the one that is found valid elsewhere, and names this address."""
     status, described, _ = plain.send("GET", "/openapi.json")
-    validate(described)
 
-    assert (status, described["servers"][0]["url"]) == (200, f"{plain.url}/v1")
+    assert (status, described) == (200, json.loads(json.dumps(document(server=f"{plain.url}/v1"))))
+    assert described["servers"] == [{"url": f"{plain.url}/v1"}]
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
 
 
