@@ -85,6 +85,7 @@ def test_an_entry_tells_what_happened(make: Callable[[], Journal]) -> None:
     assert entry.request == {"userId": CARD, "email": "g•••@e•••.com"}
     assert entry.answer["id"] == CARD
     assert (200, "sandbox", f"PATCH user {CARD} (email)") == (entry.status, entry.environment, entry.what)
+    assert f"<{entry}>" == repr(entry)
     assert "grace@" not in f"{entry!r} {entry} {entry.request} {entry.answer} {journal!r}"
 
 

@@ -22,7 +22,7 @@ class Resolution:
     at: datetime
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Entry:
     """One call with an effect, as it is kept: its request and its answer masked."""
 
@@ -35,7 +35,7 @@ class Entry:
     ended: datetime | None = None
     status: int | None = None
     error: str | None = None
-    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # not shown, and no columns of a frame
     answer: Any = attrs.field(default=None, repr=False)
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)
@@ -66,6 +66,9 @@ class Entry:
     def __str__(self) -> str:
         end = f"{self.resolution.end} (said by {self.resolution.by})" if self.resolution else str(self.end)
         return f"{self.started:%Y-%m-%d %H:%M:%S} {self.id} {end.replace('_', ' ')}: {self.what}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
 
 @attrs.frozen(kw_only=True)
