@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, open_notebook, run_all, write_notebook
 from tests.browser.test_forms import PURCHASE, START
+from tests.browser.test_long import READ, SLOWLY, run_cell
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 APPLICATION = """
@@ -95,6 +96,20 @@ def main() -> None:
         page.get_by_role("tab", name="Users").click()
         expect(page.locator(".wb-tab-users .wb-grid-row").first).to_be_visible()
         take(room, "panel-dark")
+        theme(page, "JupyterLab Light")
+        page.locator(".wb-tab-users button.wb-open").first.click()
+        page.locator(".wb-tab-users").get_by_role("button", name="Change the user", exact=True).click()
+        expect(page.locator(".wb-form-update-user .wb-email input")).to_be_visible()
+        take(room, "panel-user")
+
+        open_notebook(page, lab, write_notebook(lab, "read.ipynb", START, SLOWLY, READ))
+        for number in range(3):
+            run_cell(page, number)
+        work = page.locator(".wb-work")
+        expect(work.locator(".wb-progress")).to_contain_text("left")
+        work.locator("button.wb-stop").click()
+        expect(work.locator("button.wb-resume")).to_be_enabled()
+        take(work, "read-stopped")
         browser.close()
 
 

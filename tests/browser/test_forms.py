@@ -154,6 +154,59 @@ def test_the_call_is_put_in_a_new_cell_at_once(lab: Server, page: Page, by: str)
     assert page.evaluate(cells)[3] == "print('last')"
 
 
+FAINT = """() => {
+  const parts = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+  const over = (top, under) => top.slice(0, 3).map((v, at) => v * (top[3] ?? 1) + under[at] * (1 - (top[3] ?? 1)));
+  const ground = one => {
+    const own = parts(getComputedStyle(one).backgroundColor);
+    const under = () => one.parentElement ? ground(one.parentElement) : [255, 255, 255];
+    return (own[3] ?? 1) >= 1 ? own : over(own, under());
+  };
+  const faint = new Set();
+  for (const one of document.querySelectorAll('.wb-room *')) {
+    const words = [...one.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent.trim()).join('');
+    const style = getComputedStyle(one), box = one.getBoundingClientRect();
+    if (!words || one.closest('style, :disabled, option') || !box.width || style.visibility === 'hidden') continue;
+    let opacity = 1;
+    for (let up = one; up; up = up.parentElement) opacity *= Number(getComputedStyle(up).opacity);
+    const under = ground(one), ink = parts(style.color);
+    const [high, low] = [light(over([...ink.slice(0, 3), (ink[3] ?? 1) * opacity], under)), light(under)].sort((a, b) => b - a);
+    if ((high + 0.05) / (low + 0.05) < 4.5) faint.add(`${one.className} ${words.slice(0, 30)}: ${((high + 0.05) / (low + 0.05)).toFixed(2)}`);
+  }
+  return [...faint];
+}"""
+SHOWN = (
+    PURCHASE
+    + """
+panel = wb.browse(api)
+panel.open("users").opened(0)
+live = wb.connect(seed=7, sandbox={"environment": "production"})
+display(made, panel, wb.form(live.delete_payment_account, payment_account_id="x"), wb.bulk(api.update_user, [], path="none.db"))
+"""
+)
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_all_words_can_be_read(lab: Server, page: Page, theme: str) -> None:
+    """Every word of forms, panels and long work that is not of a dead control has a contrast of 4.5 to 1, as drawn."""
+    open_notebook(page, lab, write_notebook(lab, f"words-{theme[-4:]}.ipynb", START, SHOWN, "print('shown')"))
+    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", theme)
+    wanted = "false" if "Dark" in theme else "true"
+    page.wait_for_function("wanted => document.body.dataset.jpThemeLight === wanted", arg=wanted)
+    run_all(page, "shown")
+    expect(page.locator(".wb-work .wb-head")).to_be_visible()
+    page.locator(".wb-form .wb-amount input").first.fill("12.50")
+    expect(page.locator(".wb-form .wb-amount .wb-problem")).to_have_count(1)
+    page.mouse.move(0, 0)
+
+    faint = page.evaluate(FAINT)
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
+    page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
+    assert faint == []
+
+
 def test_a_form_fits_a_narrow_page_and_a_dark_theme(lab: Server, page: Page) -> None:
     """At 520 pixels nothing of a form is wider than the page; in the dark theme its own colours change."""
     open_notebook(page, lab, write_notebook(lab, "narrow.ipynb", START, "wb.form(api.create_payment_account)"))

@@ -16,7 +16,7 @@ from workbench.faces.palette import LOOKS, look, word
 
 PAGE = 12
 _NO_CLASS = re.compile("[^A-Za-z0-9]+")  # what stands in a column's name and not in the name of a class
-_LEAST, _MOST = 12, 38  # characters a column is given at least, if it has that many, and at most
+_LEAST, _MOST = 11, 38  # characters a column is given at least, if it has that many, and at most
 _OPEN = "4em"
 
 

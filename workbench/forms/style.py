@@ -83,6 +83,7 @@ _RULES = """
   overflow-wrap: anywhere; line-height: 1.3; }
 .wb-room .wb-cells { display: grid; gap: 0 10px; overflow-wrap: anywhere; font-size: 12px; }
 .wb-room .wb-cells .wb-number { text-align: right; font-variant-numeric: tabular-nums; }
+.wb-room .wb-user { width: 28em; max-width: 100%; }
 .wb-room .wb-open { min-height: 22px; padding: 0 4px; margin: 0; font-size: 12px; }
 .wb-room .wb-count, .wb-room .wb-offers > .widget-html { align-self: center; }
 .wb-room .wb-now, .jp-NotebookPanel .wb-room .wb-put { display: none; }
@@ -90,6 +91,8 @@ _RULES = """
 .wb-room .wb-put-now { font-family: inherit; color: inherit; cursor: pointer; margin: 2px; }
 .wb-room .lm-TabBar-content { flex-wrap: wrap; }
 .wb-room .lm-TabBar .lm-TabBar-tab { flex: 0 0 auto !important; max-width: none; min-width: 0; width: auto; color: inherit; }
+.wb-room .lm-TabBar .lm-TabBar-tab, .wb-room .jupyter-widget-Collapse-header, .wb-room .lm-AccordionPanel-title {
+  color: var(--jp-ui-font-color1, inherit) !important; }
 .wb-room .lm-TabBar-tabLabel { overflow: visible; text-overflow: clip; }
 .wb-room .wb-scroll { overflow-x: auto; }
 @media (max-width: 720px) { .wb-room .wb-cells, .wb-room .wb-grid-head { font-size: 11px; } }
