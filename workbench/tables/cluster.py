@@ -25,7 +25,7 @@ import attrs
 from workbench.client.client import Client
 from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest, WorkbenchError
-from workbench.tables.notes import Told, notes_of
+from workbench.tables.notes import Told, notes_of, summed_up
 from workbench.tables.progress import Meter, Progress, meter
 from workbench.tables.spool import SCHEMA, read_folder, uniform
 
@@ -244,6 +244,5 @@ class ClusterRewards:
         return dd.from_delayed(list(self._rows), meta=meta)
 
     def __repr__(self) -> str:
-        whole = "complete" if self.complete else "not complete"
         rows = sum(one.rows for one in self.told.values())
-        return f"<ClusterRewards of {len(self.users):,} users: {rows:,} rows, {whole}; {len(self.notes)} notes>"
+        return f"<ClusterRewards {summed_up(len(self.users), rows, self.complete, len(self.notes))}>"

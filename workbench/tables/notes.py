@@ -105,3 +105,13 @@ def _users(users: Iterable[str]) -> str:
     shown = ", ".join(visible(user, 60) for user in users[:SHOWN])
     more = f" and {len(users) - SHOWN:,} more" if len(users) > SHOWN else ""
     return f"{'user' if len(users) == 1 else 'users'} {shown}{more}"
+
+
+def summed_up(users: int, rows: int, complete: bool, notes: int) -> str:
+    """Give what a read came to, in a line."""
+    whole = "complete" if complete else "not complete"
+    return f"of {_counted(users, 'user')}: {_counted(rows, 'row')}, {whole}; {_counted(notes, 'note')}"
+
+
+def _counted(many: int, noun: str) -> str:
+    return f"{many:,} {noun}{'' if many == 1 else 's'}"

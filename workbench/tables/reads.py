@@ -22,7 +22,7 @@ from workbench.interface.rules import RewardType
 from workbench.interface.walk import build, member
 from workbench.loops import new_loop
 from workbench.tables.gate import Gate
-from workbench.tables.notes import Told, notes_of
+from workbench.tables.notes import Told, notes_of, summed_up
 from workbench.tables.pieces import Question, with_user
 from workbench.tables.progress import Meter, meter
 from workbench.tables.reading import Reading
@@ -123,8 +123,7 @@ class Rewards:
         self.__dict__.update(later.__dict__)
 
     def __repr__(self) -> str:
-        whole = "complete" if self.complete else "not complete"
-        return f"<Rewards of {len(self.users):,} users: {self.rows:,} rows, {whole}; {len(self.notes)} notes>"
+        return f"<Rewards {summed_up(len(self.users), self.rows, self.complete, len(self.notes))}>"
 
 
 def _one(column: Any) -> Any:
