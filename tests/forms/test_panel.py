@@ -217,3 +217,10 @@ def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> 
     saved = tab.export(tmp_path / "journal.csv")
 
     assert len(tab.view.rows) == len(load_bodies(saved.path))
+
+
+def test_a_column_is_as_wide_as_its_longest_word() -> None:
+    """No ordinary word is broken; ids, which are longer, may wrap."""
+    pager = Pager(("kind", "id"), [("entertainment and more", "rwd_" + "1" * 32), ("gas", "rwd_" + "2" * 32)])
+
+    assert ["minmax(14ch,", "24fr)", "minmax(11ch,", "38fr)"] == pager._template().split()[1:]

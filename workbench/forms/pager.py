@@ -16,7 +16,8 @@ from workbench.faces.palette import LOOKS, look, word
 
 PAGE = 12
 _NO_CLASS = re.compile("[^A-Za-z0-9]+")  # what stands in a column's name and not in the name of a class
-_LEAST, _MOST = 11, 38  # characters a column is given at least, if it has that many, and at most
+_LEAST, _MOST = 11, 38  # characters a column of ids is given at least, and any at most
+_WORD = 14  # a word of so many characters is not broken
 _OPEN = "4em"
 
 
@@ -125,8 +126,13 @@ class Pager:
         sample = self.rows[:200]
         shares = []
         for place, name in enumerate(self.columns):
-            longest = max([len(name) + 2, *(len(plain(row[place])) + 3 for row in sample)])
-            shares.append(f"minmax({min(longest, _LEAST)}ch, {min(longest, _MOST)}fr)")
+            texts = [faces.label(name), *(plain(row[place]) for row in sample)]
+            longest = max(len(text) for text in texts) + 2
+            words = [len(word) for text in texts for word in text.split() if len(word) <= _WORD]
+            least = max([*words, 3]) + 1
+            if any(len(word) > _WORD for text in texts for word in text.split()):
+                least = max(least, _LEAST)
+            shares.append(f"minmax({least}ch, {min(longest, _MOST)}fr)")
         return " ".join([(_OPEN if self._opened else "0"), *shares])
 
     def _move(self, name: str, to: Callable[[], int]) -> Any:

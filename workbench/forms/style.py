@@ -83,7 +83,7 @@ _RULES = """
   overflow-wrap: anywhere; line-height: 1.3; }
 .wb-room .wb-cells { display: grid; gap: 0 10px; overflow-wrap: anywhere; font-size: 12px; }
 .wb-room .wb-cells .wb-number { text-align: right; font-variant-numeric: tabular-nums; }
-.wb-room .wb-user { width: 28em; max-width: 100%; }
+.wb-room .wb-user { width: 32em; max-width: 100%; }
 .wb-room .wb-open { min-height: 22px; padding: 0 4px; margin: 0; font-size: 12px; }
 .wb-room .wb-count, .wb-room .wb-offers > .widget-html { align-self: center; }
 .wb-room .wb-now, .jp-NotebookPanel .wb-room .wb-put { display: none; }
