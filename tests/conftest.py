@@ -66,6 +66,13 @@ def pytest_runtest_setup() -> None:
     sys.setrecursionlimit(RECURSION)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Close what a file's tests left of widgets: ipywidgets keeps them all, and others look at what it keeps."""
+    if "ipywidgets" in sys.modules and (nextitem is None or item.path != nextitem.path):
+        sys.modules["ipywidgets"].Widget.close_all()
+
+
 @pytest.fixture(scope="session")
 def sample() -> Callable[[str], bytes]:
     """Give a sample of the project by its name: `sample("list_contracts.200")`."""
