@@ -371,6 +371,7 @@ def test_nothing_is_left_behind(name: str) -> None:
         pd.testing.assert_frame_equal(data, kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", ["notebook", pytest.param("slide", marks=pytest.mark.slow)])
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
@@ -394,6 +395,7 @@ def test_nothing_to_show_is_said(name: str) -> None:
     assert any(text.get_text().startswith("Nothing to show") for text in axes.texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_one_row_is_drawn(name: str) -> None:
     """A single row makes a chart too."""

@@ -147,6 +147,7 @@ def test_balances_beyond_a_float_are_drawn() -> None:
     assert [text.get_text() for text in ranked.texts] == ["3.000×10⁶⁹"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "years", [(1, 9_999), (1_970, 1_970), (9_999, 9_999), (1, 1), (1_900, 2_026)], ids=str
 )  # fmt: skip

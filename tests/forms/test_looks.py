@@ -133,6 +133,7 @@ def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[s
     assert all(" " not in name for one in below(pager.widget) for name in getattr(one, "_dom_classes", ()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if walk.members(one.request)])
 def test_hostile_text_in_any_field_is_text(api: Session, name: str) -> None:
     """Markup typed into every text field of an operation stays text beside it, below it and where no widget lives (F1)."""

@@ -45,6 +45,7 @@ def test_every_operation_with_arguments_can_be_reached() -> None:
     assert {name for name, one in OPERATIONS.items() if walk.members(one.request)} == offered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, facts, wanted",
     [

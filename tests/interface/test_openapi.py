@@ -165,6 +165,7 @@ IN_BODY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation,how", IN_BODY, ids=[f"{row.name}-{how}" for row, how in IN_BODY])
 @settings(max_examples=1)
 @given(data=st.data())

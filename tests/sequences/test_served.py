@@ -16,6 +16,7 @@ def served() -> Iterator[tuple[Sandbox, str]]:
         yield sandbox, url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in catalogue.items() if one.profile in (None, "documented")])
 def test_a_sequence_comes_out_the_same_on_a_served_sandbox(served: tuple[Sandbox, str], name: str) -> None:
     """As expected, with the hash of the embedded one."""

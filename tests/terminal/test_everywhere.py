@@ -56,6 +56,7 @@ def test_the_page_is_as_the_table(wb):
     assert PAGE.read_text(encoding="utf-8") == wb("docs", "--markdown").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*commands(), *controls()], ids=" ".join)
 def test_every_command_helps(wb, path):
     """The help of each command says what it does, and ends with 0."""
