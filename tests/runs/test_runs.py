@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -539,6 +540,27 @@ def test_an_interrupt_while_the_workers_start_is_an_interrupt(
     assert sum(caught.value.result.counts.values()) == 20
     assert resume(path, api_of(sandbox), rows, progress=False).ok
     assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(20))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupt_awaits_what_is_in_the_air(sandbox: Sandbox, workers: int) -> None:
+    """Wherever it falls, calls that end within a moment are done, not unknown."""
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def slow(_: int) -> None:
+        if len(called) == 0:
+            called.append(1)
+            time.sleep(0.2)  # the caller waits by now
+            signal.pthread_kill(main, signal.SIGINT)
+        time.sleep(0.3)
+
+    called: list[int] = []
+    with pytest.raises(Interrupted) as caught:
+        apply(api_of(sandbox, before=slow).create_user_application, people(20), workers=workers, progress=False)
+
+    assert caught.value.result.counts.get("unknown", 0) == 0
+    assert caught.value.result.counts["done"] == len(filed(sandbox)) >= 1
 
 
 @pytest.mark.parametrize("how", ["rows", "frame", "file"])

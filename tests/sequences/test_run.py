@@ -1,5 +1,7 @@
 """What a run says of itself: misses, money, unknown ends, steps one by one, many rows, traffic, the journal."""
 
+import signal
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,7 +10,9 @@ import pytest
 
 from workbench.errors import WrongEnvironment
 from workbench.interface.rules import FULL
-from workbench.sandbox import Sandbox
+from workbench.runs import Interrupted
+from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.service import Response
 from workbench.sequences import (
     InvalidSequence,
     Mix,
@@ -245,3 +249,51 @@ def test_long_runs_say_how_far_they_are(sandbox: Sandbox, capsys: pytest.Capture
     run_many(HOLD, sandbox, [{"amount": 1}], times=200)
 
     assert "hold x 200: 200 of 200 (runs)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
+    """Runs that were begun are played to their end and kept; the same call with `resume` plays the rest, once each."""
+    rows = [{"amount": amount} for amount in range(1, 41)]
+    handle, called = sandbox.service.handle, []
+
+    def interrupting(request: Request) -> Response:
+        called.append(request)
+        if len(called) == 12:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.005)
+        return handle(request)
+
+    sandbox.service.handle = interrupting  # type: ignore[method-assign]
+    with pytest.raises(Interrupted) as caught:
+        run_many(HOLD, sandbox, rows, workers=workers)
+    runs = caught.value.result
+
+    assert 10 <= len(runs) < 40
+    assert runs.ok
+    assert len(called) == sum(len(one.steps) for one in runs)
+    whole = run_many(HOLD, sandbox, rows, workers=workers, resume=runs)
+    assert whole[: len(runs)] == tuple(runs)
+    assert whole.ledger().total()["held"] == sum(range(1, 41))
+    assert len(called) == 40
+    with pytest.raises(InvalidSequence, match="resume holds other runs"):
+        run_many(HOLD, sandbox, rows[1:], resume=runs)
+
+
+def test_interrupted_run_keeps_what_it_played(sandbox: Sandbox) -> None:
+    """The steps before the interrupt are there, with their answers."""
+    handle, called = sandbox.service.handle, []
+
+    def interrupting(request: Request) -> Response:
+        called.append(request)
+        if len(called) == 3:
+            raise KeyboardInterrupt
+        return handle(request)
+
+    sandbox.service.handle = interrupting  # type: ignore[method-assign]
+    busy = traffic(seed=1, cards=2, days=2, a_day=2)
+    with pytest.raises(Interrupted) as caught:
+        run(busy, sandbox)
+
+    assert not caught.value.result.ok
+    assert 1 <= len(caught.value.result.steps) < len(busy.steps)

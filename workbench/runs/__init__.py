@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from workbench.runs.ends import Outcome, RunChanged
     from workbench.runs.hold import Held
     from workbench.runs.plan import Plan
-    from workbench.runs.sending import Applied, Interrupted, apply, resume
+    from workbench.runs.progress import Interrupted
+    from workbench.runs.sending import Applied, apply, resume
 
 _HOMES: Mapping[str, str] = {
-    "Applied": "sending", "Held": "hold", "Interrupted": "sending", "Outcome": "ends", "Plan": "plan",
+    "Applied": "sending", "Held": "hold", "Interrupted": "progress", "Outcome": "ends", "Plan": "plan",
     "RunChanged": "ends", "apply": "sending", "resume": "sending",
 }  # fmt: skip
 

@@ -16,6 +16,17 @@ class Progress(Protocol):
         """Say how far it has come."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Long work was interrupted: nothing new was started, and what was in the air was awaited for a moment.
+
+    `result` says how it stands.
+    """
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+        super().__init__(result.verdict)
+
+
 def silent(done: int, total: int, words: str, *, last: bool = False) -> None:
     """Say nothing."""
 

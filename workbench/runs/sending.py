@@ -3,10 +3,9 @@
 import os
 import queue
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -28,12 +27,14 @@ from workbench.errors import (
 )
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
+from workbench.runs.crew import Crew
 from workbench.runs.ends import Ends, Outcome, State
 from workbench.runs.hold import Hold
 from workbench.runs.plan import Plan, Planned, installation_secret, only_sync, operation_of, plan_of
-from workbench.runs.progress import Progress, progress_of
+from workbench.runs.progress import Interrupted, Progress, progress_of
 
 GRACE = 5.0  # seconds that calls in the air are waited for after an interrupt
+_LOOK = 0.05  # seconds between looks at how far it is
 IN_A_ROW = 5  # failures of the service after which a run pauses
 MOST_WORKERS = 8  # threads beyond this slow each other down
 STATES: tuple[State, ...] = ("done", "refused", "not sent", "unknown", "sending", "planned")
@@ -106,17 +107,6 @@ class Applied:
         shown = [{"row": one.row, "end": one.end, "status": one.status or "", "said": one.said or ""} for one in odd]
         head = faces.html({"bulk run": self.operation, "how it stands": self.verdict})
         return head + (faces.html_table(shown) if shown else "")
-
-
-class Interrupted(KeyboardInterrupt):
-    """A run was interrupted: nothing new was started, and what was in the air was awaited for a moment.
-
-    `result` says how every row stands.
-    """
-
-    def __init__(self, result: Applied) -> None:
-        self.result = result
-        super().__init__(result.verdict)
 
 
 def apply(
@@ -313,31 +303,21 @@ class _Run:
         self._finished = len(self._plan.rows) - len(todo)
         for one in todo:
             self._left.put(one)
-        threads = [
-            threading.Thread(target=self._work, name=f"run-{number}", daemon=True) for number in range(self._workers)
-        ]
+        crew = Crew(self._work, self._workers, "run")
         try:
-            for thread in threads:
-                thread.start()
-            while any(thread.is_alive() for thread in threads):
-                for thread in threads:
-                    thread.join(0.05)
+            crew.start()
+            while not crew.wait(_LOOK):
                 self._tell()
         except KeyboardInterrupt:
             self._stop(INTERRUPTED)
-            self._await(threads)
+            self._await(crew)
         self._tell(last=True)
         return self._stopped
 
-    def _await(self, threads: list[threading.Thread]) -> None:
+    def _await(self, crew: Crew) -> None:
         """Give what is in the air a moment; what still flies then is unknown."""
-        until = time.monotonic() + GRACE
-        try:
-            for thread in threads:
-                if thread.ident is not None:  # the interrupt may come before all have started
-                    thread.join(max(0.0, until - time.monotonic()))
-        except KeyboardInterrupt:
-            pass  # a second one: no more waiting
+        with suppress(KeyboardInterrupt):  # a second one: no more waiting
+            crew.wait(GRACE)
         with self._lock:
             for number in self._in_the_air:
                 said = "interrupted while this call was in the air"

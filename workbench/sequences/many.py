@@ -2,17 +2,19 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from workbench.errors import Problem, WorkbenchError, discreet
-from workbench.runs.progress import Line, silent
+from workbench.runs.crew import Crew
+from workbench.runs.progress import Interrupted, Line, silent
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger, merged
 from workbench.sequences.play import Player, Venue
@@ -20,6 +22,8 @@ from workbench.sequences.running import LONG, Run, StepRow, drive
 from workbench.sequences.steps import InvalidSequence, Sequence
 from workbench.sequences.venues import venue_of
 from workbench.tables.bodies import load_bodies
+
+_LOOK = 0.05  # seconds between looks at how far it is
 
 
 class Runs(tuple[Run, ...]):
@@ -64,19 +68,24 @@ def run_many(
     *,
     times: int = 1,
     workers: int = 1,
+    resume: Runs | None = None,
     **values: Any,
 ) -> Runs:
     """Run a sequence once per row, or several times, up to `workers` at a time.
+
+    Ctrl-C starts no more runs, waits for those that are being played, and keeps them.
 
     Args:
         rows: Mappings of parameters, a DataFrame, the path of a CSV, JSON, XLSX or Parquet file, or None for one row of
             `values`. Empty cells mean "not given"; the cells of a file are read by the types of the parameters.
         times: How often each row is run.
         workers: How many run side by side; 1 keeps the order, and with it the hash, the same each time.
+        resume: The `.result` of the same call that was interrupted: its runs are kept, and the rest is run.
         values: Parameters that all rows share.
 
     Raises:
         InvalidSequence: The sequence or any row is wrong; all problems with their row, nothing was sent.
+        Interrupted: By Ctrl-C; `.result` has the runs that were played.
     """
     if isinstance(rows, str | os.PathLike):
         rows = [_typed(sequence, one) for one in load_bodies(Path(rows))]
@@ -91,17 +100,71 @@ def run_many(
     todo = [row for row in given for _ in range(times)]
     venue = venue_of(api)
     told = Line(f"{sequence.name} x {len(todo):,}") if len(todo) >= LONG else silent
-    done: list[Run] = []
+    before = _again(resume, sequence, todo)
+    many = _Many(lambda row: _one(sequence, venue, row), todo, len(before))
+    whole = many.work(workers, lambda done, last: told(done, len(todo), "runs", last=last))
+    runs = Runs((*before, *many.played()))
+    if not whole:
+        raise Interrupted(runs)
+    return runs
 
-    def kept(each: Run) -> Run:
-        done.append(each)
-        told(len(done), len(todo), "runs", last=len(done) == len(todo))
-        return each
 
-    if workers == 1:
-        return Runs(kept(_one(sequence, venue, row)) for row in todo)
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="sequence") as pool:
-        return Runs(map(kept, pool.map(lambda row: _one(sequence, venue, row), todo)))
+def _again(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]]) -> Runs:
+    if earlier is None:
+        return Runs()
+    same = len(earlier) <= len(todo) and all(one.sequence == sequence for one in earlier)
+    pairs = zip(earlier, todo, strict=False)
+    if not same or any(one.values.get(name) != value for one, row in pairs for name, value in row.items()):
+        raise InvalidSequence(
+            (Problem("resume", "changed", "holds other runs than those of this call"),), sequence.name
+        )
+    return earlier
+
+
+class _Many:
+    """Runs that threads play in order; the one that called waits, so an interrupt falls between runs."""
+
+    def __init__(self, play: Callable[[dict[str, Any]], Run], todo: list[dict[str, Any]], start: int) -> None:
+        self._play = play
+        self._todo = todo
+        self._start = self._next = start
+        self._lock = threading.Lock()
+        self._done: dict[int, Run] = {}
+        self._failed: BaseException | None = None
+        self._ends = False
+
+    def work(self, workers: int, told: Callable[[int, bool], None]) -> bool:
+        """Play what is left; give whether that came to its end."""
+        crew = Crew(self._work, workers, "sequence")
+        try:
+            crew.start()
+            while not crew.wait(_LOOK):
+                told(self._start + len(self._done), False)
+        except KeyboardInterrupt:
+            self._ends = True
+            with suppress(KeyboardInterrupt):  # a second one: no more waiting
+                crew.wait()
+        if self._failed is not None:
+            raise self._failed
+        played = self._start + len(self._done)
+        told(played, True)
+        return played == len(self._todo)
+
+    def played(self) -> list[Run]:
+        """Give the runs in the order of their rows, up to the first that is not played."""
+        numbers = takewhile(lambda number: number in self._done, range(self._start, len(self._todo)))
+        return [self._done[number] for number in numbers]
+
+    def _work(self) -> None:
+        while not self._ends:
+            with self._lock:
+                number, self._next = self._next, self._next + 1
+            if number >= len(self._todo):
+                return
+            try:
+                self._done[number] = self._play(self._todo[number])
+            except BaseException as error:  # noqa: BLE001 - it is raised by whoever waits
+                self._failed, self._ends = error, True
 
 
 def _one(sequence: Sequence, venue: Venue, row: Mapping[str, Any]) -> Run:

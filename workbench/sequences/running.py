@@ -14,7 +14,7 @@ from workbench import faces
 from workbench.errors import Problem, WorkbenchError, discreet
 from workbench.interface import walk
 from workbench.interface.rules import UUID, Full
-from workbench.runs.progress import Line
+from workbench.runs.progress import Interrupted, Line
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.play import Ask, Done, Player
@@ -264,6 +264,7 @@ def run(sequence: Sequence, api: Any, **values: Any) -> Run:
     Raises:
         InvalidSequence: Names, types, references or limits are wrong; all of them are listed, nothing was sent.
         WrongEnvironment: `api` is a production service.
+        Interrupted: By Ctrl-C; `.result` is the run as far as it came.
     """
     player = prepared(sequence, api, values)
     del values  # a traceback that prints locals shows no private value
@@ -272,7 +273,10 @@ def run(sequence: Sequence, api: Any, **values: Any) -> Run:
     if many >= LONG:
         told = Line(sequence.name)
         player.watch = lambda _: told(len(player.done), many, "steps", last=len(player.done) == many)
-    drive(player)
+    try:
+        drive(player)
+    except KeyboardInterrupt:
+        raise Interrupted(Run(player, began)) from None
     return Run(player, began)
 
 

@@ -127,7 +127,7 @@ def _phrase(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | Non
 
 
 def _told(send: Any, how: Output) -> int:
-    from workbench.runs.sending import Interrupted
+    from workbench.runs.progress import Interrupted
 
     interrupted = False
     try:
