@@ -83,6 +83,7 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", SIGNING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dump", DUMPS.values(), ids=DUMPS)
 @pytest.mark.parametrize("make", HOLDERS.values(), ids=HOLDERS)
 def test_no_dump_holds_a_key(make: Callable[[], Any], dump: Callable[[Any], Any], profiles: None) -> None:

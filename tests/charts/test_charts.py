@@ -355,6 +355,7 @@ def test_every_chart_is_here() -> None:
     assert sorted(f"{name}_chart" for name in EVERY) == sorted(charts.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_is_left_behind(name: str) -> None:
     """No setting of matplotlib changes, pyplot knows no figure of it, and the frame is as it was."""

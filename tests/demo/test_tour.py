@@ -178,6 +178,7 @@ def test_shared_samples(tmp_path):
     assert "That was the main job" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 140])
 def test_width_is_kept(tmp_path, width):
     """Lines stay within the terminal, but for ids, addresses and calls, which are never broken."""

@@ -33,6 +33,7 @@ TABS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABS)
 def test_every_tab_reads_and_its_rows_open(lived: Session, name: str) -> None:
     """A tab shows rows, and a row opens to a card."""

@@ -54,6 +54,7 @@ def stopped(one: Watch, *, after: int) -> Any:
     return one.first()
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_was_read_and_go_on_reads_the_rest(api: Session, shown: list[Any]) -> None:
     """The cell's own rewards are filled: the same rows as those of a read that nobody stopped."""
     whole = reads.read_rewards(api, ids(api), progress=False)
