@@ -155,7 +155,7 @@ def test_a_business_is_asked_for_its_name(api: Session) -> None:
 
 def test_left_out_and_empty_are_told_apart(api: Session) -> None:
     """An empty box is not sent; two quotation marks send an empty text."""
-    made = form(api.update_user, user_id=PERSON_ID)
+    made = form(api.update_user, user_id=PERSON_ID, last_name="Sample")
 
     left_out = made.value.first_name
     made.fields["first_name"].input.value = '""'
@@ -522,3 +522,12 @@ def test_a_slip_in_an_address_is_advised_at_its_field(api: Session, chain: int |
     assert ("!" in good) is (chain is not None)
     assert "!" in note(made, "token")
     assert said.lower() in note(made, "token").lower()
+
+
+def test_update_that_changes_nothing_is_not_offered(api: Session) -> None:
+    """A form with ids alone says that there is nothing to change; one field is enough."""
+    made = form(api.update_user, user_id=PERSON_ID)
+
+    assert [(one.path, one.rule) for one in made.problems] == [("", "empty")]
+    assert made.fill(last_name="Sample").problems == ()
+    assert [one.rule for one in made.fill(last_name=None).problems] == ["empty"]

@@ -9,6 +9,7 @@ from workbench.client.pasted import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, discreet
 from workbench.forms.outline import Alternative, Leaf, joined, leaves, meant, needs_tick, sections
 from workbench.interface import checks, walk
+from workbench.interface.convert import placeholders
 from workbench.interface.cross_rules import OneOf, When
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
@@ -202,12 +203,19 @@ class Draft:
         """Give all that stands in the way of sending: the interface's rules, what a careful client refuses, ticks."""
         record = self.record()
         found = [*checks.problems(record, partial="partial_address" in self.ticks)]
+        if self.operation.method == "PATCH" and not self._changes():
+            found.append(Problem("", "empty", "Nothing is given that would change: fill in at least one field."))
         found += checks.cautions(record, self.ticks)[0]
         for leaf in self.leaves.values():
             if self._unread(leaf):
                 words = f"is left out, which means {meant(leaf)}: say yes or no, or tick that this is known"
                 found.append(Problem(leaf.wire, "tick", words))
         return tuple(dict.fromkeys(found))
+
+    def _changes(self) -> bool:
+        """Whether anything is given besides the ids of what is changed."""
+        ids = placeholders(self.operation.path)
+        return any(self.leaves[path].wire not in ids for path in self.given)
 
     def _unread(self, leaf: Leaf) -> bool:
         return needs_tick(leaf) and leaf.path not in self.given and leaf.path not in self.accepted
