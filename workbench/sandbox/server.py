@@ -59,7 +59,7 @@ class Together:
 
     def __init__(self, sandbox: "Sandbox") -> None:
         self.sandbox = sandbox
-        self._open = False
+        self.open = False  # whether a transaction is: what is answered meanwhile belongs to it
         self._began = 0.0
         self._waiting: list[asyncio.Future[Exception | None]] = []
 
@@ -70,11 +70,11 @@ class Together:
             UnusableFile: The file is busy or cannot be written; nothing of the transaction is kept.
         """
         loop = asyncio.get_running_loop()
-        if self._open and loop.time() - self._began > _TOGETHER:
+        if self.open and loop.time() - self._began > _TOGETHER:
             self._end()
-        if not self._open:
+        if not self.open:
             self.sandbox.store.__enter__()
-            self._open = True
+            self.open = True
             self._began = loop.time()
             loop.call_soon(self._end)  # after every request that is ready now
         played = self.sandbox.play(request, telling=False)
@@ -86,9 +86,9 @@ class Together:
         return played
 
     def _end(self) -> None:
-        if not self._open:  # it took long, and was ended already
+        if not self.open:  # it took long, and was ended already
             return
-        self._open = False
+        self.open = False
         waiting, self._waiting = self._waiting, []
         failed = None
         try:
@@ -133,7 +133,7 @@ class Front:
 
     def _operation(self, heard: Heard) -> Said | Awaitable[Said]:
         request = Request(heard.method, heard.target, heard.query.decode("latin-1"), dict(heard.headers), heard.body)
-        if heard.alone:
+        if heard.alone and not self._together.open:
             return _said(self.sandbox.play(request))
         return self._answered_together(request)
 
