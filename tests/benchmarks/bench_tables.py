@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -199,13 +200,19 @@ def flight(size: int) -> Figures:
     from workbench.interface.rewards import ListRewardsActivity
     from workbench.interface.walk import build
     from workbench.loops import new_loop
+    from workbench.tables.gate import Gate
 
     async def ours(url: str, many: int) -> float:
-        made = Bodies(client(url), connections=many)
+        made, gate = Bodies(client(url), connections=many), Gate(many)  # as a read has them
         asked = [build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": 0}) for n in range(64)]
+
+        async def fetch(n: int) -> bytes:
+            async with gate:
+                return await made.fetch(asked[n % 64])
+
         try:
-            await _flood(lambda n: made.fetch(asked[n % 64]), many, many)
-            return await _flood(lambda n: made.fetch(asked[n % 64]), many, size)
+            await _flood(fetch, many, many)
+            return await _flood(fetch, many, size)
         finally:
             await made.aclose()
 
@@ -226,13 +233,17 @@ def flight(size: int) -> Figures:
         with asyncio.Runner(loop_factory=new_loop) as runner:  # the loop that a read has; the stock client has it too
             return runner.run(work)
 
+    few, many = [], []
     with served(0.0) as url:
-        rounds = [
-            (run(ours(url, 8)), run(ours(url, 64)), run(stock(url, 64))) for _ in range(5)
-        ]  # in turns, so that what else the machine does is shared
-        return {
-            name: max(figures) for name, figures in zip(("8", "64", "stock"), zip(*rounds, strict=True), strict=True)
-        }
+        for n in range(16):  # in turns, either first, so that what else the machine does is shared
+            for into, flying in ((few, 8), (many, 64))[:: 1 if n % 2 else -1]:
+                into.append(run(ours(url, flying)))
+        other = [run(stock(url, 64)) for _ in range(3)]
+    ratios = sorted(b / a for a, b in zip(few, many, strict=True))
+    return {
+        "8": statistics.median(few), "64": statistics.median(many), "stock": statistics.median(other),
+        "ratio": statistics.median(ratios), "least": ratios[0], "most": ratios[-1],
+    }  # fmt: skip
 
 
 def latency(size: int) -> Figures:
@@ -308,7 +319,7 @@ def _write_events(path: Path, size: int) -> int:
 
 MEASURED: dict[str, tuple[Callable[[int], Figures], int]] = {
     "fast": (fast, 1_000_000), "alone": (alone, 1_000_000), "sdk": (sdk, 200_000), "odd": (odd, 200_000),
-    "flight": (flight, 8_000), "latency": (latency, 500), "events": (events, 1_000_000_000),
+    "flight": (flight, 4_000), "latency": (latency, 500), "events": (events, 1_000_000_000),
 }  # fmt: skip
 
 
@@ -355,7 +366,12 @@ def report(found: dict[str, Figures]) -> list[str]:
         one = found["flight"]
         rows += [
             ("pages a second with 8 in flight", f"{one['8']:,.0f}", ""),
-            ("… with 64", f"{one['64']:,.0f}", "not below that"),
+            ("… with 64", f"{one['64']:,.0f}", ""),
+            (
+                "… beside 8, the middle of 16 rounds",
+                f"{one['ratio']:.2f} × ({one['least']:.2f} to {one['most']:.2f})",
+                "not below 1",
+            ),
             ("a stock AsyncClient with 64", f"{one['stock']:,.0f}", ""),
             ("… how many times as fast", f"{one['64'] / one['stock']:.1f} ×", "≥ 8 ×"),
         ]

@@ -377,6 +377,51 @@ def test_never_more_in_flight_than_asked_for() -> None:
     assert asyncio.run(through()) == 3
 
 
+@pytest.mark.parametrize("most, shares, uses", [
+    (64, [1.0] * 5, [64, 32, 16, 8, 8]),
+    (64, [1.0, 1.0, 0.8, 0.8, 0.2, 0.2, 0.2], [64, 32, 32, 32, 64, 64, 64]),
+    (64, [0.1] * 3, [64, 64, 64]),
+    (8, [1.0] * 3, [8, 8, 8]),
+    (3, [1.0] * 3, [3, 3, 3]),
+])  # fmt: skip
+def test_no_more_in_flight_than_are_of_use(most: int, shares: list[float], uses: list[int]) -> None:
+    """Where the thread has no idle time fewer are let in, never less than eight; where it has, more, up to the most."""
+    now, worked = [0.0], [0.0]
+
+    async def through() -> list[int]:
+        gate, seen = Gate(most, worked=lambda: worked[0], clock=lambda: now[0]), []
+        for share in shares:
+            now[0] += 1
+            worked[0] += share
+            for _ in range(64):
+                async with gate:
+                    pass
+            seen.append(gate.use)
+        return seen
+
+    assert asyncio.run(through()) == uses
+
+
+def test_whoever_leaves_and_comes_again_keeps_the_place() -> None:
+    """The others wait, and each of them has its turn when one of those ends."""
+
+    async def through() -> list[int]:
+        gate, order = Gate(2), []
+
+        async def work(name: int) -> None:
+            for _ in range(3):
+                async with gate:
+                    order.append(name)
+                    await asyncio.sleep(0)
+
+        await asyncio.gather(*(work(name) for name in range(4)))
+        return order
+
+    order = asyncio.run(through())
+    assert sorted(order[:6]) == [0, 0, 0, 1, 1, 1]
+    assert sorted(order) == sorted([*range(4)] * 3)
+
+
 def test_a_folder_holds_all_and_goes_on(tmp_path: Path) -> None:
     """`path=` writes Parquet as it goes; a second call reads what is missing; the frame is that of a read in memory."""
     users = usual(6, 150)

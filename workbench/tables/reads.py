@@ -164,7 +164,7 @@ def read_rewards(
         since: Keep rows from this time on: `created_at`, else `posted_at`, else `minted_at`. Rows without a time stay.
         until: Keep rows before this time.
         concurrency: How many requests may be in flight: 64 unless said otherwise. All share the client's rates; a 429
-            halves it for a while.
+            halves it for a while, and more than keep the reading thread busy are not sent.
         progress: Whether to show a line where somebody looks; or a function that is called with a `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. The same call goes on there.
         resume: What an earlier call came to; users that it finished are not read again.
