@@ -76,7 +76,7 @@ class Together:
             self.sandbox.store.__enter__()
             self.open = True
             self._began = loop.time()
-            loop.call_soon(self._end)  # after every request that is ready now
+            loop.call_soon(self._look, loop, 0)  # after every request that is ready now
         played = self.sandbox.play(request, telling=False)
         ended = loop.create_future()
         self._waiting.append(ended)
@@ -85,9 +85,16 @@ class Together:
             raise failed
         return played
 
-    def _end(self) -> None:
+    def _look(self, loop: asyncio.AbstractEventLoop, seen: int) -> None:
+        """End the transaction as soon as nobody more has come."""
         if not self.open:  # it took long, and was ended already
             return
+        if len(self._waiting) > seen and loop.time() - self._began <= _TOGETHER:
+            loop.call_soon(self._look, loop, len(self._waiting))
+        else:
+            self._end()
+
+    def _end(self) -> None:
         self.open = False
         waiting, self._waiting = self._waiting, []
         failed = None
