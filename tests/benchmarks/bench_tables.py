@@ -211,7 +211,7 @@ def flight(size: int) -> Figures:
                 return await made.fetch(asked[n % 64])
 
         try:
-            await _flood(fetch, many, many)
+            await _flood(fetch, many, 512)
             return await _flood(fetch, many, size)
         finally:
             await made.aclose()

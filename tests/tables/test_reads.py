@@ -378,14 +378,14 @@ def test_never_more_in_flight_than_asked_for() -> None:
 
 
 @pytest.mark.parametrize("most, shares, uses", [
-    (64, [1.0] * 5, [64, 32, 16, 8, 8]),
+    (64, [1.0] * 5, [64, 32, 32, 32, 32]),
     (64, [1.0, 1.0, 0.8, 0.8, 0.2, 0.2, 0.2], [64, 32, 32, 32, 64, 64, 64]),
     (64, [0.1] * 3, [64, 64, 64]),
     (8, [1.0] * 3, [8, 8, 8]),
     (3, [1.0] * 3, [3, 3, 3]),
 ])  # fmt: skip
 def test_no_more_in_flight_than_are_of_use(most: int, shares: list[float], uses: list[int]) -> None:
-    """Where the thread has no idle time fewer are let in, never less than eight; where it has, more, up to the most."""
+    """Where the thread has no idle time fewer are let in, never less than thirty-two; where it has, more, up to the most."""
     now, worked = [0.0], [0.0]
 
     async def through() -> list[int]:

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-FEW = 8
+FEW = 32
 """Requests in flight that are never too many."""
 _LOOK = 64  # answers between looks at how busy the thread is
 _BUSY, _IDLE = 0.9, 0.75  # of its time
