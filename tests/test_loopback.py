@@ -20,6 +20,8 @@ def answer(heard: Heard) -> Said:
     """Answer as the path asks."""
     if heard.target == "/fails":
         raise LookupError("canary")
+    if heard.target == "/long":
+        return Said(status=200, body=b"x" * 1_000, seconds=0.1, manner="drip")
     return Said(status=200, body=b"x" * 10, seconds=0.05, manner=heard.target[1:] or "whole")
 
 
@@ -129,6 +131,17 @@ def test_answer_that_drips(url: str) -> None:
 
     assert body == b"x" * 10
     assert time.monotonic() - began >= 0.04
+
+
+def test_long_answer_that_drips(url: str) -> None:
+    """It takes the time that was asked for, though its bytes are nearer to each other than a loop's clock ticks."""
+    with connected(url) as connection:
+        began = time.monotonic()
+        connection.sendall(LAST % b"long")
+        body = rest(connection).partition(b"\r\n\r\n")[2]
+
+    assert body == b"x" * 1_000
+    assert time.monotonic() - began >= 0.1
 
 
 def test_no_answer(url: str) -> None:

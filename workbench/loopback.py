@@ -9,6 +9,7 @@ import logging
 import socket
 import struct
 import threading
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
@@ -27,6 +28,7 @@ _LARGE = "The headers are too large"
 _SECONDS_HEAD = 10.0
 _SECONDS_BODY = 20.0
 _SECONDS_LOOK = 0.002  # between looks at whether the last answers are given
+_TICK = 0.001  # seconds: a loop may wait no shorter than that
 _SECONDS_DRAIN = 3.0  # a sender that was answered early may still be sending
 
 log = logging.getLogger("workbench.loopback")
@@ -179,12 +181,21 @@ async def _give(said: Said, scope: Any, send: Any) -> None:
         transport.close()
         return
     if said.manner == "drip":
-        pause = said.seconds / max(len(said.body), 1)
-        for i in range(len(said.body)):
-            await send({"type": "http.response.body", "body": said.body[i : i + 1], "more_body": True})
-            await asyncio.sleep(pause)
+        await _drip(said, send)
     await send({"type": "http.response.body", "body": b"" if said.manner == "drip" else said.body})
     transport.release()
+
+
+async def _drip(said: Said, send: Any) -> None:
+    """Send a byte at a time, each when its time has come: pauses shorter than a tick of the loop would be none."""
+    began = time.monotonic()  # a loop's own clock may stand still between its turns
+    for i in range(len(said.body)):
+        await send({"type": "http.response.body", "body": said.body[i : i + 1], "more_body": True})
+        ahead = began + said.seconds * (i + 1) / len(said.body) - time.monotonic()
+        await asyncio.sleep(ahead if ahead >= _TICK else 0)
+    left = began + said.seconds - time.monotonic()
+    if left > 0:
+        await asyncio.sleep(left + 2 * _TICK)  # it may end two ticks early
 
 
 class _Joining:

@@ -334,3 +334,20 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
     second.close()
 
     assert receiver.seen == ["locked"]
+
+
+def test_courier_that_ends_while_all_are_waited_for(sandbox: Sandbox) -> None:
+    """A thread whose endpoint was removed takes itself out, while closing waits for the others."""
+    threads: dict[str, Any] = {}
+
+    class Ending:
+        """Ends when it is waited for, as the first of all."""
+
+        def join(self, seconds: float) -> None:
+            threads.clear()
+
+    threads.update(one=Ending(), other=Ending())
+    sandbox.courier._threads = threads
+    sandbox.close()
+
+    assert threads == {}

@@ -83,7 +83,8 @@ class Courier:
         with self._news:
             self._ends.set()
             self._news.notify_all()
-        for thread in self._threads.values():
+            threads = tuple(self._threads.values())  # one that ends meanwhile takes itself out
+        for thread in threads:
             thread.join(10)
 
     def _work(self, endpoint: str) -> None:
