@@ -91,6 +91,7 @@ SILENCES: dict[str, tuple[str, ...]] = {
     "Registration of webhook endpoints, delivery retries and signing of deliveries: not shown.": (
         "event_endpoints",
         "event_retries",
+        "event_retry_spread",
         "event_signing",
     ),
     "Any simulation endpoint called in production: error and message not specified.": (

@@ -16,7 +16,8 @@ from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.verify import hmac_signature, sign
 
-TRIES, FIRST, FACTOR, MOST, SPREAD = BEHAVIOURS["event_retries"].documented
+TRIES, FIRST, FACTOR, MOST = BEHAVIOURS["event_retries"].documented
+SPREAD = BEHAVIOURS["event_retry_spread"].documented
 
 
 class Endpoint:

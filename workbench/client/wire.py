@@ -6,7 +6,6 @@ to three times; a call with an effect is sent again only where it provably never
 
 from collections.abc import Collection, Generator
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from workbench.client.advice import advise
 from workbench.client.call import Call
@@ -54,14 +53,8 @@ def encode(operation: Operation[..., Any], request: Any, line: Line) -> Request:
     failure: Problem
     try:
         path, body = line.wires.write_request(operation, request)
-        target = operation.path
-        for name, value in path.items():
-            target = target.replace("{" + name + "}", quote(str(value), safe=""))
-        if operation.in_query:
-            if body:
-                target += "?" + urlencode({name: _query(value) for name, value in body.items()}, quote_via=quote)
-            content, headers = None, line.read_headers
-        elif operation.method == "DELETE":
+        target = operation.target(path, body)
+        if operation.in_query or operation.method == "DELETE":
             content, headers = None, line.read_headers
         else:
             content, headers = strict_json.dumps(body), line.write_headers
@@ -72,12 +65,6 @@ def encode(operation: Operation[..., Any], request: Any, line: Line) -> Request:
     except (TypeError, ValueError, OverflowError):
         failure = Problem("", "type", "holds a value that cannot be written as JSON")
     raise InvalidRequest((failure,), of=operation.name)  # outside the block: the chain would hold the values
-
-
-def _query(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def exchange(

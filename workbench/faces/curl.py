@@ -2,7 +2,6 @@
 
 import shlex
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from workbench.interface import strict_json
 from workbench.interface.convert import Wires
@@ -19,18 +18,9 @@ def curl(operation: Operation[..., Any], request: Any, *, base_url: str, wires: 
     path, body = wires.write_request(operation, request)
     if not reveal:
         body = mask_wire(operation.request, body)
-    target = operation.path
-    for name, value in path.items():
-        target = target.replace(f"{{{name}}}", quote(str(value), safe=""))
-    if operation.in_query and body:
-        target += "?" + urlencode({name: _query(value) for name, value in body.items()}, quote_via=quote)
-    words = ["curl", "-X", operation.method, shlex.quote(base_url + target)]
+    words = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     words += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
     if body and not operation.in_query:
         data = shlex.quote(strict_json.dumps(body).decode())
         words += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
     return " ".join(words)
-
-
-def _query(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)

@@ -126,7 +126,8 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("event_version", "events", "version is 1.1.0 where statusChangeReason is present, else 1.0.0", "the document shows the releases, not the field in both", G),
         Behaviour("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", W),
         Behaviour("event_signing", "events", "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated", "signing of deliveries is not shown", W),
-        Behaviour("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day, each up to a tenth sooner", "delivery retries are not shown", S, **_same((15, 2.5, 3, 86400, 0.1))),
+        Behaviour("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", S, **_same((15, 2.5, 3, 86400))),
+        Behaviour("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", G, **_same(0.1)),
         Behaviour("event_ids", "events", "the envelope id stays the same over retries", "not shown", S),
         Behaviour("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown", G),
     )

@@ -1,8 +1,9 @@
 """The row type of the table: an operation is a row, and the row is the method of both clients."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
+from urllib.parse import quote, urlencode
 
 import attrs
 
@@ -91,6 +92,15 @@ class Operation(Generic[P, R]):
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else Call(self, instance)
 
+    def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
+        """Give the path with its places filled, and the query where there is one. A place without a value stays."""
+        made = self.path
+        for name, value in path.items():
+            made = made.replace("{" + name + "}", quote(str(value), safe=""))
+        if self.in_query and query:
+            made += "?" + urlencode({name: _query(value) for name, value in query.items()}, quote_via=quote)
+        return made
+
     @property
     def request(self) -> type[Any]:
         """The record of its arguments."""
@@ -155,3 +165,7 @@ def _help(operation: Operation[..., Any]) -> str:
         lines += ["In the sandbox only.", ""]
     lines.append(f"Source: {operation.source}.")
     return "\n".join(lines)
+
+
+def _query(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

@@ -12,7 +12,6 @@ import attrs
 
 from workbench.client.guards import cap_problems
 from workbench.client.pasted import pasted_keys
-from workbench.client.state import state_folder
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, walk
 from workbench.interface.operation import Call, Operation, Sync
@@ -257,19 +256,3 @@ def _capped(rows: tuple[Planned, ...], sums: tuple[Sum, ...], limits: Any) -> It
             yield Problem(one.name, "cap", f"sums to {one.total:,} cents; this profile allows {limits.sum:,} a run")
         if limits.sum is not None and one.full:
             yield Problem(one.name, "cap", f"is FULL in {one.full} rows, so the sum a run cannot be held to its cap")
-
-
-def installation_secret() -> bytes:
-    """Give the secret that keys digests at rest on this machine; made once, readable by its owner alone."""
-    path = state_folder() / "runs.key"
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    try:
-        secret = os.urandom(32)
-        os.write(file, secret)
-        os.fsync(file)
-    finally:
-        os.close(file)
-    return secret

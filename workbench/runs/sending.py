@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench import faces
+from workbench.client.journal_file import installation_secret
 from workbench.errors import (
     ApiError,
     CannotRecord,
@@ -30,7 +31,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.runs.crew import Crew
 from workbench.runs.ends import Ends, Outcome, State
 from workbench.runs.hold import Hold
-from workbench.runs.plan import Plan, Planned, installation_secret, only_sync, operation_of, plan_of
+from workbench.runs.plan import Plan, Planned, only_sync, operation_of, plan_of
 from workbench.runs.progress import Interrupted, Progress, progress_of
 
 GRACE = 5.0  # seconds that calls in the air are waited for after an interrupt

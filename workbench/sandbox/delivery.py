@@ -4,7 +4,7 @@ The state of every delivery stands in the store, so it survives a restart. Each 
 for no other; of several processes on one file, one delivers. Times are the sandbox's: a retry falls due when its clock
 says so. A kill between the receiver's answer and its note means one delivery more: receivers see an event at least once.
 
-# assumed: registration, signing and retries of deliveries are not shown (event_endpoints, event_signing, event_retries).
+# assumed: registration, signing and retries of deliveries are not shown (event_endpoints, event_signing, event_retries, event_retry_spread).
 """
 
 import threading
@@ -197,7 +197,7 @@ class Courier:
             "answer": answered.body,
         }
         attempts = [*delivery["attempts"], attempt]
-        tries, first, factor, most, spread = self.ground.settings["event_retries"]
+        tries, first, factor, most = self.ground.settings["event_retries"]
         tried = delivery.get("tried", 0) + 1
         state, due = "waiting", now
         if answered.taken:
@@ -206,7 +206,8 @@ class Courier:
             state = "failed"
         else:
             wait = int(min(first * factor ** (tried - 1), most) * 1000)
-            sooner = self.ground.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, int(wait * spread))
+            spread = int(wait * self.ground.settings["event_retry_spread"])
+            sooner = self.ground.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, spread)
             due = now + wait - sooner  # so that what failed together does not come back together
         self._put(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if answered.status == _GONE:
