@@ -60,7 +60,7 @@ def rewards(chance: Random) -> pd.DataFrame:
                 minted_at=posted + waited if chance.random() < 0.97 else None, **shop,
             )
         )  # fmt: skip
-    return wb.frame(items)
+    return wb.to_frame(items)
 
 
 def applications(api: Any, chance: Random) -> Any:
@@ -84,7 +84,7 @@ def declines(api: Any) -> Any:
 
 
 def deliveries(chance: Random) -> list[dict[str, Any]]:
-    """Give deliveries as `sandbox.deliveries()` does, some of which took several tries."""
+    """Return deliveries as `sandbox.deliveries()` does, some of which took several tries."""
     kinds = ["user.updated"] * 4 + ["transaction.created"] * 6 + ["transaction.completed"] * 3 + ["card.updated"]
     tried = {"delivered": (1, 1, 1, 1, 1, 2, 3), "waiting": (0, 2), "failed": (5,)}
     states = ["delivered"] * 15 + ["waiting", "failed"]
@@ -96,7 +96,7 @@ Draw = Callable[..., Any]
 
 
 def pictures() -> Iterator[tuple[str, Draw]]:
-    """Give each chart's name and the function that draws it at a size."""
+    """Yield each chart's name and the function that draws it at a size."""
     chance = Random(6)
     activity, tried = rewards(chance), deliveries(chance)
     with wb.connect() as api:

@@ -75,5 +75,5 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="session")
 def sample() -> Callable[[str], bytes]:
-    """Give a sample of the project by its name: `sample("list_contracts.200")`."""
+    """Return a sample of the project by its name: `sample("list_contracts.200")`."""
     return lambda name: (SAMPLES / f"{name}.json").read_bytes()

@@ -66,7 +66,7 @@ _MOMENTS = st.datetimes(timezones=st.just(UTC))
 
 @cache
 def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
-    """Give texts that keep a rule."""
+    """Return texts that keep a rule."""
     if rule.format in _FORMATS:
         return _FORMATS[rule.format]
     if rule.pattern is not None:
@@ -82,7 +82,7 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
 
 @cache
 def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
-    """Give values of a member of a request that keep its rule; nested records as mappings of attribute names."""
+    """Return values of a member of a request that keep its rule; nested records as mappings of attribute names."""
     kind, rule = kind or one.kind, one.about.rule
     if plain and one.name in _NAMED:
         return _NAMED[one.name]
@@ -107,7 +107,7 @@ def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.Sear
 @cache
 @st.composite
 def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bool = True, having: str = "") -> Any:
-    """Give arguments of a request by attribute name that keep every rule.
+    """Return arguments of a request by attribute name that keep every rule.
 
     Args:
         whole: Give every member that the rules over several members let stand together.
@@ -140,7 +140,7 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
 
 
 def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
-    """Give requests of an operation that keep every rule; `how` as for `arguments`."""
+    """Return requests of an operation that keep every rule; `how` as for `arguments`."""
     return arguments(operation.request, **how).map(lambda given: build(operation.request, given))
 
 
@@ -177,7 +177,7 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
 @cache
 @st.composite
 def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
-    """Give answers as a service may send them: members missing, texts beside their patterns, words nobody knows."""
+    """Return answers as a service may send them: members missing, texts beside their patterns, words nobody knows."""
     given: dict[str, Any] = {}
     for one in members(cls):
         empty = () if isinstance(one.kind, Many) else None
@@ -208,7 +208,7 @@ class Break:
 
 
 def breaks(cls: type[Any], at: tuple[str, ...] = (), wire: str = "") -> Iterator[Break]:
-    """Give every rule of a request that can be broken by the value of one member."""
+    """Yield every rule of a request that can be broken by the value of one member."""
     for one in members(cls):
         where, path = (*at, one.name), wire + one.wire
         for rule, value in _broken(one):
@@ -260,7 +260,7 @@ def _broken_text(rule: Rule) -> Iterator[tuple[str, Any]]:
 
 
 def broken(operation: Operation[..., Any], how: Break) -> st.SearchStrategy[Any]:
-    """Give arguments of an operation that keep every rule but one."""
+    """Return arguments of an operation that keep every rule but one."""
 
     def broke(given: dict[str, Any], at: tuple[str, ...]) -> dict[str, Any]:
         name, *rest = at

@@ -25,20 +25,20 @@ PROJECT = PYPROJECT["project"]
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """Give the files that git keeps, those of the given patterns if there are any."""
+    """Return the files that git keeps, those of the given patterns if there are any."""
     listed = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True)
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Give name and text of each file that git keeps, pictures apart."""
+    """Yield name and text of each file that git keeps, pictures apart."""
     for path in tracked():
         if path.suffix not in {".png", ".gif", ".ico", ".parquet", ".gz"}:
             yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
 
 def offences(pattern: str) -> list[str]:
-    """Give `file:line: match` for each place in the project where the pattern matches."""
+    """Return `file:line: match` for each place in the project where the pattern matches."""
     return [
         f"{name}:{text.count(chr(10), 0, found.start()) + 1}: {found.group()}"
         for name, text in texts()
@@ -109,7 +109,7 @@ for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=la
 
 
 def pins() -> dict[str, str]:
-    """Give the version that constraints.txt states for each name."""
+    """Return the version that constraints.txt states for each name."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     return dict(line.split("==") for line in lines if not line.startswith("#"))
 
@@ -135,7 +135,7 @@ def test_constraints_fit_the_bounds() -> None:
 # -- who may import what ------------------------------------------------------------------------------------------
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
-FROM_TABLES = ("tables/", "runs/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
+FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
 REACH = {
     "httpx": ("client/client.py", "sandbox/transport.py"),
     "aiohttp": ("client/",),
@@ -149,8 +149,8 @@ REACH = {
     "IPython": ("forms/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
     "rich": ("terminal/", "demo/"),
-    "uvicorn": ("loopback.py",),
-    "httptools": ("loopback.py",),
+    "uvicorn": ("http_server.py",),
+    "httptools": ("http_server.py",),
     "uvloop": ("loops.py",),
     "coincurve": ("chains/",),
     "nacl": ("chains/",),
@@ -160,7 +160,7 @@ REACH = {
 
 @functools.cache
 def imported(path: Path) -> set[str]:
-    """Give the top names of what a file imports, inside functions too."""
+    """Return the top names of what a file imports, inside functions too."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

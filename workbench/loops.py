@@ -4,7 +4,7 @@ import asyncio
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """Give an event loop: uvloop's where there is one, which takes less time for each of many answers."""
+    """Return an event loop: uvloop's where there is one, which takes less time for each of many answers."""
     try:
         import uvloop
     except ImportError:  # as on Windows

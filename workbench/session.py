@@ -14,7 +14,7 @@ from workbench.client.keys import Key
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
-from workbench.errors import InvalidProfile, WrongEnvironment, discreet, visible
+from workbench.errors import InvalidProfile, WrongEnvironment, hide_arguments, visible
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -27,10 +27,10 @@ _LATEST: list["weakref.ref[Session]"] = []
 class Session(Client):
     """A client with what belongs to it: `.sandbox` and its controls, `.inbox` for events, `.journal`."""
 
-    @discreet
+    @hide_arguments
     def __init__(
         self, *, sandbox: Any = None, keys: tuple[str, ...] = (), inbox: Path | None = None, name: str = "",
-        behaviours: Mapping[str, Any] | None = None, **settings: Any,
+        behaviors: Mapping[str, Any] | None = None, **settings: Any,
     ) -> None:  # fmt: skip
         """Make a session.
 
@@ -39,20 +39,20 @@ class Session(Client):
             keys: What webhook deliveries are signed with; where none are given, the API key.
             inbox: The file in which events are kept; None keeps them in memory.
             name: Of the profile.
-            behaviours: What the profile says of a real sandbox beyond the document.
+            behaviors: What the profile says of a real sandbox beyond the document.
             settings: Of the client.
         """
         __tracebackhide__ = True
         super().__init__(**settings)
-        self.sandbox_settings: Mapping[str, Any] = dict(behaviours or {})
+        self.sandbox_settings: Mapping[str, Any] = dict(behaviors or {})
         """What the profile says of a real sandbox beyond the document, as {"settle_route": True}."""
         self._sandbox = sandbox
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
         self._inbox: Any = None
-        if self._line.journal is not None:
-            self._line.journal.events = lambda: self.events
+        if self._context.journal is not None:
+            self._context.journal.events = lambda: self.events
         _LATEST[:] = [weakref.ref(self)]
         _show_faces()
 
@@ -105,7 +105,7 @@ class Session(Client):
 
 
 def latest() -> Session | None:
-    """Give the session that was made last in this process, while it is still in use."""
+    """Return the session that was made last in this process, while it is still in use."""
     return _LATEST[0]() if _LATEST else None
 
 
@@ -114,11 +114,11 @@ def _show_faces() -> None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
-    from workbench import faces
+    from workbench import rendering
     from workbench.interface.fields import Answer
 
     if Answer not in shell.display_formatter.formatters["text/html"].type_printers:
-        faces.register(shell)
+        rendering.register(shell)
 
 
 class SandboxTime(Clock):
@@ -128,23 +128,23 @@ class SandboxTime(Clock):
         self._sandbox = sandbox
 
     def now(self) -> datetime:
-        """Give the sandbox's time."""
+        """Return the sandbox's time."""
         now: datetime = self._sandbox.clock.now()
         return now
 
 
-@discreet
+@hide_arguments
 def connect(
     where: str | None = None, *, seed: int | None = None, sandbox: Mapping[str, Any] | None = None,
     wire_names: Mapping[str, str] | None = None, **settings: Any,
 ) -> Session:  # fmt: skip
-    """Give a session: on a sandbox of its own, on a profile by its name, or on a sandbox served at a URL.
+    """Return a session: on a sandbox of its own, on a profile by its name, or on a sandbox served at a URL.
 
     Args:
         where: None for an embedded, seeded sandbox; `http://127.0.0.1:port` for a served one; else a profile's name.
         seed: Of the embedded sandbox: the same seed and the same calls give the same bytes.
         sandbox: More of the embedded sandbox: `environment`, `profile` ("documented" or "observed"), a `path` that keeps
-            its state, and behaviours by their id among the assumptions.
+            its state, and behaviors by their id among the assumptions.
         wire_names: Other wire names than assumed; an embedded sandbox uses them too.
         settings: More of the client, as `timeout`, `check` or `journal`; `api_key` may be a function that fetches it.
     """
@@ -163,7 +163,7 @@ def connect(
             given["wire_names"] = {**given["wire_names"], **(wire_names or {})}
             signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
             given |= {"keys": (signing,) if signing else (), "inbox": state_path() / f"inbox-{profile.name}.db"}
-            return Session(name=profile.name, behaviours=profile.sandbox, **{**given, **settings})
+            return Session(name=profile.name, behaviors=profile.sandbox, **{**given, **settings})
         sandbox, wire_names = {**profile.sandbox, **(sandbox or {})}, {**profile.wire_names, **(wire_names or {})}
         settings = {"name": profile.name, "timeout": profile.timeout, "limits": profile.limits, **settings}
     return _embedded({**(sandbox or {}), **({} if seed is None else {"seed": seed})}, wire_names, settings)

@@ -17,7 +17,7 @@ _PER_ROUND = 25
 
 
 def verification() -> tuple[float, float]:
-    """Give microseconds per signature, ours and eth-account's: typed data to digest to address to comparison.
+    """Return microseconds per signature, ours and eth-account's: typed data to digest to address to comparison.
 
     Both take turns over the same cases, and the median of the rounds counts, so a busy machine slows both alike.
     """
@@ -51,7 +51,7 @@ def _timed(work: Callable[[], None]) -> float:
 
 
 def import_cost(statement: str) -> float:
-    """Give the milliseconds of a processor that a statement takes in a fresh interpreter, the best of seven."""
+    """Return the milliseconds of a processor that a statement takes in a fresh interpreter, the best of seven."""
     code = f"import time; start = time.process_time(); {statement}; print(time.process_time() - start)"
     return min(
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) * 1e3

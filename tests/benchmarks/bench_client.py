@@ -24,7 +24,7 @@ _CALL = {"currency": "USD", "merchant_name": "Corner Grocery", "merchant_categor
 
 
 def fastest(*works: Callable[[], object], per_round: int, rounds: int = _ROUNDS) -> list[float]:
-    """Give microseconds a call, the best round of each; they take turns, so a busy machine slows all alike."""
+    """Return microseconds a call, the best round of each; they take turns, so a busy machine slows all alike."""
     best = [float("inf")] * len(works)
     for _ in range(rounds):
         for number, work in enumerate(works):
@@ -42,12 +42,12 @@ class Canned(httpx.BaseTransport):
         self._content = content
 
     def handle_request(self, _: httpx.Request) -> httpx.Response:
-        """Give the answer."""
+        """Return the answer."""
         return httpx.Response(200, headers={"content-type": "application/json"}, content=self._content)
 
 
 def authorization() -> dict[str, float]:
-    """Give microseconds of one authorization, by the way it goes."""
+    """Return microseconds of one authorization, by the way it goes."""
     sandbox = wb.Sandbox()
     guide = sandbox.guide()
     card, key, base = guide["cards"]["active"][0], guide["api_keys"]["full"], guide["base_url"]
@@ -75,7 +75,7 @@ def authorization() -> dict[str, float]:
 
 
 def journal_file() -> float:
-    """Give microseconds of a call that is recorded in a file, on disk before it leaves and after it ended."""
+    """Return microseconds of a call that is recorded in a file, on disk before it leaves and after it ended."""
     canned = Canned(b'{"id": "3f2a0b1c-0000-4000-8000-000000000001"}')
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(JournalFile(Path(folder) / "journal.db"))
@@ -89,7 +89,7 @@ def journal_file() -> float:
 
 
 def connecting() -> tuple[float, float]:
-    """Give seconds of the first `connect()` in a process beyond its imports, and of a later one."""
+    """Return seconds of the first `connect()` in a process beyond its imports, and of a later one."""
     code = (
         "import time, workbench.session, workbench.sandbox.embedded, workbench.sandbox.transport\n"
         "start = time.perf_counter(); workbench.session.connect(); first = time.perf_counter() - start\n"
@@ -101,7 +101,7 @@ def connecting() -> tuple[float, float]:
 
 
 def importing() -> tuple[float, float]:
-    """Give milliseconds of starting Python bare, and with `import workbench`."""
+    """Return milliseconds of starting Python bare, and with `import workbench`."""
     best = [float("inf")] * 2
     for _ in range(15):
         for number, code in enumerate(("pass", "import workbench")):

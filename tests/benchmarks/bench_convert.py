@@ -114,7 +114,7 @@ class _User(BaseModel):
 
 
 def fastest(*work: Callable[[], object]) -> list[float]:
-    """Give the microseconds of each piece of work, in its fastest round; the pieces take turns."""
+    """Return the microseconds of each piece of work, in its fastest round; the pieces take turns."""
     best = [float("inf")] * len(work)
     for _ in range(_ROUNDS):
         for i, run in enumerate(work):
@@ -126,14 +126,14 @@ def fastest(*work: Callable[[], object]) -> list[float]:
 
 
 def bodies() -> dict[str, bytes]:
-    """Give one contract and one user as a service sends them, compact."""
+    """Return one contract and one user as a service sends them, compact."""
     contract = json.loads((SAMPLES / "list_contracts.200.json").read_bytes())[:1]
     user = json.loads((SAMPLES / "create_user_application.200.json").read_bytes())
     return {"contract": strict_json.dumps(contract), "user": strict_json.dumps(user)}
 
 
 def answers() -> dict[str, list[float]]:
-    """Give microseconds by kind: read by us, read and flagged by us, by the yardstick's client, its objects alone."""
+    """Return microseconds by kind: read by us, read and flagged by us, by the yardstick's client, its objects alone."""
     client = Lithic(api_key="none", base_url="http://127.0.0.1:9")
     sent = httpx.Request("GET", "http://127.0.0.1:9")
     options = FinalRequestOptions(method="get", url="/")
@@ -166,7 +166,7 @@ def answers() -> dict[str, list[float]]:
 
 
 def request() -> dict[str, float]:
-    """Give the microseconds of each step an authorization takes before it is sent."""
+    """Return the microseconds of each step an authorization takes before it is sent."""
     operation = table.SIMULATE_AUTHORIZATION
     arguments = {
         "card_id": "3f2a0b1c-1111-4222-8333-444455556666",

@@ -17,7 +17,7 @@ SLOW = 1  # seconds: what most cells stay below
 
 
 def first_result() -> tuple[float, float]:
-    """Give seconds from a kernel's start until it is ready, and until the first cell of the course is answered."""
+    """Return seconds from a kernel's start until it is ready, and until the first cell of the course is answered."""
     began = time.monotonic()
     manager, client = start_new_kernel(kernel_name="python3")
     ready = time.monotonic() - began

@@ -15,7 +15,7 @@ _ROUNDS = 9
 
 
 def fastest(*works: Callable[[], object], per_round: int) -> list[float]:
-    """Give microseconds a call, the best round of each; they take turns, so a busy machine slows all alike."""
+    """Return microseconds a call, the best round of each; they take turns, so a busy machine slows all alike."""
     best = [float("inf")] * len(works)
     for _ in range(_ROUNDS):
         for number, work in enumerate(works):
@@ -27,7 +27,7 @@ def fastest(*works: Callable[[], object], per_round: int) -> list[float]:
 
 
 def authorization() -> tuple[float, float, float]:
-    """Give microseconds: by `handle`, by httpx and the sandbox, by httpx and a canned answer."""
+    """Return microseconds: by `handle`, by httpx and the sandbox, by httpx and a canned answer."""
     sandbox = Sandbox()
     guide = sandbox.guide()
     path, key = "/simulate/transactions/authorize", guide["api_keys"]["full"]

@@ -15,6 +15,7 @@ from workbench.client.client import Client
 from workbench.sandbox import Sandbox
 from workbench.sequences import Sequence, param, ref, run, run_many, step, traffic
 from workbench.sequences.steps import Parameter, guide
+from workbench.tables.frames import to_frame
 
 SCRIPT = Sequence(
     name="authorize, settle, refund",
@@ -32,14 +33,14 @@ CANNED = b'{"transactionId":"00000000-0000-4000-8000-000000000001","status":"aut
 
 
 def timed(work: Any) -> tuple[float, Any]:
-    """Give the seconds of a piece of work, and what it gave."""
+    """Return the seconds of a piece of work, and what it gave."""
     start = time.perf_counter()
     made = work()
     return time.perf_counter() - start, made
 
 
 def floor(runs: int) -> float:
-    """Give the seconds of the same calls through the client on a transport with canned answers."""
+    """Return the seconds of the same calls through the client on a transport with canned answers."""
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=CANNED))
     api = Client(base_url="https://canned.invalid/v1", api_key="canned-key-0123456789", transport=transport)
     card = "00000000-0000-4000-8000-000000000002"
@@ -84,14 +85,13 @@ def main() -> None:
 
     del came
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    from workbench.tables import frame
 
     def traffic_story() -> tuple[int, int, dict[str, int]]:
         world = Sandbox()
         cards = [world.issue_card(user_id=user)["id"] for user in _users(world, asked.cards)]
         played = run(traffic(seed=1, cards=cards, days=asked.days), world)
         assert played.ok, played.verdict[:500]
-        return len(played.steps), len(frame(played)), played.ledger().total()
+        return len(played.steps), len(to_frame(played)), played.ledger().total()
 
     seconds, (steps, rows, total) = timed(traffic_story)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -42,7 +42,7 @@ with Sandbox(path=sys.argv[1]).serve(port=int(sys.argv[2])):
 
 
 def free_port() -> int:
-    """Give a port that nobody uses."""
+    """Return a port that nobody uses."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 
@@ -74,25 +74,25 @@ def _answers(port: int, path: str) -> bool:
 
 
 def get(path: str, **headers: str) -> bytes:
-    """Give the bytes of a request without a body."""
+    """Return the bytes of a request without a body."""
     lines = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *(f"{k.replace('_', '-')}: {v}" for k, v in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
 def post(path: str, body: bytes, **headers: str) -> bytes:
-    """Give the bytes of a request with a body."""
+    """Return the bytes of a request with a body."""
     head = get(path, content_length=str(len(body)), **headers).replace(b"GET", b"POST", 1)
     return head + body
 
 
 def processor(pid: int) -> float:
-    """Give the seconds of processor time a process has used, its threads and ended children included."""
+    """Return the seconds of processor time a process has used, its threads and ended children included."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def rate(server: tuple[int, int], request: bytes) -> tuple[float, float]:
-    """Give the answers a second under load, by the clock and by the server's processor; all have to be good."""
+    """Return the answers a second under load, by the clock and by the server's processor; all have to be good."""
     port, pid = server
     command = [sys.executable, "-m", "tests.benchmarks.load", str(port), str(SECONDS), str(CONNECTIONS)]
     before = processor(pid)

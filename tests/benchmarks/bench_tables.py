@@ -42,18 +42,18 @@ def clocked() -> Iterator[Figures]:
 
 
 def memory() -> float:
-    """Give the memory in use now, in MB."""
+    """Return the memory in use now, in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
 def peak() -> float:
-    """Give the most memory that was in use, in MB."""
+    """Return the most memory that was in use, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def bodies(rows: int) -> list[bytes]:
-    """Give pages with ids of their own; a thousand are made, the others differ in their ids."""
+    """Return pages with ids of their own; a thousand are made, the others differ in their ids."""
     count = rows // PAGE
     made = [page(PAGE, i) for i in range(min(count, 500))]
     return [made[i % len(made)].replace(b'"id":"', b'"id":"%05d' % i) for i in range(count)]
@@ -336,7 +336,7 @@ def measured(name: str, tenth: bool) -> Figures:
 
 
 def report(found: dict[str, Figures]) -> list[str]:
-    """Give the lines of the table: what, figure, bar."""
+    """Return the lines of the table: what, figure, bar."""
     rows: list[tuple[str, str, str]] = []
     if {"fast", "alone", "sdk"} <= found.keys():
         ours, json_alone, theirs = (found[n]["cpu"] / found[n]["rows"] * 1e6 for n in ("fast", "alone", "sdk"))

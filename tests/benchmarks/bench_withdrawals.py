@@ -16,7 +16,7 @@ _ROUNDS = 200
 
 
 def _timed(work: Callable[[], object]) -> float:
-    """Give the median of the rounds, in microseconds."""
+    """Return the median of the rounds, in microseconds."""
     rounds = []
     for _ in range(_ROUNDS):
         start = time.perf_counter()

@@ -57,7 +57,7 @@ class Caller(asyncio.Protocol):
 
 
 async def load(port: int, seconds: float, connections: int, request: bytes) -> tuple[float, int]:
-    """Give answered requests a second, and how many answers were not 200."""
+    """Return answered requests a second, and how many answers were not 200."""
     loop = asyncio.get_running_loop()
     tally = [0, 0]
     tasks: set[asyncio.Task[None]] = set()

@@ -40,7 +40,7 @@ class Answering(asyncio.Protocol):
 
 
 def answers() -> dict[int, bytes]:
-    """Give the answer for each offset that is asked for: a hundred rows, then fifty-one, then none."""
+    """Return the answer for each offset that is asked for: a hundred rows, then fifty-one, then none."""
     whole = page(ROWS, 1)
     import orjson
 

@@ -55,7 +55,7 @@ class Watch:
 
 @pytest.fixture
 def watch(context: BrowserContext) -> Watch:
-    """Give what is noted of the pages of this test."""
+    """Return what is noted of the pages of this test."""
     noted = Watch()
     context.on("request", noted.request)
     return noted
@@ -63,7 +63,7 @@ def watch(context: BrowserContext) -> Watch:
 
 @pytest.fixture
 def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
-    """Give a page; when the test is over, no request left this machine, no dialog opened, no script failed."""
+    """Yield a page; when the test is over, no request left this machine, no dialog opened, no script failed."""
     made = context.new_page()
     made.set_default_timeout(SLOW)
     made.on("dialog", watch.dialog)
@@ -76,13 +76,13 @@ def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Give JupyterLab, serving a folder of its own."""
+    """Yield JupyterLab, serving a folder of its own."""
     with jupyter_lab(tmp_path_factory.mktemp("lab")) as server:
         yield server
 
 
 @pytest.fixture
 def voila(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
-    """Give what serves a notebook as a dashboard until the test ends: `page.goto(voila(path))`."""
+    """Yield what serves a notebook as a dashboard until the test ends: `page.goto(voila(path))`."""
     with ExitStack() as stack:
         yield lambda notebook: stack.enter_context(voila_of(notebook, tmp_path))

@@ -47,12 +47,12 @@ class Server:
     token: str
 
     def url(self, notebook: str) -> str:
-        """Give the address of a notebook, opened alone in a clean workspace."""
+        """Return the address of a notebook, opened alone in a clean workspace."""
         return f"http://127.0.0.1:{self.port}/doc/tree/{quote(notebook)}?token={self.token}&reset"
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Give an environment whose settings, histories and journals all lie in a folder of their own."""
+    """Return an environment whose settings, histories and journals all lie in a folder of their own."""
     own = {
         "JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime",
         "IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
@@ -65,7 +65,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Give a port that nobody listens on."""
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
     return port

@@ -183,7 +183,7 @@ SHOWN = (
 panel = wb.browse(api)
 panel.open("users").opened(0)
 live = wb.connect(seed=7, sandbox={"environment": "production"})
-display(made, panel, wb.form(live.delete_payment_account, payment_account_id="x"), wb.bulk(api.update_user, [], path="none.db"))
+display(made, panel, wb.form(live.delete_payment_account, payment_account_id="x"), wb.bulk.panel(api.update_user, [], path="none.db"))
 """
 )
 
@@ -208,7 +208,7 @@ def test_all_words_can_be_read(lab: Server, page: Page, theme: str) -> None:
 
 
 def test_a_form_fits_a_narrow_page_and_a_dark_theme(lab: Server, page: Page) -> None:
-    """At 520 pixels nothing of a form is wider than the page; in the dark theme its own colours change."""
+    """At 520 pixels nothing of a form is wider than the page; in the dark theme its own colors change."""
     open_notebook(page, lab, write_notebook(lab, "narrow.ipynb", START, "wb.form(api.create_payment_account)"))
     run_all(page)
     room = page.locator(".wb-room")

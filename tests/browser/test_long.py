@@ -15,7 +15,7 @@ whole = tables.read_rewards(api, users, progress=False)
 api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.2)
 """
 READ = """
-rewards = wb.read_rewards(api, users, concurrency=1)
+rewards = wb.rewards.read(api, users, concurrency=1)
 print("cell over", 0 < rewards.rows < whole.rows, rewards.complete, len(rewards.unfinished) > 0)
 api.sandbox.clear_faults()
 """
@@ -56,7 +56,7 @@ card = guide["cards"]["active"][0]
 rows = [{"card_id": card, "amount": 100 + n, "currency": "USD", "merchant_name": f"Shop {n}",
          "merchant_category_code": "5411"} for n in range(60)]
 api.sandbox.add_fault("latency", of="simulate_authorization", seconds=0.3)
-work = wb.bulk(api.simulate_authorization, rows, path=pathlib.Path(tempfile.mkdtemp()) / "run", workers=1)
+work = wb.bulk.panel(api.simulate_authorization, rows, path=pathlib.Path(tempfile.mkdtemp()) / "run", workers=1)
 work
 """
 WAITED = """

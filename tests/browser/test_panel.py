@@ -133,7 +133,7 @@ ipywidgets.VBox([style.sheet(), pager.widget, panel.widget, update.widget, refus
 """
 FACES = """
 display({"text/html": panel.html}, raw=True)
-display({"text/html": faces.html_table([{"x": text, text: 1} for text in hostile])}, raw=True)
+display({"text/html": rendering.html_table([{"x": text, text: 1} for text in hostile])}, raw=True)
 print("shown", len(hostile))
 """
 

@@ -105,7 +105,7 @@ def _receive(path: Path, things: dict[str, Any], went: list[bytes]) -> None:
             ("spend", "transaction.created", {
                 "spend": {"user_first_name": "Zqcard", "user_last_name": "Zqbearer", "user_email": "zqpayer@example.com"}}),
         ):  # fmt: skip
-            sample = wb.sample_event(kind, PLANTED["webhook key"], **values)
+            sample = wb.events.sample(kind, PLANTED["webhook key"], **values)
             things[f"sample of {name}"] = sample
             went.append(sample.body)
             things[f"receipt of {name}"] = inbox.receive(sample.headers, sample.body)
@@ -124,7 +124,7 @@ def _receive(path: Path, things: dict[str, Any], went: list[bytes]) -> None:
 def _withdraw(api: Session, things: dict[str, Any]) -> tuple[str, ...]:
     contract = api.list_contracts()[0]
     plan = things["plan"] = wb.withdrawals.plan(
-        api, contract, token=contract.tokens[0].address, amount=wb.cents("25.00"), admin=contract.admin_addresses[0],
+        api, contract, token=contract.tokens[0].address, amount=wb.withdrawals.usd("25.00"), admin=contract.admin_addresses[0],
         to=RECIPIENT, decimals=6,
     )  # fmt: skip
     withdrawal = things["withdrawal"] = plan.sign()
@@ -157,7 +157,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         _receive(folder, things, went)
         drawn = _withdraw(api, things)
         rows = [{**PERSON, "email": f"zqmail{i}@example.com", "external_id": f"zq-{i}"} for i in range(3)]
-        things["bulk"] = wb.apply(api.create_user_application, rows, path=folder / "bulk.run", progress=False)
+        things["bulk"] = wb.bulk.run(api.create_user_application, rows, path=folder / "bulk.run", progress=False)
         with wb.connect(seed=3) as other:
             other.create_user_application(**PERSON)
             sequence = things["sequence"] = from_journal(other.journal)

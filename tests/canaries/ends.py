@@ -115,7 +115,7 @@ def _applied(folder: Path, *, as_file: bool = False, **changes: Any) -> None:
         flat = {name: value for name, value in PERSON.items() if isinstance(value, str)} | changes
         rows.write_text(f"{','.join(flat)}\n{','.join(map(str, flat.values()))}\n")
     with wb.connect(seed=7) as api:
-        wb.apply(api.create_user_application, rows, path=folder / "rows.run", progress=False)
+        wb.bulk.run(api.create_user_application, rows, path=folder / "rows.run", progress=False)
 
 
 def _played(play: Callable[..., Any] = run, **values: Any) -> None:
@@ -150,14 +150,14 @@ def _withdrawn(**changes: Any) -> None:
             "to": one.admin_addresses[0],
             **changes,
         }
-        wb.withdrawals.plan(api, one, decimals=6, amount=wb.cents("1.00"), **given)
+        wb.withdrawals.plan(api, one, decimals=6, amount=wb.withdrawals.usd("1.00"), **given)
 
 
 def _signed(then: Callable[[Withdrawal], Any]) -> None:
     with wb.connect(seed=7) as api:
         one = api.list_contracts()[0]
         plan = wb.withdrawals.plan(
-            api, one, token=one.tokens[0].address, amount=wb.cents("1.00"), admin=one.admin_addresses[0],
+            api, one, token=one.tokens[0].address, amount=wb.withdrawals.usd("1.00"), admin=one.admin_addresses[0],
             to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", decimals=6,
         )  # fmt: skip
         then(plan.sign())
@@ -177,50 +177,50 @@ ENDS: dict[str, End] = {
     "refused here, in an open field": End(REFUSED, lambda _: _sent({}, **{**PERSON, "country_of_issue": "000771293"}), "countryOfIssue"),
     "refused here, awaited": End(REFUSED, lambda _: _awaited({}, country_of_issue="000771293")),
     "refused here, as a record": End(REFUSED, lambda _: _record(merchant_category_code=7, card_id="000771293")),
-    "refused as an argument": End(wb.InvalidArguments, lambda _: _sent({}, **PERSON, zq="zq-unknown-member")),
-    "refused there": End(wb.BadRequest, lambda _: _sent(httpx.Response(400, json={"error": "BadRequestError", "message": WORDS}))),
-    "refused there, awaited": End(wb.BadRequest, lambda _: _awaited(httpx.Response(400, json={"message": WORDS}))),
-    "conflict": End(wb.Conflict, lambda _: _sent(httpx.Response(409, text=f"{CHANGES['email']} {KEY}"), "update_user", user_id=CARD, **CHANGES)),
-    "key refused": End(wb.Unauthorized, lambda _: _sent(httpx.Response(401, json={"message": WORDS}))),
-    "limited": End(wb.RateLimited, lambda _: _sent(httpx.Response(429, json={"msg": WORDS}))),
+    "refused as an argument": End(wb.errors.InvalidArguments, lambda _: _sent({}, **PERSON, zq="zq-unknown-member")),
+    "refused there": End(wb.errors.BadRequest, lambda _: _sent(httpx.Response(400, json={"error": "BadRequestError", "message": WORDS}))),
+    "refused there, awaited": End(wb.errors.BadRequest, lambda _: _awaited(httpx.Response(400, json={"message": WORDS}))),
+    "conflict": End(wb.errors.Conflict, lambda _: _sent(httpx.Response(409, text=f"{CHANGES['email']} {KEY}"), "update_user", user_id=CARD, **CHANGES)),
+    "key refused": End(wb.errors.Unauthorized, lambda _: _sent(httpx.Response(401, json={"message": WORDS}))),
+    "limited": End(wb.errors.RateLimited, lambda _: _sent(httpx.Response(429, json={"msg": WORDS}))),
     "server": End(wb.OutcomeUnknown, lambda _: _sent(httpx.Response(500, text=WORDS), "update_ubo", company_id=CARD, ubo_id=CARD, **OWNER)),
-    "server, reading": End(wb.ServiceFailure, lambda _: _sent(httpx.Response(500, text=KEY), "list_rewards_activity", user_id=CARD)),
+    "server, reading": End(wb.errors.ServiceFailure, lambda _: _sent(httpx.Response(500, text=KEY), "list_rewards_activity", user_id=CARD)),
     "lost": End(wb.OutcomeUnknown, lambda _: _sent(httpx.ReadTimeout(WORDS), "create_payment_account", user_id=CARD, **ACCOUNT)),
-    "lost, reading": End(wb.NoAnswer, lambda _: _sent(httpx.ReadTimeout(KEY), "list_rewards_activity", user_id=CARD)),
+    "lost, reading": End(wb.errors.NoAnswer, lambda _: _sent(httpx.ReadTimeout(KEY), "list_rewards_activity", user_id=CARD)),
     "not sent": End(wb.NotSent, lambda _: _sent(httpx.ConnectError(WORDS)), "no connection"),
     "not sent, awaited": End(wb.NotSent, lambda _: _awaited(httpx.ConnectError(WORDS)), "no connection"),
     "not sent, reading": End(wb.NotSent, lambda _: _sent(httpx.ConnectTimeout(KEY), "list_rewards_activity", user_id=CARD)),
-    "unreadable": End(wb.UnexpectedAnswer, lambda _: _sent(httpx.Response(200, content=BODY.encode()))),
-    "other members": End(wb.UnexpectedAnswer, lambda _: _sent({"id": 7, "email": ["zqmail"], "firstName": {"a": "Zqfirst"}})),
-    "redirected": End(wb.RedirectedEffect, lambda _: _sent(httpx.Response(302, headers={"location": "https://x.example.com/?zq-page"}))),
+    "unreadable": End(wb.errors.UnexpectedAnswer, lambda _: _sent(httpx.Response(200, content=BODY.encode()))),
+    "other members": End(wb.errors.UnexpectedAnswer, lambda _: _sent({"id": 7, "email": ["zqmail"], "firstName": {"a": "Zqfirst"}})),
+    "redirected": End(wb.errors.RedirectedEffect, lambda _: _sent(httpx.Response(302, headers={"location": "https://x.example.com/?zq-page"}))),
     "evidence": End(wb.OutcomeUnknown, lambda _: _sent(httpx.Response(500, text=WORDS), "update_dispute", dispute_id=CARD, text_evidence="Zqevidence")),
-    "sent twice": End(wb.DuplicateSuspected, _twice),
-    "not armed": End(wb.NotArmed, _unarmed),
-    "not recorded": End(wb.CannotRecord, _unrecorded),
+    "sent twice": End(wb.errors.DuplicateSuspected, _twice),
+    "not armed": End(wb.errors.NotArmed, _unarmed),
+    "not recorded": End(wb.errors.CannotRecord, _unrecorded),
     "struck: lost": End(wb.OutcomeUnknown, lambda _: _struck("lost", "create_user_application", **PERSON)),
-    "struck: malformed": End(wb.UnexpectedAnswer, lambda _: _struck("malformed", "create_user_application", **PERSON)),
+    "struck: malformed": End(wb.errors.UnexpectedAnswer, lambda _: _struck("malformed", "create_user_application", **PERSON)),
     "struck: refused": End(wb.NotSent, lambda _: _struck("refused", "create_payment_account", user_id=CARD, **ACCOUNT)),
-    "struck: cut": End(wb.UnexpectedAnswer, lambda _: _struck("cut", "create_user_application", **PERSON)),
+    "struck: cut": End(wb.errors.UnexpectedAnswer, lambda _: _struck("cut", "create_user_application", **PERSON)),
     # keys
-    "bad key": End(wb.InvalidProfile, lambda _: wb.Client(base_url=URL, api_key=KEY + "\r\n")),
-    "key as a profile": End(wb.InvalidProfile, lambda _: wb.connect(KEY)),
-    "key with blanks as a profile": End(wb.InvalidProfile, lambda _: wb.connect(f"{KEY} {KEY}")),
-    "key beside a bad profile": End(wb.InvalidProfile, lambda _: wb.connect("nowhere", api_key=KEY)),
-    "key beside a bad setting": End(wb.InvalidProfile, lambda _: wb.Session(base_url=URL, api_key=KEY, timeout=-1, keys=(KEY,))),
-    "key of a bad inbox": End(wb.UnusableFile, lambda path: _misread(path, "inbox.db", lambda one: wb.Inbox(one, keys=(KEY,)).events(), BODY)),
-    "key as a base URL": End(wb.InvalidProfile, lambda _: wb.Client(base_url=KEY, api_key=URL)),
-    "key in a base URL": End(wb.InvalidProfile, lambda _: wb.Client(base_url=f"https://{KEY}@api.example.com", api_key="x")),
+    "bad key": End(wb.errors.InvalidProfile, lambda _: wb.Client(base_url=URL, api_key=KEY + "\r\n")),
+    "key as a profile": End(wb.errors.InvalidProfile, lambda _: wb.connect(KEY)),
+    "key with blanks as a profile": End(wb.errors.InvalidProfile, lambda _: wb.connect(f"{KEY} {KEY}")),
+    "key beside a bad profile": End(wb.errors.InvalidProfile, lambda _: wb.connect("nowhere", api_key=KEY)),
+    "key beside a bad setting": End(wb.errors.InvalidProfile, lambda _: wb.Session(base_url=URL, api_key=KEY, timeout=-1, keys=(KEY,))),
+    "key of a bad inbox": End(wb.errors.UnusableFile, lambda path: _misread(path, "inbox.db", lambda one: wb.Inbox(one, keys=(KEY,)).events(), BODY)),
+    "key as a base URL": End(wb.errors.InvalidProfile, lambda _: wb.Client(base_url=KEY, api_key=URL)),
+    "key in a base URL": End(wb.errors.InvalidProfile, lambda _: wb.Client(base_url=f"https://{KEY}@api.example.com", api_key="x")),
     # events, files, tables
-    "unsigned": End(SignatureRefused, lambda _: _delivered(wb.sample_event("user.updated", "x", first_name="Zqfirst", application_completion_link=LINK).body)),
-    "no event": End(wb.InvalidWebhook, lambda _: wb.Inbox(accept_unsigned=True).receive({}, BODY.encode())),
-    "nothing arrived": End(wb.NothingArrived, _waited),
-    "bad file of bodies": End(REFUSED, lambda path: _misread(path, "create_user_application.request.json", wb.load_bodies, BODY)),
-    "bad log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.read_events(one)), BODY)),
-    "long line in a log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.read_events(one)), BODY * 50_000)),
-    "bad log of events, as a table": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.read_events(one).frame(), BODY)),
-    "bad log of events, summed": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.read_events(one).summary(), BODY)),
+    "unsigned": End(SignatureRefused, lambda _: _delivered(wb.events.sample("user.updated", "x", first_name="Zqfirst", application_completion_link=LINK).body)),
+    "no event": End(wb.errors.InvalidWebhook, lambda _: wb.Inbox(accept_unsigned=True).receive({}, BODY.encode())),
+    "nothing arrived": End(wb.errors.EventTimeout, _waited),
+    "bad file of bodies": End(REFUSED, lambda path: _misread(path, "create_user_application.request.json", wb.bulk.load, BODY)),
+    "bad log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read(one)), BODY)),
+    "long line in a log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read(one)), BODY * 50_000)),
+    "bad log of events, as a table": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).frame(), BODY)),
+    "bad log of events, summed": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).summary(), BODY)),
     "bad log of events, counted by line": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: _counted_by_line([one]), BODY)),
-    "bad journal": End(wb.CannotRecord, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
+    "bad journal": End(wb.errors.CannotRecord, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
     "bad sequence": End(InvalidSequence, lambda path: _misread(path, "s.toml", load, f"name = 'x'\n[[steps]]\nnational_id = '000771293'\n{BODY}")),
     "bad row": End(REFUSED, lambda path: _applied(path, national_id="000771293x")),
     "bad row of a file": End(REFUSED, lambda path: _applied(path, as_file=True)),
@@ -250,9 +250,9 @@ ENDS: dict[str, End] = {
     # private keys in withdrawals
     "private key to withdraw to": End(REFUSED, lambda _: _withdrawn(to=PRIVATE_KEY), NEVER),
     "private key as admin": End(REFUSED, lambda _: _withdrawn(admin=PRIVATE_KEY), NEVER),
-    "private key as contract": End(REFUSED, lambda _: wb.withdrawals.plan(wb.connect(seed=7), PRIVATE_KEY, token="x", amount=wb.cents("1.00"), admin="x", to="x"), NEVER),
-    "private key as cents": End(REFUSED, lambda _: wb.cents(PRIVATE_KEY), NEVER),
-    "private key as units": End(REFUSED, lambda _: wb.native(PLANTED["private key"]), NEVER),
+    "private key as contract": End(REFUSED, lambda _: wb.withdrawals.plan(wb.connect(seed=7), PRIVATE_KEY, token="x", amount=wb.withdrawals.usd("1.00"), admin="x", to="x"), NEVER),
+    "private key as cents": End(REFUSED, lambda _: wb.withdrawals.usd(PRIVATE_KEY), NEVER),
+    "private key as units": End(REFUSED, lambda _: wb.withdrawals.native_units(PLANTED["private key"]), NEVER),
     "private key as signature": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0).accept(PRIVATE_KEY)), NEVER),
     "private key as bytes as signature": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0).accept(bytes.fromhex(PLANTED["private key"])))),
     "private key as signer": End(REFUSED, lambda _: _signed(lambda one: one.verify(PRIVATE_KEY, nonce=0)), NEVER),

@@ -20,7 +20,7 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.conftest import Life
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
-from workbench import faces, sequences
+from workbench import rendering, sequences
 from workbench.forms.answers import Reveal
 from workbench.interface.table import OPERATIONS
 from workbench.terminal import main
@@ -68,8 +68,8 @@ def _in_ipython(thing: Any) -> str:
 
 SHOWN: dict[str, Callable[[Any], Any]] = {
     "repr": repr, "str": str, "f-string": "{0!s:>10} {0!r}".format, "percent": lambda x: "%s" % (x,),  # noqa: UP031 - one of the ways
-    "pprint": pprint.pformat, "rich": pretty_repr, "a log line": _logged, "IPython": _in_ipython, "plain face": faces.plain,
-    "HTML face": faces.html,
+    "pprint": pprint.pformat, "rich": pretty_repr, "a log line": _logged, "IPython": _in_ipython, "plain face": rendering.plain,
+    "HTML face": rendering.html,
 }  # fmt: skip
 
 
@@ -119,7 +119,7 @@ FRAMED = (
 def _tables(life: Life) -> Iterator[tuple[str, Any]]:
     for name in FRAMED:
         thing = life.things[name]
-        yield name, wb.frame(thing if isinstance(thing, list) else [thing])
+        yield name, wb.to_frame(thing if isinstance(thing, list) else [thing])
 
 
 def _frames(life: Life, _: Path) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _exports(kind: str) -> Callable[[Life, Path], Texts]:
     def read(life: Life, folder: Path) -> Iterator[str | bytes]:
         for name, table in _tables(life):
             saved = folder / f"{name}.{kind}"
-            wb.save(table, saved)
+            wb.export(table, saved)
             yield saved.read_bytes()
             if kind == "xlsx":
                 with ZipFile(saved) as packed:
@@ -154,12 +154,12 @@ def _panel_exports(life: Life, folder: Path) -> Iterator[bytes]:
 
 
 def widgets() -> str:
-    """Give the state of all widgets there are, as a notebook saves it."""
+    """Return the state of all widgets there are, as a notebook saves it."""
     return json.dumps(ipywidgets.Widget.get_manager_state(drop_defaults=False), default=str)
 
 
 def _filled(api: Any) -> dict[str, dict[str, Any]]:
-    """Give arguments for a form of each operation that takes any."""
+    """Return arguments for a form of each operation that takes any."""
     guide = api.sandbox.guide()
     user, company = guide["users"]["approved"][0], guide["companies"][0]
     contract = api.list_contracts()[0]
@@ -237,7 +237,7 @@ def _panel(life: Life, _: Path) -> Iterator[str]:
 
 def _bulk(_: Life, folder: Path) -> Iterator[str]:
     with wb.connect(seed=12) as api:
-        work = wb.bulk(api.create_user_application, [PERSON], path=folder / "bulk.run")
+        work = wb.bulk.panel(api.create_user_application, [PERSON], path=folder / "bulk.run")
         work.wait()
         yield from (repr(work), work.html, widgets(), repr(work.result), str(work.result))
 
@@ -254,7 +254,7 @@ def command(*words: str) -> str:
 
 
 def options(values: dict[str, Any]) -> Iterator[str]:
-    """Give arguments as the options of a command."""
+    """Yield arguments as the options of a command."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from options({f"{name}.{inner}": one for inner, one in value.items()})

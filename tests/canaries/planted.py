@@ -108,7 +108,7 @@ PHRASE = "zqlegal winner thank year wave sausage worth useful legal winner thank
 
 
 def found(text: str | bytes, more: Iterable[str] = ()) -> list[str]:
-    """Give the names of the planted values that stand in a text or in bytes; of `more`, the values themselves."""
+    """Return the names of the planted values that stand in a text or in bytes; of `more`, the values themselves."""
     told = (text if isinstance(text, str) else text.decode("latin-1")).lower()
     needles = {**PLANTED, **{one: one for one in more}, **{f"{one} as a date": text for one, text in _DATES.items()}}
     return [name for name, needle in needles.items() if needle.lower() in told]

@@ -32,7 +32,7 @@ PROFILE = f'[profiles.acme]\nbase_url = "{URL}"\n'
 def _refused() -> Any:
     try:
         wb.Client(base_url=URL, api_key=KEY, timeout=-1)
-    except wb.InvalidProfile as error:
+    except wb.errors.InvalidProfile as error:
         return error
     raise AssertionError("nothing was refused")
 
@@ -47,7 +47,7 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "session of a profile": lambda: wb.connect("acme"),
     "view": lambda: wb.Client(base_url=URL, api_key=KEY).allowing(again=True),
     "call": lambda: wb.Client(base_url=URL, api_key=KEY).list_contracts,
-    "line of a client": lambda: wb.Client(base_url=URL, api_key=KEY)._line,
+    "line of a client": lambda: wb.Client(base_url=URL, api_key=KEY)._context,
     "profile": lambda: open_profile("acme"),
     "settings of a client": lambda: client_settings(open_profile("acme")),
     "info": lambda: wb.Client(base_url=URL, api_key=KEY).info(),
@@ -112,7 +112,7 @@ def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
 
 
 def _guesses(number: str) -> Iterator[bytes]:
-    """Give what somebody who guesses the number would look for: every usual hash of it, alone and in JSON."""
+    """Yield what somebody who guesses the number would look for: every usual hash of it, alone and in JSON."""
     told = [number, f'"{number}"', json.dumps({"nationalId": number}), json.dumps({"national_id": number})]
     for name in ("md5", "sha1", "sha256", "sha512", "blake2b", "blake2s", "sha3_256"):
         for one in told:
@@ -135,7 +135,7 @@ def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
         api.create_user_application(**PERSON)
         digests = [entry.digest for entry in api.journal]
     with wb.connect(seed=7) as api:
-        wb.apply(api.create_user_application, [PERSON], path=folder / "bulk.run", progress=False)
+        wb.bulk.run(api.create_user_application, [PERSON], path=folder / "bulk.run", progress=False)
         company = api.sandbox.guide()["companies"][0]
         owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
         api.update_ubo(company_id=company["id"], ubo_id=owner, **OWNER)
@@ -177,7 +177,7 @@ def test_a_run_is_known_again_by_its_installation_alone(
 def _resumed(path: Path) -> None:
     with wb.connect(seed=7) as api:
         if path.name == "bulk.run":
-            wb.resume(path, api, [PERSON], progress=False)
+            wb.bulk.resume(path, api, [PERSON], progress=False)
             return
         api.create_user_application(**PERSON)
         sequence = from_journal(api.journal)

@@ -25,7 +25,7 @@ CELLS = (
     "made = api.create_user_application(**person); made",
     "api.update_user(user_id=made.id, **changes)",
     "api.create_payment_account(user_id=made.id, **account)",
-    "wb.frame([made]), wb.frame(list(api.journal))",
+    "wb.to_frame([made]), wb.to_frame(list(api.journal))",
     "api.sandbox.state(made.id), api.sandbox.events()",
     "%events user.updated",
     "%unknown",
@@ -47,7 +47,7 @@ CELLS = (
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Any]:
-    """Give a shell that keeps its history in a file, outputs too, with the workbench loaded."""
+    """Yield a shell that keeps its history in a file, outputs too, with the workbench loaded."""
     before = sys.excepthook
     config = Config(
         {"HistoryManager": {"enabled": True, "hist_file": str(tmp_path / "history.sqlite"), "db_log_output": True}}
@@ -62,7 +62,7 @@ def shell(tmp_path: Path) -> Iterator[Any]:
 
 
 def _history(shell: Any) -> tuple[list[str], bytes]:
-    """Give the inputs that the history's file holds, and all its bytes."""
+    """Return the inputs that the history's file holds, and all its bytes."""
     shell.history_manager.writeout_cache()
     path = Path(shell.history_manager.hist_file)
     with closing(sqlite3.connect(path)) as opened:
@@ -78,7 +78,7 @@ def test_the_history_holds_what_was_typed_and_no_more(shell: Any, capsys: pytest
     with wb.connect(seed=7) as api:
         contract = api.list_contracts()[0]
         plan = wb.withdrawals.plan(
-            api, contract, token=contract.tokens[0].address, amount=wb.cents("1.00"), admin=contract.admin_addresses[0],
+            api, contract, token=contract.tokens[0].address, amount=wb.withdrawals.usd("1.00"), admin=contract.admin_addresses[0],
             to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", decimals=6,
         )  # fmt: skip
         undo = load(shell, api)

@@ -19,8 +19,8 @@ from workbench.withdrawals.secret import SHOWN_FOR, Revealed
 
 def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
     """A frame asked to reveal emails holds the email and nothing else, and the file is its owner's alone."""
-    table = wb.frame([life.things["application"]], reveal={"email"})
-    wb.save(table, tmp_path / "table.csv")
+    table = wb.to_frame([life.things["application"]], reveal={"email"})
+    wb.export(table, tmp_path / "table.csv")
 
     assert found((tmp_path / "table.csv").read_text()) == ["email"]
     assert (tmp_path / "table.csv").stat().st_mode & 0o077 == 0
@@ -72,11 +72,11 @@ class Hand(Clock):
     at = 0.0
 
     def now(self) -> datetime:
-        """Give a time."""
+        """Return a time."""
         return datetime(2026, 1, 15, 15, tzinfo=UTC)
 
     def monotonic(self) -> float:
-        """Give seconds."""
+        """Return seconds."""
         return self.at
 
 
@@ -86,7 +86,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
     with wb.connect(seed=7) as api:
         one = api.list_contracts()[0]
         plan = wb.withdrawals.plan(
-            api, one, token=one.tokens[0].address, amount=wb.cents("1.00"), admin=one.admin_addresses[0], to=RECIPIENT,
+            api, one, token=one.tokens[0].address, amount=wb.withdrawals.usd("1.00"), admin=one.admin_addresses[0], to=RECIPIENT,
             decimals=6, clock=clock,
         )  # fmt: skip
         shown = plan.sign().reveal()
@@ -133,7 +133,7 @@ def test_a_revealed_answer_passes_from_the_screen() -> None:
 
 def test_an_inbox_can_forget(tmp_path: Path) -> None:
     """Events stand in the inbox's own file, whole; purged, no byte of them does (W17)."""
-    sample = wb.sample_event("user.updated", PLANTED["webhook key"], first_name="Zqfirst")
+    sample = wb.events.sample("user.updated", PLANTED["webhook key"], first_name="Zqfirst")
     with wb.Inbox(tmp_path / "inbox.db", keys=(PLANTED["webhook key"],)) as inbox:
         event = inbox.receive(sample.headers, sample.body).event
         before = found(b"".join(one.read_bytes() for one in tmp_path.iterdir()))

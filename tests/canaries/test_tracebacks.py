@@ -18,7 +18,7 @@ from traitlets.config import Config
 import workbench as wb
 from tests.canaries.ends import ENDS, End
 from tests.canaries.planted import found
-from workbench import faces
+from workbench import rendering
 
 
 class Act:
@@ -45,7 +45,7 @@ def _mine(name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Give a shell whose history is kept nowhere."""
+    """Yield a shell whose history is kept nowhere."""
     before = sys.excepthook
     config = Config({"HistoryManager": {"enabled": False}, "InteractiveShell": {"colors": "nocolor"}})
     make: Any = InteractiveShell
@@ -68,11 +68,11 @@ def _folder(above: Path, name: str) -> Path:
 def _printed(error: BaseException) -> Iterator[str]:
     yield "".join(traceback.TracebackException.from_exception(error).format_exception_only())
     yield f"{error!r} {error.args!r} {vars(error)!r} {getattr(error, '__notes__', '')!r}" + pretty_repr(vars(error))
-    yield faces.plain(error) + faces.html(error)
+    yield rendering.plain(error) + rendering.html(error)
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
-    """Give the frames of an error, of its causes and of what it came out of, but for those of whoever typed."""
+    """Yield the frames of an error, of its causes and of what it came out of, but for those of whoever typed."""
     left, seen = [error], set[int]()
     while left:
         one = left.pop()
@@ -86,7 +86,7 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 
 def _locals(error: BaseException) -> Iterator[str]:
-    """Give the locals of each frame, as Python's own tracebacks print them, and as rich does, which goes into objects."""
+    """Yield the locals of each frame, as Python's own tracebacks print them, and as rich does, which goes into objects."""
     for frame in _frames(error):
         for name, value in frame.f_locals.items():
             yield f"{frame.f_code.co_filename}:{frame.f_lineno} {name} = {value!r} {pretty_repr(value)}"
@@ -123,7 +123,7 @@ def test_no_mode_of_ipython_shows_one(mode: str, shell: Any, tmp_path: Path) -> 
 def test_a_cell_that_fails_shows_none(shell: Any, tmp_path: Path) -> None:
     """With our faces on, in the most talkative mode, what a failing cell prints holds none."""
     shell.InteractiveTB.set_mode(mode="Verbose")
-    undo = faces.register(shell)
+    undo = rendering.register(shell)
     leaked = {}
     for name, end in ENDS.items():
         if not issubclass(end.error, wb.WorkbenchError):  # shown by IPython, whose modes are looked at above

@@ -18,7 +18,7 @@ MARCH = datetime(2026, 3, 3, 12, tzinfo=UTC)
 def rewards_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Make a frame of rewards activity, earned unless said otherwise."""
     items = [RewardsItem(**{"type": "earned", "id": str(n), **row}) for n, row in enumerate(rows)]
-    return wb.frame(items, of="list_rewards_activity")
+    return wb.to_frame(items, of="list_rewards_activity")
 
 
 def _spent(points: str, cents: int, merchant: str, category: str, at: datetime, days: int) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def no_rewards() -> pd.DataFrame:
 
 @cache
 def contracts() -> Any:
-    """Give the contracts of a sandbox."""
+    """Return the contracts of a sandbox."""
     with wb.connect() as api:
         return api.list_contracts()
 
@@ -77,7 +77,7 @@ def history() -> pd.DataFrame:
 @cache
 def _book() -> pd.DataFrame:
     with wb.connect() as api:
-        return wb.frame(wb.run(wb.sequences.catalogue["refund-partial"], api).ledger())
+        return wb.to_frame(wb.sequences.run(wb.sequences.catalogue["refund-partial"], api).ledger())
 
 
 def ledger() -> pd.DataFrame:
@@ -95,7 +95,7 @@ def answers() -> Any:
     """Answers of a declined and of an authorized simulation."""
     with wb.connect() as api:
         names = ("decline-card-locked", "authorize")
-        return [wb.run(wb.sequences.catalogue[name], api).steps[0].answer for name in names]
+        return [wb.sequences.run(wb.sequences.catalogue[name], api).steps[0].answer for name in names]
 
 
 DELIVERIES = [

@@ -18,34 +18,34 @@ from workbench import charts, tables
 
 
 def says(axes: Axes, gid: str = "value") -> list[str]:
-    """Give the direct labels of a chart."""
+    """Return the direct labels of a chart."""
     return [text.get_text().replace("\xa0", " ") for text in axes.texts if text.get_gid() == gid]
 
 
 def names(axes: Axes) -> list[str]:
-    """Give the names before the bars."""
+    """Return the names before the bars."""
     return [label.get_text().replace("\xa0", " ") for label in axes.get_yticklabels()]
 
 
 def widths(axes: Axes) -> list[float]:
-    """Give the lengths of lying bars."""
+    """Return the lengths of lying bars."""
     return [patch.get_width() for patch in axes.patches]  # type: ignore[attr-defined]
 
 
 def heights(axes: Axes) -> list[float]:
-    """Give the heights of standing bars."""
+    """Return the heights of standing bars."""
     return [patch.get_height() for patch in axes.patches]  # type: ignore[attr-defined]
 
 
 def footnotes(axes: Axes) -> str:
-    """Give the footnotes."""
+    """Return the footnotes."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     return figure.get_supxlabel().replace("\n", " ").replace("\xa0", " ")
 
 
 def title(axes: Axes) -> str:
-    """Give the title as one line."""
+    """Return the title as one line."""
     return axes.get_title().replace("\n", " ").replace("\xa0", " ")
 
 
@@ -202,7 +202,7 @@ def test_time_in_status_is_the_median_stay() -> None:
 def month() -> Any:
     """A cardholder's month, run on a sandbox."""
     with wb.connect() as api:
-        return wb.run(wb.sequences.catalogue["a-cardholders-month"], api)
+        return wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
 
 
 def test_waterfall_ends_at_the_balance(month: Any) -> None:
@@ -219,7 +219,7 @@ def test_waterfall_ends_at_the_balance(month: Any) -> None:
 
 def test_a_long_waterfall_is_drawn_by_kind(month: Any) -> None:
     """Many movements become one bar a kind, and the end is the same."""
-    frame = pd.concat([wb.frame(month.ledger())] * 3, ignore_index=True)
+    frame = pd.concat([wb.to_frame(month.ledger())] * 3, ignore_index=True)
     axes = charts.waterfall_chart(frame)
 
     assert [label.get_text() for label in axes.get_xticklabels()] == [
@@ -242,7 +242,7 @@ def test_timeline_shows_each_movement_at_its_time(month: Any) -> None:
 
 def test_many_movements_are_running_totals(month: Any) -> None:
     """Too many to mark one by one: a line a kind, which ends at the sum of its amounts."""
-    frame = pd.concat([wb.frame(month.ledger())] * 3, ignore_index=True)
+    frame = pd.concat([wb.to_frame(month.ledger())] * 3, ignore_index=True)
     frame["at"] = pd.date_range("2026-01-01", periods=len(frame), tz="UTC").astype("datetime64[us, UTC]")
     axes = charts.money_timeline_chart(frame)
     ordered = charts.money_timeline_chart(frame.drop(columns="at"))
@@ -254,7 +254,7 @@ def test_many_movements_are_running_totals(month: Any) -> None:
 
 
 def test_amounts_of_a_timeline_do_not_stand_on_each_other() -> None:
-    """Of neighbours in one lane every other amount is below its mark where they are long; times are named apart."""
+    """Of neighbors in one lane every other amount is below its mark where they are long; times are named apart."""
     frame = pd.concat([samples.ledger().iloc[:1].assign(amount=123_456_789)] * 14, ignore_index=True)
     frame["transaction_id"] = [str(n) for n in frame.index]
     frame["at"] = pd.date_range("2026-01-01", periods=len(frame), freq="2min", tz="UTC").astype("datetime64[us, UTC]")
@@ -300,7 +300,7 @@ def test_declines_count_a_transaction_once() -> None:
     """Two events of one declined transaction are one decline; the title says of how many."""
     with wb.connect() as api:
         for name in ("decline-card-locked", "decline-invalid-pin", "decline-invalid-pin", "authorize"):
-            wb.run(wb.sequences.catalogue[name], api)
+            wb.sequences.run(wb.sequences.catalogue[name], api)
         events = [event for event in api.events if event.kind.startswith("transaction.")]
     axes = charts.declines_chart(events)
 
@@ -314,7 +314,7 @@ def test_declines_count_a_transaction_once() -> None:
 def test_declines_of_answers() -> None:
     """Answers of simulations do as well as events."""
     with wb.connect() as api:
-        run = wb.run(wb.sequences.catalogue["decline-blocked-mcc"], api)
+        run = wb.sequences.run(wb.sequences.catalogue["decline-blocked-mcc"], api)
     axes = charts.declines_chart([step.answer for step in run.steps])
 
     assert names(axes) == ["blocked mcc"]
@@ -413,7 +413,7 @@ def test_one_row_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_an_axes_of_yours_is_drawn_on(name: str) -> None:
-    """The Axes given is the one returned; its neighbour stays untouched, and the footnotes are at hand."""
+    """The Axes given is the one returned; its neighbor stays untouched, and the footnotes are at hand."""
     draw, full, _ = EVERY[name]
     figure = Figure(figsize=(12, 5))
     mine, other = figure.subplots(1, 2)
@@ -433,7 +433,7 @@ def test_a_notebook_shows_a_picture_once() -> None:
 
 
 def test_a_style_of_yours_is_kept() -> None:
-    """Colours of a style are respected; the default is transparent, in an ink for light and dark."""
+    """Colors of a style are respected; the default is transparent, in an ink for light and dark."""
     plain = charts.points_chart(samples.rewards())
     with mpl.rc_context({"text.color": "#eeeeee", "figure.facecolor": "#222222"}):
         styled = charts.points_chart(samples.rewards())

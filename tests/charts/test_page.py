@@ -21,11 +21,11 @@ PICTURES = re.findall(r"^!\[([^\]]+)\]\((.+?)\)$", TEXT, re.MULTILINE)
 def given() -> dict[str, Any]:
     """What the page calls `api`, `rewards`, `events` and `run`."""
     with wb.connect() as api:
-        run = wb.run(wb.sequences.catalogue["a-cardholders-month"], api)
+        run = wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
         user = api.sandbox.guide()["rewards_users"][0]["id"]
         return {
             "wb": wb, "api": api, "run": run, "events": list(api.events),
-            "rewards": wb.read_rewards(api, [user], progress=False),
+            "rewards": wb.rewards.read(api, [user], progress=False),
         }  # fmt: skip
 
 

@@ -74,6 +74,6 @@ class Service:
 
 
 def client_on(service: Callable[[httpx.Request], httpx.Response], **more: Any) -> Client:
-    """Give a client whose transport is the service, on a clock that nobody waits for."""
+    """Return a client whose transport is the service, on a clock that nobody waits for."""
     settings: dict[str, Any] = {"base_url": URL, "api_key": KEY, "clock": FakeClock(), **more}
     return Client(transport=httpx.MockTransport(service), **settings)

@@ -20,7 +20,6 @@ from workbench.client.client import Client
 from workbench.client.effects import End
 from workbench.client.journal import Journal
 from workbench.client.journal_file import JournalFile
-from workbench.durable import File
 from workbench.errors import (
     CannotRecord,
     NotSent,
@@ -32,6 +31,7 @@ from workbench.errors import (
 )
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
+from workbench.storage import File
 
 EVM = "0x" + "aB" * 20
 
@@ -137,7 +137,7 @@ class Rig:
         self._count = 0
 
     def arguments(self, name: str) -> dict[str, Any]:
-        """Give arguments of a call that the sandbox carries out, others each time."""
+        """Return arguments of a call that the sandbox carries out, others each time."""
         self._count += 1
         made: dict[str, Any] = getattr(self, f"_{name}")()
         return made

@@ -275,7 +275,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(JournalFile(path))
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
-    client._line.guards.real = True  # as on a real service, where hashes are kept
+    client._context.guards.real = True  # as on a real service, where hashes are kept
     with pytest.warns(AdviceWarning, match="never issued"):
         client.update_ubo(
             company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"
@@ -387,7 +387,7 @@ def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
 
 def _real(service: Service, **more: Any) -> Any:
     client = client_on(service, **more)
-    client._line.guards.real = True
+    client._context.guards.real = True
     return client
 
 
@@ -396,7 +396,7 @@ def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -
     clock = FakeClock()
     service = Service({"id": CARD}, {"id": CARD}, httpx.Response(400), {"id": CARD}, {"id": CARD})
     client = _real(service, journal=make(), clock=clock, environment="production")
-    client._line.journal._clock = clock
+    client._context.journal._clock = clock
     client.arm(operations={"update_user"}, minutes=100, reason="test")
     client.update_user(user_id=CARD, first_name="Grace")
     with pytest.raises(DuplicateSuspected, match=r"Nothing was sent.*again=True") as caught:

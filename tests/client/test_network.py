@@ -415,7 +415,7 @@ def test_an_awaited_client_may_meet_several_loops() -> None:
 
 
 def test_a_cancelled_call_is_unknown() -> None:
-    """A task that is cancelled while its call is in the air leaves an unknown end."""
+    """A task that is canceled while its call is in the air leaves an unknown end."""
 
     async def whole(url: str, server: RawServer) -> Any:
         async with AsyncClient(base_url=url, api_key=KEY) as client:

@@ -63,7 +63,7 @@ def test_a_row_with_a_private_key_stops_the_plan() -> None:
     """A bulk run names it before anything is sent."""
     service = Service({})
     with pytest.raises(wb.InvalidRequest, match="row 2, merchantName looks like a private key"):
-        wb.apply(
+        wb.bulk.run(
             client_on(service).simulate_authorization,
             [SALE, {**SALE, "merchant_name": "0x" + HEX}],
             progress=False,

@@ -49,8 +49,8 @@ def test_a_query_is_read() -> None:
 
 def test_unknown_members_are_told() -> None:
     """A member the interface does not know is left out, with a warning that names it."""
-    with pytest.warns(AdviceWarning, match="does not know colour"):
-        request = from_wire("update_user", {"firstName": "Grace", "colour": "red"}, user_id=CARD)
+    with pytest.warns(AdviceWarning, match="does not know color"):
+        request = from_wire("update_user", {"firstName": "Grace", "color": "red"}, user_id=CARD)
 
     assert given(request) == {"user_id": CARD, "first_name": "Grace"}
 

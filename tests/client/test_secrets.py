@@ -134,7 +134,7 @@ def test_any_text_is_a_key_or_is_refused(text: str) -> None:
 
 
 def _frames(error: BaseException) -> list[tuple[types.FrameType, str]]:
-    """Give every frame of an error, of its causes and of its contexts, that is not of this file."""
+    """Return every frame of an error, of its causes and of its contexts, that is not of this file."""
     found, seen, left = [], set(), [error]
     while left:
         one = left.pop()
@@ -151,7 +151,7 @@ def _frames(error: BaseException) -> list[tuple[types.FrameType, str]]:
 
 
 def shown(error: BaseException) -> str:
-    """Give all that a careful debugger could print of an error: text, notes, attributes, chain, locals of each frame."""
+    """Return all that a careful debugger could print of an error: text, notes, attributes, chain, locals of each frame."""
     printed = ["".join(traceback.TracebackException.from_exception(error, capture_locals=False).format())]
     chain: list[BaseException | None] = [error, error.__cause__, error.__context__]
     printed += [repr((one, vars(one), one.args)) for one in chain if one is not None]
@@ -192,7 +192,7 @@ def test_errors_hold_nothing_private(answer: Any) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [{"national_id": "canary-signature"}, {"email": 7, "first_name": "Canary-Ada" * 10}, {"birth_date": "canary-signature"},
-     {"ip_address": "canary-signature"}, {"colour": "canary-signature"}, {"address": {"line1": "canary-street", "zip": "canary-zip"}},
+     {"ip_address": "canary-signature"}, {"color": "canary-signature"}, {"address": {"line1": "canary-street", "zip": "canary-zip"}},
      {"phone_number": "canary-signature"}, {"first_name": "Canary-Ada\ud800"}, {"address": "canary-street"}],
     ids=map(str, range(9)),
 )  # fmt: skip
@@ -212,7 +212,7 @@ def test_a_refusal_that_repeats_what_it_was_sent() -> None:
     )
     for content in (json.dumps({"message": words, "error": KEY}), words, f"<p>{words}</p>", json.dumps(words)):
         client = client_on(Service(httpx.Response(409, content=content.encode())), api_key=KEY)
-        with pytest.raises(wb.Conflict) as caught:
+        with pytest.raises(wb.errors.Conflict) as caught:
             client.create_user_application(**PRIVATE)
         (entry,) = client.journal
 

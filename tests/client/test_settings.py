@@ -71,13 +71,13 @@ def test_a_profile_becomes_a_session(home: Path, monkeypatch: pytest.MonkeyPatch
 def test_events_of_a_profile_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The inbox of a profile is a file, and takes deliveries signed with the API key, or with a key of its own."""
     write(home, GOOD)
-    first, second = wb.sample_event("user.updated", KEY), wb.sample_event("user.updated", "signing-key")
+    first, second = wb.events.sample("user.updated", KEY), wb.events.sample("user.updated", "signing-key")
     api = wb.connect("acme-test", api_key=lambda: KEY)
     assert api.inbox.receive(first.headers, first.body).verified
     api.close()
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "signing-key")
     again = wb.connect("acme-test", api_key=lambda: KEY)
-    with pytest.raises(wb.InvalidWebhook):
+    with pytest.raises(wb.errors.InvalidWebhook):
         again.inbox.receive(first.headers, first.body)
 
     assert again.inbox.receive(second.headers, second.body).verified
@@ -123,14 +123,14 @@ def test_the_profile_may_be_named_by_a_variable(home: Path, monkeypatch: pytest.
 
 
 WRONG = """
-colour = "red"
+color = "red"
 [profiles.bad]
 base_url = "http://api.example.com/v1"
 environment = "live"
 timeout = "soon"
 api_key = "canary-key-77"
 webhook_secret = "canary-key-77"
-colour = "red"
+color = "red"
 ca_file = "/nowhere/ca.pem"
 idempotency_header = "Bad Header"
 forget_key_variable = "yes"
@@ -148,7 +148,7 @@ def test_everything_wrong_is_listed(home: Path) -> None:
     paths = {problem.path.removeprefix("profiles.bad.") for problem in caught.value.problems}
 
     assert {
-        "colour", "base_url", "environment", "timeout", "api_key", "webhook_secret", "ca_file", "idempotency_header",
+        "color", "base_url", "environment", "timeout", "api_key", "webhook_secret", "ca_file", "idempotency_header",
         "forget_key_variable", 'wire_names."simulate_authorization.declinereason"', "limits.amount",
         "limits.reads_per_second", "limits.recipients", "limits.speed",
     } == paths  # fmt: skip

@@ -12,7 +12,7 @@ SEED = 7
 
 @contextmanager
 def scene(name: str) -> Iterator[dict[str, Any]]:
-    """Give the names that the notebook of an exercise has made."""
+    """Return the names that the notebook of an exercise has made."""
     where: dict[str, Any] = {"sandbox": {"environment": "production"}} if name.startswith("production") else {}
     with wb.connect(seed=SEED, **where) as api:
         contract = api.list_contracts()[0]

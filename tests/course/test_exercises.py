@@ -68,7 +68,7 @@ def test_half_done_says_the_other_half() -> None:
 def test_variables_do_not_count() -> None:
     """A record made by hand is not what the service saw."""
     with scene("start-1") as names:
-        names["api"].coffee = wb.from_wire("simulate_authorization", {"amount": 420})
+        names["api"].coffee = wb.client.from_wire("simulate_authorization", {"amount": 420})
 
         assert not course.check("start-1", names["api"]).done
 
@@ -95,7 +95,7 @@ def test_a_wrong_try_is_told_what_is_missing(name: str, tried: str, said: str) -
                        "merchant_category_code": "5814"},
             "GOLD": {**token, "amount": "1000000", "is_amount_native": True},
             "PLAN": lambda: wb.withdrawals.plan(
-                api, names["contract"], token=names["token"], amount=wb.cents("11.00"), admin=names["admin"],
+                api, names["contract"], token=names["token"], amount=wb.withdrawals.usd("11.00"), admin=names["admin"],
                 to=names["to"], decimals=6,
             ),
         }  # fmt: skip

@@ -168,7 +168,7 @@ def test_class_arms_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     with pytest.raises(wb.InvalidRequest, match="nothing can be armed"):
         real.arm(operations={"update_user"}, minutes=1, reason="a lesson")
-    with pytest.raises(wb.NotArmed, match="WORKBENCH_READONLY"):
+    with pytest.raises(wb.errors.NotArmed, match="WORKBENCH_READONLY"):
         real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
     assert "CLASS" in banner
     assert "reads only" in banner

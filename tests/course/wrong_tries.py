@@ -39,10 +39,10 @@ api.sign_withdrawal(**GOLD, admin_address=to, recipient_address=admin)
     (
         "withdrawals-1",
         """
-wb.withdrawals.plan(api, contract, token=token, amount=wb.cents('40.00'), admin=admin, to=to, decimals=6).sign()
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6).sign()
 for cents in ('30.00', '20.00'):
     contract, signed = api.list_contracts()[0], None
-    signed = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents(cents), admin=admin, to=to,
+    signed = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd(cents), admin=admin, to=to,
         decimals=6).sign()
     message = signed.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
     half = message.accept(api.sandbox.wallet(admin).sign(message))
@@ -144,7 +144,7 @@ buy(1000)
         "sequences-2",
         """
 for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
-    wb.run(wb.sequences.catalogue[one], api)
+    wb.sequences.run(wb.sequences.catalogue[one], api)
 """,
         "nobody wanted a car",
     ),

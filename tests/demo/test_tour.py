@@ -12,7 +12,7 @@ from workbench.demo.bodies import Bodies
 from workbench.demo.reading import read_all
 from workbench.demo.stage import Stage
 from workbench.errors import InvalidRequest
-from workbench.faces.screen import Screen
+from workbench.rendering.screen import Screen
 
 SHARED = Path(__file__).parents[3] / "shared" / "samples"
 
@@ -88,7 +88,7 @@ def test_the_picture_is_there(tmp_path):
 
 
 def unplaced(text):
-    """Give a tour without the place of its picture, and without the breaks that a longer place would move."""
+    """Return a tour without the place of its picture, and without the breaks that a longer place would move."""
     return re.sub(r"\s+", " ", re.sub(r"\S+rewards\.png", "", text))
 
 
@@ -196,9 +196,9 @@ def test_ascii_terminals(tmp_path):
 
 
 def test_colour_changes_nothing_but_colour(text, tmp_path):
-    """On a terminal the same text comes with colours."""
-    coloured = told(tmp_path, colour=True)
+    """On a terminal the same text comes with colors."""
+    colored = told(tmp_path, color=True)
 
-    assert "\x1b[1m" in coloured
-    bare = re.sub(r"\x1b\[\d+m", "", coloured)
+    assert "\x1b[1m" in colored
+    bare = re.sub(r"\x1b\[\d+m", "", colored)
     assert unplaced(bare) == unplaced(text)

@@ -44,14 +44,14 @@ ACCOUNT: dict[str, Any] = {
 
 @pytest.fixture
 def api() -> Iterator[Session]:
-    """Give a session on a sandbox of its own."""
+    """Yield a session on a sandbox of its own."""
     with connect(seed=7) as made:
         yield made
 
 
 @pytest.fixture
 def purchase(api: Session) -> dict[str, Any]:
-    """Give the arguments of an authorization."""
+    """Return the arguments of an authorization."""
     return {
         "card_id": api.sandbox.guide()["cards"]["active"][0], "amount": 1250, "currency": "USD",
         "merchant_name": "Example Shop", "merchant_category_code": "5411",
@@ -59,7 +59,7 @@ def purchase(api: Session) -> dict[str, Any]:
 
 
 def below(widget: Any) -> list[Any]:
-    """Give a widget and all below it."""
+    """Return a widget and all below it."""
     found = [widget]
     for one in found:
         found.extend(getattr(one, "children", ()))
@@ -67,7 +67,7 @@ def below(widget: Any) -> list[Any]:
 
 
 def state(widget: Any) -> str:
-    """Give all that the widgets under one hold and would tell a browser, as a notebook would save it."""
+    """Return all that the widgets under one hold and would tell a browser, as a notebook would save it."""
     return json.dumps(
         [{**one.get_state(), "children": None, "layout": None, "style": None} for one in below(widget)], default=str
     )

@@ -6,7 +6,7 @@ from tests.forms.conftest import state
 from workbench import withdrawals
 from workbench.forms.countdown import Countdown
 from workbench.session import Session
-from workbench.withdrawals.amounts import cents
+from workbench.withdrawals import usd
 
 
 class Later:
@@ -28,7 +28,7 @@ def test_it_counts_until_the_signature_has_expired(api: Session) -> None:
     """Each second says what is left; once it has expired, it says so and stops. The signature is never in it."""
     contract = api.list_contracts()[0]
     plan = withdrawals.plan(
-        api, contract=contract, token=contract.tokens[0].address, amount=cents("1.00"),
+        api, contract=contract, token=contract.tokens[0].address, amount=usd("1.00"),
         admin=contract.admin_addresses[0], to=contract.admin_addresses[1],
     )  # fmt: skip
     withdrawal = plan.sign()

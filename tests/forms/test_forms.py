@@ -23,7 +23,7 @@ WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.reques
 
 
 def note(made: Any, path: str) -> str:
-    """Give the words beside a field."""
+    """Return the words beside a field."""
     return unescape(re.sub("<[^>]+>", "", made.fields[path].note.value))
 
 
@@ -415,12 +415,12 @@ class TestProduction:
 
     @pytest.fixture
     def live(self) -> Any:
-        """Give a session whose sandbox plays production."""
+        """Yield a session whose sandbox plays production."""
         with connect(seed=7, sandbox={"environment": "production"}) as made:
             yield made
 
     def test_it_says_so_in_word_and_colour(self, live: Session) -> None:
-        """The environment stands in the head, on the button and in its colour."""
+        """The environment stands in the head, on the button and in its color."""
         made = form(live.update_user)
 
         assert "PRODUCTION" in made._head.value

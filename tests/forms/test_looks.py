@@ -13,11 +13,11 @@ import pytest
 import workbench
 from tests.forms.conftest import below
 from workbench.forms import style
-from workbench.forms.gauge import Gauge
+from workbench.forms.gauge import ProgressWidget
 from workbench.forms.live import form
 from workbench.forms.pager import Pager
 from workbench.forms.panel import browse
-from workbench.forms.work import bulk
+from workbench.forms.work import bulk_panel
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
 from workbench.session import Session, connect
@@ -49,30 +49,30 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def luminance(colour: str) -> float:
-    """Give the relative luminance of a colour, as WCAG counts it."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+def luminance(color: str) -> float:
+    """Return the relative luminance of a color, as WCAG counts it."""
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(a: str, b: str) -> float:
-    """Give the contrast of two colours."""
+    """Return the contrast of two colors."""
     high, low = sorted((luminance(a), luminance(b)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("name", ["bad", "warn", "good", "quiet"])
-@pytest.mark.parametrize("theme, colours", [("light", style.LIGHT), ("dark", style.DARK)])
-def test_words_have_contrast_in_both_themes(theme: str, colours: dict[str, str], name: str) -> None:
-    """Each colour of words has 4.5 to 1 on the ground of its theme."""
-    assert contrast(colours[name], style.PAGES[theme]) >= 4.5
+@pytest.mark.parametrize("theme, colors", [("light", style.LIGHT), ("dark", style.DARK)])
+def test_words_have_contrast_in_both_themes(theme: str, colors: dict[str, str], name: str) -> None:
+    """Each color of words has 4.5 to 1 on the ground of its theme."""
+    assert contrast(colors[name], style.PAGES[theme]) >= 4.5
 
 
-@pytest.mark.parametrize("colours", [style.LIGHT, style.DARK], ids=["light", "dark"])
-def test_production_has_contrast(colours: dict[str, str]) -> None:
+@pytest.mark.parametrize("colors", [style.LIGHT, style.DARK], ids=["light", "dark"])
+def test_production_has_contrast(colors: dict[str, str]) -> None:
     """White words on the ground of production have 4.5 to 1."""
-    assert contrast("#ffffff", colours["live"]) >= 4.5
+    assert contrast("#ffffff", colors["live"]) >= 4.5
 
 
 def puts_in_a_cell(attributes: dict[str, str | None]) -> bool:
@@ -106,7 +106,7 @@ class Found(HTMLParser):
 
 
 def odd(widget: Any) -> list[str]:
-    """Give the tags and attributes that are not ours, of all HTML below a widget."""
+    """Return the tags and attributes that are not ours, of all HTML below a widget."""
     found = Found()
     for one in below(widget):
         if isinstance(one, ipywidgets.HTML):
@@ -152,7 +152,7 @@ def test_hostile_text_in_any_field_is_text(api: Session, name: str) -> None:
 
 
 def foreign(html: str) -> list[str]:
-    """Give what a browser's parser finds in HTML that is not ours, however it was nested."""
+    """Return what a browser's parser finds in HTML that is not ours, however it was nested."""
     tree = html5lib.parseFragment(html, namespaceHTMLElements=False)
     return [str(one.tag) for one in tree.iter() if one.tag not in TAGS | {"DOCUMENT_FRAGMENT"}]
 
@@ -169,19 +169,19 @@ def test_html_is_made_by_our_faces_alone() -> None:
 
 @pytest.mark.parametrize("where", ["sandbox", "production"])
 def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
-    """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its colour (F12)."""
+    """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its color (F12)."""
     with connect(seed=7, sandbox={"environment": where}) as api:
-        work = bulk(api.update_user, [], path=tmp_path / "run")
+        work = bulk_panel(api.update_user, [], path=tmp_path / "run")
         work.wait(30)
-        gauge = Gauge("Read rewards", api, stop=lambda: None, resume=lambda: None)
+        gauge = ProgressWidget("Read rewards", api, stop=lambda: None, resume=lambda: None)
         one = form(api.update_user)
-        faces = {
+        rendering = {
             "form": (one.widget, one.html), "panel": (browse(api).widget, browse(api).html),
             "bulk": (work.widget, work._repr_mimebundle_()["text/html"]), "read": (gauge.widget, gauge.head),
         }  # fmt: skip
         key = api.info()["key_fingerprint"]
 
-    for name, (widget, html) in faces.items():
+    for name, (widget, html) in rendering.items():
         head = next(one.value for one in below(widget) if "wb-head" in getattr(one, "_dom_classes", ()))
         for told in (head, html):
             assert where.upper() in told, name

@@ -16,7 +16,7 @@ from workbench.session import Session
 
 @pytest.fixture
 def panel(api: Session, purchase: dict[str, Any]) -> Panel:
-    """Give a panel over a session in which something happened."""
+    """Return a panel over a session in which something happened."""
     user = api.create_user_application(**PERSON)
     api.create_payment_account(**ACCOUNT, user_id=user.id)
     api.simulate_authorization(**purchase)
@@ -24,7 +24,7 @@ def panel(api: Session, purchase: dict[str, Any]) -> Panel:
 
 
 def buttons(tab: Tab) -> dict[str, Any]:
-    """Give the buttons for the opened row, by their words."""
+    """Return the buttons for the opened row, by their words."""
     return {one.description: one for one in tab.doing.of_row.children if hasattr(one, "on_click")}
 
 

@@ -21,7 +21,7 @@ from workbench.tables import load_bodies
 
 @pytest.fixture
 def lived(api: Session, purchase: dict[str, Any]) -> Session:
-    """Give a session in which something happened."""
+    """Return a session in which something happened."""
     api.create_user_application(**PERSON)
     api.simulate_authorization(**purchase)
     return api
@@ -149,7 +149,7 @@ def test_a_panel_takes_a_client() -> None:
 
 
 def many_rows(count: int) -> list[tuple[Any, ...]]:
-    """Give rows like rewards, the same each time."""
+    """Return rows like rewards, the same each time."""
     chance, begun = random.Random(1), datetime(2026, 1, 1, tzinfo=UTC)
     return [
         (

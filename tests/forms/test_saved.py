@@ -27,7 +27,7 @@ CELLS = (
 
 
 def elsewhere(notebook: Any) -> str:
-    """Give what a viewer shows that runs nothing and knows no widgets, as nbviewer does of a notebook it does not trust (F14)."""
+    """Return what a viewer shows that runs nothing and knows no widgets, as nbviewer does of a notebook it does not trust (F14)."""
     import nbformat
     from nbconvert import HTMLExporter
 

@@ -24,18 +24,18 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     displayed: list[Any] = []
     monkeypatch.setattr(watching, "notebook_shell", lambda: object())
     monkeypatch.setattr(
-        "workbench.forms.gauge.Gauge.display", lambda self, html, plain: displayed.append((self, html, plain))
+        "workbench.forms.gauge.ProgressWidget.display", lambda self, html, plain: displayed.append((self, html, plain))
     )
     return displayed
 
 
 def ids(api: Session) -> list[str]:
-    """Give the users of the sandbox who have rewards."""
+    """Return the users of the sandbox who have rewards."""
     return [one["id"] for one in api.sandbox.guide()["rewards_users"]]
 
 
 def watch(api: Session, **how: Any) -> Watch:
-    """Give a read that was not begun."""
+    """Return a read that was not begun."""
     users = how.pop("users", ids(api))
     return Watch(lambda **more: reads.read_rewards(api, users, **{**how, **more}), api)
 
@@ -125,7 +125,7 @@ def test_a_short_read_leaves_a_line(api: Session, shown: list[Any]) -> None:
     """No widget is made for a read that is over at once."""
     told = io.StringIO()
     with contextlib.redirect_stderr(told):
-        rewards = wb.read_rewards(api, ids(api)[:1])
+        rewards = wb.rewards.read(api, ids(api)[:1])
 
     assert rewards.complete
     assert shown == []
@@ -156,8 +156,8 @@ def test_a_long_read_is_shown(api: Session, shown: list[Any], monkeypatch: pytes
 def test_asked_otherwise_it_is_the_plain_read(api: Session, shown: list[Any]) -> None:
     """`progress=False` or a function of one's own shows no widget."""
     seen: list[Any] = []
-    wb.read_rewards(api, ids(api)[:1], progress=False)
-    wb.read_rewards(api, ids(api)[:1], progress=seen.append)
+    wb.rewards.read(api, ids(api)[:1], progress=False)
+    wb.rewards.read(api, ids(api)[:1], progress=seen.append)
 
     assert seen
     assert shown == []
@@ -176,7 +176,7 @@ def test_what_goes_wrong_is_raised_and_shown(api: Session, shown: list[Any]) -> 
     assert "403" in one.gauge.face.value
     assert "none" == one.gauge._buttons.layout.display
     with pytest.raises(InvalidRequest):
-        wb.read_rewards(api, ["../x"])
+        wb.rewards.read(api, ["../x"])
 
 
 def test_nothing_private_is_in_its_widgets(api: Session, shown: list[Any]) -> None:

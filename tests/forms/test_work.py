@@ -8,9 +8,9 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
+from workbench.bulk import sending
 from workbench.errors import InvalidArguments
-from workbench.forms.work import Work, bulk
-from workbench.runs import sending
+from workbench.forms.work import Work, bulk_panel
 from workbench.sequences import Sequence, Step, run_kept
 from workbench.session import Session
 
@@ -18,13 +18,13 @@ WAIT = 30.0
 
 
 def people(many: int) -> list[dict[str, Any]]:
-    """Give applications, each of another person."""
+    """Return applications, each of another person."""
     return [{**PERSON, "email": f"kanarienvogel{n}@example.com", "external_id": f"row-{n}"} for n in range(many)]
 
 
 def test_it_ends_with_every_row_done(api: Session, tmp_path: Path) -> None:
     """All rows are sent, and the bar is full."""
-    work = bulk(api.create_user_application, people(5), path=tmp_path / "run")
+    work = bulk_panel(api.create_user_application, people(5), path=tmp_path / "run")
 
     assert work.wait(WAIT)
     assert "ended" == work.state, work.error
@@ -57,7 +57,7 @@ def test_it_stops_and_goes_on_without_sending_twice(
 
     api.allowing = lambda **_: api  # type: ignore[method-assign]
     api.send = held  # type: ignore[method-assign]
-    work = bulk(api.create_user_application, people(40), path=tmp_path / "run")
+    work = bulk_panel(api.create_user_application, people(40), path=tmp_path / "run")
     made.append(work)
     ready.set()
     assert work.wait(WAIT)
@@ -74,7 +74,7 @@ def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
     """Rows that cannot be sent are named on the page, without their values."""
     rows = people(2)
     rows[1]["national_id"] = "12"
-    work = bulk(api.create_user_application, rows, path=tmp_path / "run")
+    work = bulk_panel(api.create_user_application, rows, path=tmp_path / "run")
 
     assert work.wait(WAIT)
     assert "failed" == work.state
@@ -85,11 +85,11 @@ def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
 def test_progress_is_its_own(api: Session, tmp_path: Path) -> None:
     """Another progress cannot be given."""
     with pytest.raises(InvalidArguments):
-        bulk(api.create_user_application, people(1), path=tmp_path / "run", progress=False)
+        bulk_panel(api.create_user_application, people(1), path=tmp_path / "run", progress=False)
 
 
 def long_story(api: Session, many: int) -> Sequence:
-    """Give a sequence of purchases."""
+    """Return a sequence of purchases."""
     card = api.sandbox.guide()["cards"]["active"][0]
     steps = [
         Step(
@@ -135,11 +135,11 @@ def test_a_sequence_stops_and_goes_on_without_doing_anything_twice(api: Session,
 
 
 def test_a_sequence_is_played_beside_the_notebook(api: Session, tmp_path: Path) -> None:
-    """`wb.play` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
+    """`wb.sequences.panel` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
     story = long_story(api, 3)
-    work = wb.play(story, api, path=tmp_path / "run")
+    work = wb.sequences.panel(story, api, path=tmp_path / "run")
     assert work.wait(WAIT)
-    again = wb.play(story, api, path=tmp_path / "run")
+    again = wb.sequences.panel(story, api, path=tmp_path / "run")
     assert again.wait(WAIT)
 
     assert ("ended", "ended") == (work.state, again.state), (work.error, again.error)
@@ -150,7 +150,9 @@ def test_a_sequence_is_played_beside_the_notebook(api: Session, tmp_path: Path) 
 
 def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
     """What is wrong with it stands on the page; nothing was sent."""
-    work = wb.play(Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), api, path=tmp_path / "run")
+    work = wb.sequences.panel(
+        Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), api, path=tmp_path / "run"
+    )
     assert work.wait(WAIT)
 
     assert "failed" == work.state

@@ -31,7 +31,7 @@ CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 
 
 def samples(pattern: str) -> list[Path]:
-    """Give the project's samples, and those met in practice where they lie beside the checkout."""
+    """Return the project's samples, and those met in practice where they lie beside the checkout."""
     return [path for folder in (SAMPLES, SHARED) for path in sorted(folder.glob(pattern))]
 
 
@@ -453,7 +453,7 @@ def test_every_record_is_reachable() -> None:
 
 
 def read_by(read: Callable[[], Any]) -> tuple[Any, ...]:
-    """Give what a way of reading came to: the record with what it kept aside, or what was wrong."""
+    """Return what a way of reading came to: the record with what it kept aside, or what was wrong."""
     try:
         answer = read()
     except strict_json.NotJson as error:

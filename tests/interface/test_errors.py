@@ -33,7 +33,7 @@ EVERY = [
     errors.UnexpectedRedirect("elsewhere"),
     errors.RedirectedEffect("elsewhere, and it may have been carried out", attempt=ATTEMPT),
     errors.InvalidWebhook("signature"),
-    errors.NothingArrived("no event"),
+    errors.EventTimeout("no event"),
     errors.UnusableFile("newer"),
     errors.FileBusy("held"),
 ]

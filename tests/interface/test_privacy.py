@@ -117,7 +117,7 @@ CANARY = "CANARY7331"
 
 @st.composite
 def planted(draw: st.DrawFn, cls: type[Any]) -> Any:
-    """Give a wire object with the canary in every private text, and in a member nobody knows."""
+    """Return a wire object with the canary in every private text, and in a member nobody knows."""
     made: dict[str, Any] = {"brandNew": CANARY}
     for one in members(cls):
         kind = one.kind.of if isinstance(one.kind, Many) else one.kind

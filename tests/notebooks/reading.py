@@ -16,7 +16,7 @@ IDS = [path.stem for path in NOTEBOOKS]
 
 
 def cells(path: Path, kind: str) -> list[str]:
-    """Give the sources of the cells of a kind, "code" or "markdown"."""
+    """Return the sources of the cells of a kind, "code" or "markdown"."""
     return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == kind]
 
 

@@ -25,13 +25,13 @@ PLANTED = (
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Give each notebook executed, once."""
+    """Return each notebook executed, once."""
     return cache(lambda path: execute(path, tmp_path_factory.mktemp(path.stem)))
 
 
 @pytest.fixture(scope="module")
 def private() -> tuple[str, ...]:
-    """Give what must be in no output: the world's people, accounts and keys, and what the cells put in."""
+    """Return what must be in no output: the world's people, accounts and keys, and what the cells put in."""
     with wb.connect(seed=7) as api:
         people = [*api.sandbox.store.all("user"), *api.sandbox.store.all("owner")]
         accounts = [one["members"]["external_fiat_account"] for one in api.sandbox.store.all("payment_account")]

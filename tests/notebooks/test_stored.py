@@ -67,7 +67,7 @@ def test_exercises_stand_in_their_notebook(path: Path) -> None:
 
 
 def names(code: str) -> tuple[set[str], set[str]]:
-    """Give the names a piece of code reads, and those it makes."""
+    """Return the names a piece of code reads, and those it makes."""
     read, made = set(), set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Name):

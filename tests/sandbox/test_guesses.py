@@ -41,7 +41,7 @@ def test_what_the_document_gives_is_not_marked(api):
 
 
 def test_marks_in_the_code_name_behaviours():
-    """`assumed: id` in a comment or docstring is the id of a behaviour, or says its reason in words."""
+    """`assumed: id` in a comment or docstring is the id of a behavior, or says its reason in words."""
     found = {
         name
         for text in CODE.values()

@@ -19,7 +19,7 @@ MUCH = 10**9
 
 
 def seeded(api: Api, name: str) -> dict[str, Any]:
-    """Give the members of a request that name records, by attribute name."""
+    """Return the members of a request that name records, by attribute name."""
     company, contract = api.guide["companies"][0], api.guide["contracts"][0]
     known: dict[str, dict[str, Any]] = {
         "sign_withdrawal": {

@@ -27,7 +27,7 @@ merchant_category_code = "5411"
 
 
 def wrong(text: str) -> list[Problem]:
-    """Give all that is wrong with the text of a file."""
+    """Return all that is wrong with the text of a file."""
     try:
         return list(problems(loads(text), {}))
     except InvalidSequence as error:

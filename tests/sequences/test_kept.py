@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from workbench.bulk import Held
+from workbench.bulk.hold import FileLock
 from workbench.errors import InvalidRequest, UnusableFile
-from workbench.runs import Held
-from workbench.runs.hold import Hold
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run_kept
 from workbench.sequences.lessons import PERSON
@@ -120,7 +120,7 @@ def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 
 def _hold(path: str, ready: Any, done: Any) -> None:
-    with Hold(Path(path)):
+    with FileLock(Path(path)):
         ready.set()
         done.wait(30)
 

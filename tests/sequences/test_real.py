@@ -13,7 +13,7 @@ from workbench.session import Session, connect
 
 
 def without_events(name: str) -> Sequence:
-    """Give a sequence of the catalogue for a service whose events nobody receives here."""
+    """Return a sequence of the catalogue for a service whose events nobody receives here."""
     import attrs
 
     one = catalogue[name]
@@ -29,7 +29,7 @@ def served() -> Iterator[tuple[Sandbox, str]]:
 
 
 def session(served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> Session:
-    """Give a session on the service by a profile, as one has it for a real sandbox."""
+    """Return a session on the service by a profile, as one has it for a real sandbox."""
     sandbox, url = served
     config = tmp_path / "profiles.toml"
     config.write_text(f'[profiles.team]\nbase_url = "{url}/v1"\nenvironment = "sandbox"\n{more}')

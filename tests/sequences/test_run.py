@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from workbench.bulk import Interrupted
 from workbench.errors import WrongEnvironment
 from workbench.interface.rules import FULL
-from workbench.runs import Interrupted
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.service import Response
 from workbench.sequences import (

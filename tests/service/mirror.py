@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench import loopback
+from workbench import http_server
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.control import CONTROLS
-from workbench.sandbox.server import Front, refused
+from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
 
 _OWN = frozenset({"advance", "requests", "fork"})  # the clock is mirrored below; what was asked is each one's own
@@ -27,13 +27,13 @@ class Served:
         stack = ExitStack()
         atexit.register(stack.close)
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self.front: Front | None = None
+        self.front: App | None = None
         self.count = 0
-        url = stack.enter_context(loopback.running(self._answer, max_body=MAX_BODY, refusal=refused))
+        url = stack.enter_context(http_server.running(self._answer, max_body=MAX_BODY, refusal=refused))
         self.connection = http.client.HTTPConnection(url.removeprefix("http://"))
         stack.callback(self.connection.close)
 
-    def _answer(self, heard: loopback.Heard) -> Any:
+    def _answer(self, heard: http_server.Heard) -> Any:
         assert self.front is not None
         return self.front.answer(heard)
 
@@ -41,10 +41,10 @@ class Served:
         """Have requests answered by a twin."""
         if self.front is not None:
             self.front.sandbox.close()
-        self.front = Front(twin, "http://127.0.0.1", local=True)
+        self.front = App(twin, "http://127.0.0.1", local=True)
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
-        """Give what the twin answers."""
+        """Return what the twin answers."""
         self.connection.close()  # one that lay idle may have been closed by the server; it opens again by itself
         self.connection.request(method, target, body or None, headers)
         answer = self.connection.getresponse()
@@ -58,7 +58,7 @@ class Served:
 
 @cache
 def served() -> Served:
-    """Give the address; it lasts as long as the process."""
+    """Return the address; it lasts as long as the process."""
     return Served()
 
 

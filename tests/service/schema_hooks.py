@@ -17,7 +17,7 @@ _turn = count()
 
 
 def known(members: Any) -> Any:
-    """Give members with valid ids replaced by known ones, each in turn; every fourth set stays as it is."""
+    """Return members with valid ids replaced by known ones, each in turn; every fourth set stays as it is."""
     turn = next(_turn)
     if not isinstance(members, dict) or turn % 4 == 3:
         return members

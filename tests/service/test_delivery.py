@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from workbench.http_server import Heard, Said, running
 from workbench.interface.assumptions import BEHAVIOURS
-from workbench.loopback import Heard, Said, running
 from workbench.sandbox import Sandbox
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.reading import read_delivery
@@ -44,7 +44,7 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint() -> Iterator[tuple[Endpoint, str]]:
-    """Give a receiver and its URL."""
+    """Yield a receiver and its URL."""
     made = Endpoint()
     with running(made.answer) as url:
         yield made, f"{url}/hook"
@@ -52,7 +52,7 @@ def endpoint() -> Iterator[tuple[Endpoint, str]]:
 
 @pytest.fixture
 def sandbox() -> Iterator[Sandbox]:
-    """Give a sandbox in memory."""
+    """Yield a sandbox in memory."""
     made = Sandbox()
     yield made
     made.close()

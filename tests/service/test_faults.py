@@ -18,13 +18,13 @@ PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery",
 
 @pytest.fixture
 def sandbox() -> Sandbox:
-    """Give a sandbox in memory."""
+    """Return a sandbox in memory."""
     return Sandbox()
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
 def client(request: pytest.FixtureRequest, sandbox: Sandbox) -> Iterator[httpx.Client]:
-    """Give an HTTP client of the sandbox, either way."""
+    """Yield an HTTP client of the sandbox, either way."""
     key = sandbox.full_key
     if request.param == "in process":
         with httpx.Client(
@@ -43,7 +43,7 @@ def purchase(client: httpx.Client, sandbox: Sandbox) -> httpx.Response:
 
 
 def held(sandbox: Sandbox) -> int:
-    """Give what is held on the card."""
+    """Return what is held on the card."""
     return sandbox.balance(sandbox.guide()["cards"]["active"][0])["held"]
 
 

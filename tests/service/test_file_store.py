@@ -32,7 +32,7 @@ def purchase(sandbox: Sandbox) -> str:
 
 
 def everything(sandbox: Sandbox) -> Any:
-    """Give the state as JSON sees it."""
+    """Return the state as JSON sees it."""
     with sandbox.store:
         return json.loads(json.dumps(sandbox.store.copy()))
 

@@ -59,13 +59,13 @@ class Hook:
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def take(self, count: int) -> list[Any]:
-        """Give the next deliveries, read."""
+        """Return the next deliveries, read."""
         return [json.loads(self.came.get(timeout=20)[1]) for _ in range(count)]
 
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
-    """Give a receiver."""
+    """Yield a receiver."""
     made = Hook()
     yield made
     made.server.shutdown()

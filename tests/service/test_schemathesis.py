@@ -24,7 +24,7 @@ expected-statuses = ["2xx", 400, 404, 409, 422]
 
 
 def known_ids(sandbox: Sandbox) -> dict[str, list[str]]:
-    """Give ids that the sandbox knows, by the member they stand in."""
+    """Return ids that the sandbox knows, by the member they stand in."""
     guide = sandbox.guide()
     transactions = [key for key, _ in sandbox.store.items("transaction")]
     company = guide["companies"][0]

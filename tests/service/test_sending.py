@@ -109,7 +109,7 @@ def test_registration_refuses_them() -> None:
 
 @pytest.fixture
 def redirecting() -> Iterator[tuple[str, list[str]]]:
-    """Give a receiver that sends everyone elsewhere, with a long answer, and the paths it was asked."""
+    """Yield a receiver that sends everyone elsewhere, with a long answer, and the paths it was asked."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -72,7 +72,7 @@ REFUSED: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plain]:
-    """Give a client of one served sandbox, for requests that change nothing."""
+    """Yield a client of one served sandbox, for requests that change nothing."""
     sandbox = Sandbox(path=tmp_path_factory.mktemp("door") / "sandbox.db")
     with sandbox.serve() as url, Plain(url) as made:
         yield made
@@ -203,13 +203,13 @@ def test_no_control_of_a_real_service(tmp_path: Path) -> None:
         server.RequestHandlerClass.log_message = lambda *_: None  # type: ignore[assignment,method-assign]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        with pytest.raises(wb.WrongEnvironment, match="controls"):
+        with pytest.raises(wb.errors.WrongEnvironment, match="controls"):
             RemoteSandbox(f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
         thread.join()
-    with pytest.raises(wb.WrongEnvironment, match="TLS"):
+    with pytest.raises(wb.errors.WrongEnvironment, match="TLS"):
         RemoteSandbox("http://192.0.2.1:8080")
-    with pytest.raises(wb.WrongEnvironment):
+    with pytest.raises(wb.errors.WrongEnvironment):
         RemoteSandbox("ftp://127.0.0.1")
 
 
@@ -220,7 +220,10 @@ def test_another_sandbox_on_the_same_port(tmp_path: Path) -> None:
 
     with Sandbox(seed=1).serve() as url:
         remote = RemoteSandbox(url)
-    with Sandbox(seed=2).serve(port=urlsplit(url).port or 0), pytest.raises((wb.WrongEnvironment, wb.Unauthorized)):
+    with (
+        Sandbox(seed=2).serve(port=urlsplit(url).port or 0),
+        pytest.raises((wb.errors.WrongEnvironment, wb.errors.Unauthorized)),
+    ):
         remote.reset()
 
 

@@ -12,13 +12,13 @@ from tests.service.plain import Plain
 from workbench.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.file_store import FileBackend
-from workbench.sandbox.server import Together
+from workbench.sandbox.server import GroupCommit
 
 PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
 
 
 def purchases(sandbox: Sandbox, *amounts: int) -> list[Request]:
-    """Give requests that authorize purchases; one of nothing is refused."""
+    """Return requests that authorize purchases; one of nothing is refused."""
     card = sandbox.guide()["cards"]["active"][0]
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     bodies = [json.dumps({"cardId": card, **PURCHASE, "amount": amount}).encode() for amount in amounts]
@@ -26,17 +26,17 @@ def purchases(sandbox: Sandbox, *amounts: int) -> list[Request]:
 
 
 def together(sandbox: Sandbox, requests: list[Request]) -> list[Any]:
-    """Give what is answered to requests of one moment; an error stands in place of its answer."""
+    """Return what is answered to requests of one moment; an error stands in place of its answer."""
 
     async def play() -> list[Any]:
-        front = Together(sandbox)
+        front = GroupCommit(sandbox)
         return await asyncio.gather(*(front.play(one) for one in requests), return_exceptions=True)
 
     return asyncio.run(play())
 
 
 def rows(sandbox: Sandbox) -> int:
-    """Give how many transactions the file has had."""
+    """Return how many transactions the file has had."""
     assert isinstance(sandbox.store.backend, FileBackend)
     found: int = sandbox.store.backend.file.run("SELECT max(version) FROM log")[0][0]
     return found
@@ -68,7 +68,7 @@ def test_events_are_told_after_the_commit(tmp_path: Path) -> None:
     together(sandbox, purchases(sandbox, 100, 200, 300))
 
     assert [amount for amount, _ in heard] == [100, 100, 200, 200, 300, 300]
-    assert {durable for _, durable in heard} == {before + 1}
+    assert {storage for _, storage in heard} == {before + 1}
     sandbox.close()
 
 

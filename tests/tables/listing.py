@@ -23,16 +23,16 @@ def _columns(frame: pd.DataFrame, private: frozenset[str] = frozenset()) -> str:
 
 
 def listing() -> list[str]:
-    """Give the lines of the list."""
+    """Return the lines of the list."""
     lines = ["| Frame of | `attrs['kind']` | Columns: dtype (• masked unless revealed) |", "|---|---|---|"]
     for name, row in OPERATIONS.items():
-        frame = tables.frame([], of=name)
+        frame = tables.to_frame([], of=name)
         of = plan(row.answer) if frame.attrs["kind"] != "rewards_item" else None
         private = frozenset(c.name for c in of.columns if c.private) if of else frozenset()
         lines.append(f"| `api.{name}(…)` | `{frame.attrs['kind']}` | {_columns(frame, private)} |")
     for kind in EVENT_KINDS:
         private = frozenset(c.name for c in events_plan({kind}).columns if c.private)
-        lines.append(f"| events of kind `{kind}` | `event` | {_columns(tables.frame([], of=kind), private)} |")
+        lines.append(f"| events of kind `{kind}` | `event` | {_columns(tables.to_frame([], of=kind), private)} |")
     derived = {
         "contract_values(contracts)": tables.contract_values([]),
         'contract_totals(contracts, by="chain_id")': tables.contract_totals([], by="chain_id"),

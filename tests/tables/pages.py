@@ -168,7 +168,7 @@ ODD: dict[str, bytes] = {
 
 
 def page(rows: int, start: int = 0, seed: int = 0) -> bytes:
-    """Give a usual page, as a service may write it."""
+    """Return a usual page, as a service may write it."""
     chance = random.Random(f"{seed} {start}")
 
     def moment() -> str:
@@ -195,7 +195,7 @@ def page(rows: int, start: int = 0, seed: int = 0) -> bytes:
 
 
 def mutated(seed: int) -> Iterator[bytes]:
-    """Give pages without end, each changed at a few places: bytes, bits, pieces, values."""
+    """Yield pages without end, each changed at a few places: bytes, bits, pieces, values."""
     chance = random.Random(seed)
     seeds = [GOOD, page(3), *ODD.values()]
     seeds = [body for body in seeds if 0 < len(body) < 3_000]

@@ -31,7 +31,7 @@ SIGNATURE = b"""{"status":"ready","signature":{"data":"0xCANARYDATA","salt":"CAN
 
 
 def answer(operation: str, *bodies: bytes) -> Any:
-    """Give the answer of an operation read from wire bytes; of several bodies a list of answers."""
+    """Return the answer of an operation read from wire bytes; of several bodies a list of answers."""
     row = OPERATIONS[operation]
     if row.many:
         return wires().read_answer(row, [loads(body) for body in bodies])
@@ -40,7 +40,7 @@ def answer(operation: str, *bodies: bytes) -> Any:
 
 
 def event(body: bytes) -> Any:
-    """Give an event read from wire bytes."""
+    """Return an event read from wire bytes."""
     return wires().read_event(loads(body))
 
 

@@ -110,7 +110,7 @@ def test_months_without_rows(how: Any, expected: list[Any]) -> None:
 
 def test_groups_by_several_columns_and_missing_keys() -> None:
     """A missing key is a group of its own, and a category that does not occur is none."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     made = tables.grouped(frame, ["type", "spend_category"], "points")
 
     assert sorted(made.tolist()) == [Decimal(-3), Decimal("12.50")]
@@ -144,7 +144,7 @@ def test_what_is_not_exact_is_refused(column: "pd.Series[Any]") -> None:
 
 def test_pandas_can_still_add_plot_and_merge() -> None:
     """The column itself sums, compares, merges and becomes floats the way pandas users expect."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame["points"].sum() == Decimal("9.5")
     assert frame[frame["points"] > 0]["id"].tolist() == ["007"]

@@ -30,15 +30,15 @@ HOSTILE = [
 
 
 def frame_of(texts: list[str]) -> pd.DataFrame:
-    return tables.frame([build(RewardsItem, {"merchant_name": text, "id": "0"}) for text in texts])
+    return tables.to_frame([build(RewardsItem, {"merchant_name": text, "id": "0"}) for text in texts])
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[ascii(text) for text in HOSTILE])
 def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
     """In XLSX each text is a text cell; in CSV none begins like a formula."""
     frame = frame_of([text])
-    tables.save(frame, tmp_path / "a.xlsx")
-    tables.save(frame, tmp_path / "a.csv")
+    tables.export(frame, tmp_path / "a.xlsx")
+    tables.export(frame, tmp_path / "a.csv")
     sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["data"]
     rows = list(csv.reader(io.StringIO((tmp_path / "a.csv").read_bytes().decode(), newline="")))
 
@@ -52,7 +52,7 @@ def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
 def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
     """Ids with zeros, digits beyond a float, words like NA: all read back as they were, the invisible as escapes."""
     texts = [text for text in HOSTILE if text]
-    tables.save(frame_of(texts), tmp_path / f"a{suffix}")
+    tables.export(frame_of(texts), tmp_path / f"a{suffix}")
     shown = [text.replace("\0", "\\x00").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for text in texts]
     shown = [text.replace("\r", "\\x0d") for text in shown]
 
@@ -65,7 +65,7 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
 def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) -> None:
     """No text makes a writer fail, and as many rows come back as have any text to show."""
     path = tmp_path / f"any{suffix}"
-    saved = tables.save(frame_of([text or "x" for text in texts]), path, overwrite=True)
+    saved = tables.export(frame_of([text or "x" for text in texts]), path, overwrite=True)
 
     assert saved.rows == len(texts)
     assert len(tables.load_bodies(path)) == len(texts)
@@ -73,7 +73,7 @@ def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) ->
 
 def test_control_characters_are_counted(tmp_path: Path) -> None:
     """The result says how many cells were cleaned, in words too."""
-    saved = tables.save(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
+    saved = tables.export(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
 
     assert saved.cleaned == 2
     assert "escapes in 2 cells" in str(saved)
@@ -81,8 +81,8 @@ def test_control_characters_are_counted(tmp_path: Path) -> None:
 
 def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
     """Cents and points are numbers, times are dates in UTC, ids are text."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
-    tables.save(frame, tmp_path / "a.xlsx")
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    tables.export(frame, tmp_path / "a.xlsx")
     row = [cell.value for cell in next(openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].iter_rows(min_row=2))]
 
     assert row[:3] == ["earned", "007", 12.5]
@@ -92,24 +92,24 @@ def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
 
 def test_groups_keep_their_keys(tmp_path: Path) -> None:
     """A column of sums is saved with what it was grouped by."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
-    tables.save(tables.grouped(frame, "type", "points"), tmp_path / "a.csv")
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    tables.export(tables.grouped(frame, "type", "points"), tmp_path / "a.csv")
 
     assert (tmp_path / "a.csv").read_text().splitlines() == ["type,points", "earned,12.500000", "redeemed,-3.000000"]
 
 
 def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
     """A number with more than 15 digits would lose some in a spreadsheet, so its column is text."""
-    frame = tables.frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])
-    tables.save(frame, tmp_path / "a.xlsx")
+    frame = tables.to_frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])
+    tables.export(frame, tmp_path / "a.xlsx")
 
     assert openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].cell(2, 3).value == "12345678901234567.500000"
 
 
 def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
     """Decimals stay decimals, and the notes travel in the metadata."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS.replace(b'"id":"8"', b'"new":1')))
-    tables.save(frame, tmp_path / "a.parquet")
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS.replace(b'"id":"8"', b'"new":1')))
+    tables.export(frame, tmp_path / "a.parquet")
     schema = pq.read_schema(tmp_path / "a.parquet")
 
     assert str(schema.field("points").type) == "decimal128(38, 6)"
@@ -118,10 +118,10 @@ def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
 
 def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
     """What is to be known of a table goes with its exports."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     frame.attrs.update(notes=["Read up to offset 10,000."], complete=False)
-    tables.save(frame, tmp_path / "a.csv")
-    tables.save(frame, tmp_path / "a.xlsx")
+    tables.export(frame, tmp_path / "a.csv")
+    tables.export(frame, tmp_path / "a.xlsx")
 
     assert (tmp_path / "a.csv.notes.txt").read_text() == "This table is not complete.\nRead up to offset 10,000.\n"
     assert openpyxl.load_workbook(tmp_path / "a.xlsx")["notes"].cell(2, 1).value == "Read up to offset 10,000."
@@ -131,8 +131,8 @@ def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
 def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pytest.LogCaptureFixture) -> None:
     """A masked frame exports masks; a revealed one makes a file for its owner alone, says so and is logged."""
     user = samples.answer("update_user", samples.USER)
-    tables.save(tables.frame(user), tmp_path / f"masked{suffix}")
-    saved = tables.save(tables.frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
+    tables.export(tables.to_frame(user), tmp_path / f"masked{suffix}")
+    saved = tables.export(tables.to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
 
     masked = tables.load_bodies(tmp_path / f"masked{suffix}")[0]
     assert masked["email"] == "a•••@e•••.com"
@@ -145,17 +145,17 @@ def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pyte
 
 def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
     """An existing file stays, unless `overwrite=True`."""
-    tables.save(frame_of(["one"]), tmp_path / "a.csv")
+    tables.export(frame_of(["one"]), tmp_path / "a.csv")
 
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        tables.save(frame_of(["two"]), tmp_path / "a.csv")
-    tables.save(frame_of(["two"]), tmp_path / "a.csv", overwrite=True)
+        tables.export(frame_of(["two"]), tmp_path / "a.csv")
+    tables.export(frame_of(["two"]), tmp_path / "a.csv", overwrite=True)
     assert "two" in (tmp_path / "a.csv").read_text()
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full at the last moment costs the new file, not the old one, and leaves nothing behind."""
-    tables.save(frame_of(["old"]), tmp_path / "a.csv")
+    tables.export(frame_of(["old"]), tmp_path / "a.csv")
     before = (tmp_path / "a.csv").read_bytes()
 
     def full(_: Any) -> None:
@@ -163,7 +163,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        tables.save(frame_of(["new"]), tmp_path / "a.csv", overwrite=True)
+        tables.export(frame_of(["new"]), tmp_path / "a.csv", overwrite=True)
     assert (tmp_path / "a.csv").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
@@ -171,11 +171,11 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
     """A process killed while it writes leaves the old file whole."""
     path = tmp_path / "a.csv"
-    tables.save(frame_of(["old"]), path)
+    tables.export(frame_of(["old"]), path)
     code = (
         "import os, sys, pandas as pd\nfrom workbench import tables\n"
         "os.fsync = lambda _: os.kill(os.getpid(), 9)\n"
-        "tables.save(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
+        "tables.export(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
 
@@ -187,16 +187,16 @@ def test_a_sheet_holds_only_so_many_rows(tmp_path: Path, monkeypatch: pytest.Mon
     """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
     monkeypatch.setattr("workbench.tables.exports.EXCEL_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
-        tables.save(frame_of(["a", "b"]), tmp_path / "a.xlsx")
+        tables.export(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="an XLSX cell holds"):
-        tables.save(frame_of(["a" * 40_000]), tmp_path / "a.xlsx")
+        tables.export(frame_of(["a" * 40_000]), tmp_path / "a.xlsx")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_ending_says_the_format(tmp_path: Path) -> None:
     """Another ending is refused with those there are; pickles are none of them."""
     with pytest.raises(ValueError, match=r"\.csv, \.xlsx, \.parquet"):
-        tables.save(frame_of(["a"]), tmp_path / "a.pkl")
+        tables.export(frame_of(["a"]), tmp_path / "a.pkl")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
 
     assert over_http.complete
     pd.testing.assert_frame_equal(in_process.frame(), over_http.frame())
-    pd.testing.assert_frame_equal(tables.frame(over_http), over_http.frame())
+    pd.testing.assert_frame_equal(tables.to_frame(over_http), over_http.frame())
 
 
 def test_a_wrong_key_is_refused_as_ever(url: str) -> None:

@@ -35,7 +35,7 @@ def records() -> Iterator[type[Any]]:
 
 
 def held(frame: pd.DataFrame) -> str:
-    """Give all that a frame says: its cells, its names, its attrs."""
+    """Return all that a frame says: its cells, its names, its attrs."""
     return frame.to_csv() + repr(frame.attrs)
 
 
@@ -46,7 +46,7 @@ def held(frame: pd.DataFrame) -> str:
 )
 def test_every_record_has_columns(cls: type[Any]) -> None:
     """Every record class makes an empty table whose columns are those of its plan, none of dtype object."""
-    frame = tables.frame([], of=cls)
+    frame = tables.to_frame([], of=cls)
 
     assert list(frame.columns) == ([*frame.columns] if cls is events.Event else list(plan(cls).names()))
     assert "object" not in set(frame.dtypes.astype(str))
@@ -55,7 +55,7 @@ def test_every_record_has_columns(cls: type[Any]) -> None:
 
 def test_rewards_have_the_dtypes_of_their_rules() -> None:
     """Points are exact, cents whole, times UTC, the type a category, ids text; the same where there are no rows."""
-    frame = tables.frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame.dtypes.astype(str).to_dict() == {
         "type": "category",
@@ -73,7 +73,7 @@ def test_rewards_have_the_dtypes_of_their_rules() -> None:
     }
     assert frame["id"].tolist() == ["007", "8"]
     assert frame["points"].tolist() == [Decimal("12.50"), Decimal(-3)]
-    pd.testing.assert_series_equal(tables.frame([], of="list_rewards_activity").dtypes, frame.dtypes)
+    pd.testing.assert_series_equal(tables.to_frame([], of="list_rewards_activity").dtypes, frame.dtypes)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -83,19 +83,22 @@ def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
     raw: dict[str, Any] = {"items": [{}]} if row.answer is rewards.RewardsActivity else {}
     one = wires().read_answer(row, [raw] if row.many else raw)
 
-    assert tables.frame([], of=operation).dtypes.astype(str).to_dict() == tables.frame(one).dtypes.astype(str).to_dict()
+    assert (
+        tables.to_frame([], of=operation).dtypes.astype(str).to_dict()
+        == tables.to_frame(one).dtypes.astype(str).to_dict()
+    )
 
 
 def test_pages_make_one_table() -> None:
     """A list of pages is the table of all their items."""
     pages = samples.answer("list_rewards_activity", samples.REWARDS, samples.REWARDS)
 
-    assert len(tables.frame(pages)) == 4
+    assert len(tables.to_frame(pages)) == 4
 
 
 def test_contracts_have_one_row_per_token() -> None:
     """A contract stands once for each token, and once without one; balances and rates are exact."""
-    frame = tables.frame(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
+    frame = tables.to_frame(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
 
     assert len(frame) == 3
     assert frame["tokens.balance"].tolist()[:2] == [Decimal("1250.50"), Decimal("0.1")]
@@ -109,7 +112,7 @@ def test_a_balance_too_long_for_decimals_stays_text() -> None:
     """A balance of 78 digits makes the column text, with all its digits, and a note says so."""
     long = str(2**256 - 1)
     body = samples.CONTRACT.replace(b"1250.50", long.encode())
-    frame = tables.frame(samples.answer("list_contracts", body))
+    frame = tables.to_frame(samples.answer("list_contracts", body))
 
     assert frame["tokens.balance"].tolist() == [long, "0.1"]
     assert "tokens.balance stays text" in frame.attrs["notes"][0]
@@ -118,8 +121,8 @@ def test_a_balance_too_long_for_decimals_stays_text() -> None:
 
 def test_leading_zeros_live() -> None:
     """Ids, codes and routing numbers keep their zeros."""
-    user = tables.frame(samples.answer("update_user", samples.USER), reveal={"postal_code"})
-    contract = tables.frame(samples.answer("list_contracts", samples.CONTRACT))
+    user = tables.to_frame(samples.answer("update_user", samples.USER), reveal={"postal_code"})
+    contract = tables.to_frame(samples.answer("list_contracts", samples.CONTRACT))
 
     assert user["external_id"][0] == "00042"
     assert user["address.postal_code"][0] == "00123"
@@ -128,7 +131,7 @@ def test_leading_zeros_live() -> None:
 
 def test_unknown_enum_values_are_kept() -> None:
     """A status nobody named is a category after the known ones, which keep their order."""
-    frame = tables.frame(samples.answer("update_user", samples.USER))
+    frame = tables.to_frame(samples.answer("update_user", samples.USER))
 
     assert frame["application_status"][0] == "brandNew"
     assert next(iter(frame["application_status"].cat.categories)) == "approved"
@@ -138,8 +141,8 @@ def test_unknown_enum_values_are_kept() -> None:
 def test_private_columns_are_masked_unless_named() -> None:
     """Names, mail, phone and account numbers are masked; `reveal` shows one and marks the frame."""
     user = samples.answer("update_user", samples.USER)
-    masked = tables.frame(user)
-    shown = tables.frame(user, reveal={"email"})
+    masked = tables.to_frame(user)
+    shown = tables.to_frame(user, reveal={"email"})
 
     assert masked["email"][0] == "a•••@e•••.com"
     assert masked["first_name"][0] == "A."
@@ -154,7 +157,7 @@ def test_private_columns_are_masked_unless_named() -> None:
 def test_reveal_refuses_what_is_not_masked() -> None:
     """A misspelt name does not silently reveal nothing."""
     with pytest.raises(ValueError, match="emial is not a masked column here"):
-        tables.frame(samples.answer("update_user", samples.USER), reveal={"emial"})
+        tables.to_frame(samples.answer("update_user", samples.USER), reveal={"emial"})
 
 
 @pytest.mark.parametrize("name", ["data", "salt", "signature.data", "parameters", "extra"])
@@ -162,28 +165,28 @@ def test_a_signature_never_stands_in_a_frame(name: str) -> None:
     """No part of a withdrawal signature is in its frame, and none can be revealed."""
     signature = samples.answer("sign_withdrawal", samples.SIGNATURE)
 
-    assert "CANARY" not in held(tables.frame(signature))
+    assert "CANARY" not in held(tables.to_frame(signature))
     with pytest.raises(ValueError, match="never stands in a frame"):
-        tables.frame(signature, reveal={name})
+        tables.to_frame(signature, reveal={name})
 
 
 def test_unknown_members_are_counted_and_kept() -> None:
     """A member the document does not name is masked in `extra`, shown when asked for, and said in the notes."""
     body = samples.REWARDS.replace(b'"id":"007"', b'"id":"007","tier":{"level":1.50}')
     page = samples.answer("list_rewards_activity", body)
-    frame = tables.frame(page)
+    frame = tables.to_frame(page)
 
     assert frame["extra"].tolist()[0] == '{"tier":"•••"}'
     assert frame["extra"].isna().tolist() == [False, True]
     assert frame.attrs["unknown"] == {"tier": 1}
     assert "tier is not in the interface document" in frame.attrs["notes"][0]
-    assert tables.frame(page, reveal={"extra"})["extra"][0] == '{"tier":{"level":"1.50"}}'
+    assert tables.to_frame(page, reveal={"extra"})["extra"][0] == '{"tier":{"level":"1.50"}}'
 
 
 def test_values_no_column_holds_are_set_aside() -> None:
     """A time that is no time, points that are no number and cents beyond 64 bits stand in `extra`, and are noted."""
     body = b"""{"items":[{"postedAt":"yesterday","points":"many","transactionAmountCents":123456789012345678901},{}]}"""
-    frame = tables.frame(samples.answer("list_rewards_activity", body))
+    frame = tables.to_frame(samples.answer("list_rewards_activity", body))
 
     assert loads(frame["extra"][0].encode()) == {
         "points": "many",
@@ -196,7 +199,7 @@ def test_values_no_column_holds_are_set_aside() -> None:
 
 def test_a_time_without_a_zone_is_said() -> None:
     """UTC is assumed for it, and the notes say so."""
-    frame = tables.frame(samples.answer("list_rewards_activity", b'{"items":[{"postedAt":"2026-01-01T00:00:00"}]}'))
+    frame = tables.to_frame(samples.answer("list_rewards_activity", b'{"items":[{"postedAt":"2026-01-01T00:00:00"}]}'))
 
     assert frame["posted_at"][0] == pd.Timestamp("2026-01-01", tz="UTC")
     assert "postedAt: 1 × has no zone; UTC is assumed." in frame.attrs["notes"]
@@ -205,7 +208,7 @@ def test_a_time_without_a_zone_is_said() -> None:
 def test_events_open_the_bodies_of_the_kinds_that_occur() -> None:
     """Each event is a row; the body's columns are those of its kind; a strange body is kept, masked."""
     bodies = (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)
-    frame = tables.frame([samples.event(body) for body in bodies])
+    frame = tables.to_frame([samples.event(body) for body in bodies])
 
     assert frame["kind"].tolist() == ["user.updated", "microDeposit.received", "moon.landed"]
     assert frame["body.application_status"].tolist()[0] == "pending"
@@ -217,18 +220,18 @@ def test_events_open_the_bodies_of_the_kinds_that_occur() -> None:
 def test_events_of_one_kind() -> None:
     """An event kind keeps its events alone, and gives its columns even to none; a deposit is a Decimal."""
     deposits = [samples.event(samples.USER_UPDATED), samples.event(samples.MICRO_DEPOSIT)]
-    frame = tables.frame(deposits, of="microDeposit.received", reveal={"amount"})
+    frame = tables.to_frame(deposits, of="microDeposit.received", reveal={"amount"})
 
     assert frame["body.amount"].tolist() == [Decimal("0.12")]
     assert frame.attrs["revealed"] == ["body.amount"]
-    assert "body.amount" in tables.frame([], of="microDeposit.received")
+    assert "body.amount" in tables.to_frame([], of="microDeposit.received")
 
 
 def test_full_is_a_word_in_its_column() -> None:
     """The amount of a refund is text, so that FULL and 2500 stand side by side and read back."""
     asked = [build(simulations.SimulateRefund, {"transaction_id": "t", "amount": a}) for a in (FULL, 2500)]
 
-    assert tables.frame(asked)["amount"].tolist() == ["FULL", "2500"]
+    assert tables.to_frame(asked)["amount"].tolist() == ["FULL", "2500"]
 
 
 def test_mixed_rows_are_refused() -> None:
@@ -236,12 +239,12 @@ def test_mixed_rows_are_refused() -> None:
     user, page = samples.answer("update_user", samples.USER), samples.answer("simulate_refund", b"{}")
 
     with pytest.raises(TypeError, match="User, SimulatedTransaction"):
-        tables.frame([user, page])
+        tables.to_frame([user, page])
 
 
 def test_nothing_of_no_kind_says_so() -> None:
     """An empty list without `of` is an empty table that says what to do."""
-    frame = tables.frame([])
+    frame = tables.to_frame([])
 
     assert frame.empty
     assert "of=" in frame.attrs["notes"][0]
@@ -251,7 +254,7 @@ def test_nothing_of_no_kind_says_so() -> None:
 def test_other_things_have_no_table(thing: Any) -> None:
     """What is no record is refused in words."""
     with pytest.raises(TypeError, match="no table is known for"):
-        tables.frame(thing)
+        tables.to_frame(thing)
 
 
 @attrs.frozen(kw_only=True)
@@ -278,7 +281,7 @@ class Result:
 
 def test_results_of_higher_floors_offer_their_rows() -> None:
     """An object with `rows()` and `row_type` is a table by the annotations of its rows."""
-    frame = tables.frame(Result())
+    frame = tables.to_frame(Result())
 
     assert frame.dtypes.astype(str).to_dict() == {
         "step": "Int64", "note": "str", "took": "decimal128(38, 6)[pyarrow]", "seconds": "Float64", "end.word": "str",
@@ -289,12 +292,12 @@ def test_results_of_higher_floors_offer_their_rows() -> None:
 def test_a_session_has_tables() -> None:
     """The journal, the inbox and the events of a session make tables; an empty journal has its columns."""
     with connect(seed=1) as api:
-        empty = tables.frame(api.journal)
+        empty = tables.to_frame(api.journal)
         card = api.sandbox.guide()["cards"]["active"][0]
         api.simulate_authorization(
             card_id=card, amount=1_000, currency="USD", merchant_name="Corner Shop", merchant_category_code="0742"
         )
-        journal, inbox = tables.frame(api.journal), tables.frame(api.inbox)
+        journal, inbox = tables.to_frame(api.journal), tables.to_frame(api.inbox)
 
         assert list(empty.columns) == list(journal.columns)
         assert journal["operation"].tolist() == ["simulate_authorization"]
@@ -307,19 +310,19 @@ def test_higher_floors_can_register_a_table() -> None:
     """What `register` names is asked first."""
     tables.register(lambda x: x is Result, lambda x, reveal: pd.DataFrame({"made": [x.__name__]}))
 
-    assert tables.frame(Result)["made"][0] == "Result"
+    assert tables.to_frame(Result)["made"][0] == "Result"
 
 
 def test_a_frame_is_its_own_frame() -> None:
     """What is a frame already is given back."""
     frame = pd.DataFrame({"a": [1]})
 
-    assert tables.frame(frame) is frame
+    assert tables.to_frame(frame) is frame
 
 
 def test_half_of_a_surrogate_pair_is_shown_as_its_escape() -> None:
     """A record built by hand with text nobody can encode still makes a table."""
-    frame = tables.frame(build(people.UpdateUser, {"user_id": "a\ud800"}))
+    frame = tables.to_frame(build(people.UpdateUser, {"user_id": "a\ud800"}))
 
     assert frame["user_id"][0] == "a\\ud800"
 
@@ -329,7 +332,7 @@ def test_real_answers_make_tables(shared_samples: Path) -> None:
     for path in sorted(shared_samples.glob("*.200*.json")):
         name = path.name.partition(".")[0]
         if name in OPERATIONS:
-            frame = tables.frame(wires().read_answer(OPERATIONS[name], loads(path.read_bytes())))
+            frame = tables.to_frame(wires().read_answer(OPERATIONS[name], loads(path.read_bytes())))
             assert len(frame) >= 1
             assert MASK not in "".join(frame.columns)
 
@@ -346,7 +349,5 @@ def test_the_room_is_named_without_pandas() -> None:
     """Naming the room does not load pandas; using it does."""
     import subprocess
 
-    code = (
-        "import sys, workbench.tables as t; assert 'pandas' not in sys.modules; t.frame; assert 'pandas' in sys.modules"
-    )
+    code = "import sys, workbench.tables as t; assert 'pandas' not in sys.modules; t.to_frame; assert 'pandas' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -82,7 +82,7 @@ def test_a_limit_that_is_ignored(count: int, own: int) -> None:
 
 
 def moving(change: Callable[[list[Key], int], list[Key]], count: int = 30) -> Serve:
-    """Give a list that changes before each answer."""
+    """Return a list that changes before each answer."""
     state: dict[str, Any] = {"there": rows(count, 1000), "calls": 0}
 
     def serve(offset: int, limit: int) -> list[Key]:

@@ -103,8 +103,8 @@ def test_pandas_leaves_out_and_mistakes() -> None:
 
 def test_files_and_back(tmp_path: Path) -> None:
     """Both files hold all digits; they come back exact by the ways the page names."""
-    wb.save(FRAME, tmp_path / "points.csv")
-    wb.save(FRAME, tmp_path / "points.parquet")
+    wb.export(FRAME, tmp_path / "points.csv")
+    wb.export(FRAME, tmp_path / "points.parquet")
     texts = pd.read_csv(tmp_path / "points.csv", dtype=str)["points"]
     columns = pd.read_parquet(tmp_path / "points.parquet", dtype_backend="pyarrow")["points"]
 
@@ -136,7 +136,7 @@ def test_describes_the_numbers_of_contracts_and_rewards() -> None:
     """One row for each number of a frame, whichever; the same measures as pandas has for floats, to what floats hold."""
     with wb.connect(seed=7) as api:
         users = [api.sandbox.guide()["rewards_users"][0]["id"]]
-        frames = [tables.read_rewards(api, users, progress=False).frame(), wb.frame(api.list_contracts())]
+        frames = [tables.read_rewards(api, users, progress=False).frame(), wb.to_frame(api.list_contracts())]
     numbers = (
         {"points", "transaction_amount_cents"},
         {"chain_id", "contract_version", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate"},

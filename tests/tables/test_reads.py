@@ -327,7 +327,7 @@ def test_too_many_requests_slow_all_down() -> None:
 
     assert rewards.complete
     assert len(rewards.frame()) == 600
-    assert sum(client._line.clock.waited) >= 7  # type: ignore[attr-defined]
+    assert sum(client._context.clock.waited) >= 7  # type: ignore[attr-defined]
 
 
 def test_an_endless_429_ends_the_read() -> None:

@@ -20,7 +20,7 @@ REFUSED = "refused"
 
 
 def quiet(frame: pd.DataFrame) -> pd.DataFrame:
-    """Give a frame without the count of routes, and without the words that only the exact route has."""
+    """Return a frame without the count of routes, and without the words that only the exact route has."""
     frame.attrs = {name: frame.attrs[name] for name in ("kind", "unknown", "revealed")}
     return frame
 
@@ -33,7 +33,7 @@ def fast(*bodies: bytes) -> Any:
 
 
 def exact(*bodies: bytes) -> Any:
-    """Give what the records give: the strict reader, the converter, the table of records."""
+    """Return what the records give: the strict reader, the converter, the table of records."""
     reader = Pages()
     try:
         return quiet(assembled(reader, [reader._exact([body.strip(b" \t\r\n") for body in bodies], 0)]))
@@ -42,7 +42,7 @@ def exact(*bodies: bytes) -> Any:
 
 
 def records(*bodies: bytes) -> Any:
-    """Give the frame of the records a client would return."""
+    """Return the frame of the records a client would return."""
     raw = []
     for body in bodies:
         try:
@@ -52,7 +52,7 @@ def records(*bodies: bytes) -> Any:
     if not all(isinstance(one, dict) and isinstance(one.get("items"), list) for one in raw):
         return REFUSED
     try:
-        return quiet(tables.frame([wires().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw]))
+        return quiet(tables.to_frame([wires().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw]))
     except Unreadable:
         return REFUSED
 
@@ -86,7 +86,7 @@ def test_an_odd_page_among_usual_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is REFUSED])
 def test_a_page_that_is_none_stops_the_read(name: str) -> None:
-    """Among usual pages it is refused by its number; its neighbours do not mend it."""
+    """Among usual pages it is refused by its number; its neighbors do not mend it."""
     bodies = [pages.page(2, i) for i in range(10)]
     bodies[7] = pages.ODD[name]
 
@@ -143,7 +143,7 @@ def test_a_hundred_thousand_mutated_pages() -> None:
     ids=lambda value: str(value),
 )  # fmt: skip
 def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:
-    """Usual pages go the fast way; an odd one alone the exact one, or with three neighbours where Arrow does not say."""
+    """Usual pages go the fast way; an odd one alone the exact one, or with three neighbors where Arrow does not say."""
     bodies = [pages.page(5, i) for i in range(3 * BATCH)]
     assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH, "exact": 0}
 

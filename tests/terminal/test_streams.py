@@ -21,7 +21,7 @@ WB = [sys.executable, "-m", "workbench"]
 
 
 def test_colour_on_a_terminal_and_none_in_a_pipe(piped):
-    """A terminal gets colours; a pipe, and NO_COLOR, get none."""
+    """A terminal gets colors; a pipe, and NO_COLOR, get none."""
     child = pexpect.spawn(sys.executable, ["-m", "workbench", "list_contracts", "--fresh"], cwd=ROOT, timeout=60)
     shown = child.read()
     child.close()

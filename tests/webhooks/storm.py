@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from workbench.webhooks.samples import sample_event
+from workbench.webhooks.samples import sample as sample_event
 
 KEY = "storm-key"
 CHILD = """
@@ -68,7 +68,7 @@ class Sent:
 
 
 def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, dict[str, str], bytes]]:
-    """Give signed deliveries of that many events, some of them twice, in a random order."""
+    """Return signed deliveries of that many events, some of them twice, in a random order."""
     chance = random.Random(seed)
     once = []
     for _ in range(events):

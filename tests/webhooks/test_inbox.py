@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import NothingArrived, UnusableFile
+from workbench.errors import EventTimeout, UnusableFile
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample_event
+from workbench.webhooks.samples import sample as sample_event
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 USER = "00000000-0000-4000-8000-000000000001"
@@ -24,7 +24,7 @@ USER = "00000000-0000-4000-8000-000000000001"
 
 @pytest.fixture(params=["memory", "file"])
 def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inbox]:
-    """Give an inbox of each kind."""
+    """Yield an inbox of each kind."""
     with Inbox(tmp_path / "inbox.db" if request.param == "file" else None) as made:
         yield made
 
@@ -183,7 +183,7 @@ def test_wait_in_vain(inbox: Inbox) -> None:
     """Waiting in vain says what came instead, without its values."""
     put(inbox, "pending", 0, first_name="Canary")
 
-    with pytest.raises(NothingArrived, match=r"1 of that kind.*application_status") as caught:
+    with pytest.raises(EventTimeout, match=r"1 of that kind.*application_status") as caught:
         inbox.wait("user.updated", where={"application_status": "denied", "first_name": "Canary"}, within=0.01)
     with pytest.raises(TimeoutError, match=r"1 events \(user\.updated\)"):
         inbox.wait("card.updated", within=0)

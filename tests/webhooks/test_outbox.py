@@ -11,7 +11,7 @@ import pytest
 from workbench.interface.events import Event
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.outbox import TRIES
-from workbench.webhooks.samples import sample_event
+from workbench.webhooks.samples import sample as sample_event
 
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:

@@ -12,11 +12,11 @@ from workbench.errors import InvalidWebhook
 from workbench.interface.events import EVENT_KINDS
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.reading import read_delivery
-from workbench.webhooks.samples import sample_event
+from workbench.webhooks.samples import sample as sample_event
 
 
 def envelope(**members: Any) -> bytes:
-    """Give the bytes of an envelope with some members changed; None leaves one out."""
+    """Return the bytes of an envelope with some members changed; None leaves one out."""
     whole = {"id": "e-1", "resource": "user", "action": "updated", "version": "1.0.0", "body": {"id": "u-1"}, **members}
     return json.dumps({name: value for name, value in whole.items() if value is not None}).encode()
 

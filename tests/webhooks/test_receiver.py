@@ -10,14 +10,15 @@ import pytest
 
 from workbench.errors import InvalidWebhook
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import Sample, sample_event
+from workbench.webhooks.samples import Sample
+from workbench.webhooks.samples import sample as sample_event
 
 KEY = "the-key"
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Inbox, str]]:
-    """Give an inbox with a key, and its URL."""
+    """Yield an inbox with a key, and its URL."""
     with Inbox(keys=[KEY]) as inbox, inbox.serve() as url:
         yield inbox, url
 
@@ -41,7 +42,7 @@ def exchange(url: str, raw: bytes, wait: float = 20.0) -> bytes:
 
 
 def request(url: str, body: bytes, method: str = "POST", target: str | None = None, **headers: str | None) -> bytes:
-    """Give the bytes of a request; a header of None is left out."""
+    """Return the bytes of a request; a header of None is left out."""
     parts = urlsplit(url)
     fields = {
         "host": parts.netloc,
@@ -56,12 +57,12 @@ def request(url: str, body: bytes, method: str = "POST", target: str | None = No
 
 
 def status(answer: bytes) -> int:
-    """Give the status of an answer."""
+    """Return the status of an answer."""
     return int(answer.split(b" ", 2)[1])
 
 
 def signed(**changes: str) -> tuple[Sample, dict[str, str]]:
-    """Give an example event and the header that signs it."""
+    """Return an example event and the header that signs it."""
     sample = sample_event("user.updated", KEY, **changes)
     return sample, {"signature": sample.headers["Signature"]}
 

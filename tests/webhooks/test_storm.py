@@ -9,7 +9,7 @@ from tests.webhooks.storm import Receiver, deliveries, send, wait_for_effects
 
 
 def counts(path: Path) -> dict[str, int]:
-    """Give what the file holds, and whether SQLite finds it whole."""
+    """Return what the file holds, and whether SQLite finds it whole."""
     connection = sqlite3.connect(path)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

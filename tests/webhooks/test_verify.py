@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.errors import InvalidWebhook
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample_event
+from workbench.webhooks.samples import sample as sample_event
 from workbench.webhooks.verify import hmac_signature, sign
 
 OLD, NEW = "the-old-key", "the-new-key"

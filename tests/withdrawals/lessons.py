@@ -15,13 +15,13 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def arguments(api: Any, number: int = 0, **changes: Any) -> dict[str, Any]:
-    """Give the arguments of a plan that has nothing wrong, but for the changes."""
+    """Return the arguments of a plan that has nothing wrong, but for the changes."""
     contract = changes.pop("contract", None) or api.list_contracts()[number]
     to = RECIPIENT if number < 2 else contract.admin_addresses[-1]
     return {
         "contract": contract,
         "token": contract.tokens[0].address,
-        "amount": wb.cents("25.00"),
+        "amount": wb.withdrawals.usd("25.00"),
         "admin": contract.admin_addresses[0],
         "to": to,
         "decimals": 7 if number == 3 else 6,
@@ -34,7 +34,7 @@ def planned(api: Any, number: int = 0, **changes: Any) -> Plan:
 
 
 def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
-    """Give what is wrong with a plan, by the name of the argument."""
+    """Return what is wrong with a plan, by the name of the argument."""
     try:
         planned(api, number, **changes)
     except wb.InvalidRequest as error:
@@ -43,7 +43,7 @@ def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
 
 
 def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
-    """Give the transaction that the teaching wallet's signature completes."""
+    """Return the transaction that the teaching wallet's signature completes."""
     if withdrawal.plan.contract.contract_version == 1:
         return withdrawal.transaction()
     message = withdrawal.typed_data(nonce=nonce)
@@ -80,7 +80,7 @@ class Service:
         self.answers = list(answers)
         self.limits = limits or Limits()
         self.clock = Moving()
-        self._line = SimpleNamespace(clock=self.clock)
+        self._context = SimpleNamespace(clock=self.clock)
         self.asked: list[bool] = []  # whether each question was allowed to come again
         self.again = False
 
@@ -107,7 +107,7 @@ class Service:
 
 
 def answered(contract: Any, **changes: Any) -> dict[str, Any]:
-    """Give a ready answer as JSON, that of the plan which has nothing wrong, but for the changes."""
+    """Return a ready answer as JSON, that of the plan which has nothing wrong, but for the changes."""
     end = int(NOON.timestamp()) + 600
     data, salt = "0x" + "11" * 64 + "1b", "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="
     raw = {

@@ -29,7 +29,7 @@ BAD_NATIVE = {
 def test_cents_refuse(value):
     """Anything but dollars with both digits of the cents is refused, in one sentence that does not show it."""
     with pytest.raises(wb.InvalidRequest) as caught:
-        wb.cents(value)
+        wb.withdrawals.usd(value)
 
     assert len(caught.value.problems) == 1
     assert str(caught.value).endswith("\nNothing was sent.")
@@ -39,7 +39,7 @@ def test_cents_refuse(value):
 def test_native_refuses(value):
     """Anything but a whole number above zero is refused."""
     with pytest.raises(wb.InvalidRequest) as caught:
-        wb.native(value)
+        wb.withdrawals.native_units(value)
 
     assert len(caught.value.problems) == 1
 
@@ -47,11 +47,11 @@ def test_native_refuses(value):
 def test_the_units_are_never_mixed():
     """One is not made of the other, they do not add up, and they are never equal."""
     with pytest.raises(wb.InvalidRequest, match="is in cents, and native units are asked for"):
-        wb.native(wb.cents("25.00"))
+        wb.withdrawals.native_units(wb.withdrawals.usd("25.00"))
     with pytest.raises(wb.InvalidRequest, match="is in native units, and cents are asked for"):
-        wb.cents(wb.native(2500))
+        wb.withdrawals.usd(wb.withdrawals.native_units(2500))
     with pytest.raises(TypeError):
-        _ = wb.cents("25.00") + wb.native(1)  # type: ignore[operator]
+        _ = wb.withdrawals.usd("25.00") + wb.withdrawals.native_units(1)  # type: ignore[operator]
 
     assert Cents(2500) != Native(2500)
 
@@ -59,7 +59,7 @@ def test_the_units_are_never_mixed():
 @pytest.mark.parametrize("key", ["0x" + "5a" * 32, "abandon " * 11 + "about"], ids=["hex", "words"])
 def test_a_private_key_is_no_amount(key):
     """What looks like a private key is refused by name and is not in the message."""
-    for make in (wb.cents, wb.native):
+    for make in (wb.withdrawals.usd, wb.withdrawals.native_units):
         with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
             make(key)
 
@@ -69,13 +69,13 @@ def test_a_private_key_is_no_amount(key):
 @given(st.integers(1, 10**30))
 def test_cents_are_exact(number):
     """Any number of cents comes through as written, beyond what floats hold."""
-    assert Cents(number) == wb.cents(f"{number // 100}.{number % 100:02d}")
+    assert Cents(number) == wb.withdrawals.usd(f"{number // 100}.{number % 100:02d}")
 
 
 @given(st.integers(1, (1 << 256) - 1))
 def test_native_units_are_exact(number):
     """Any number of 256 bits comes through, as int and as text, and its reading loses no digit."""
-    assert Native(number) == wb.native(number) == wb.native(str(number))
+    assert Native(number) == wb.withdrawals.native_units(number) == wb.withdrawals.native_units(str(number))
     assert readings(Native(number), 0, ONE).startswith(f"{number:,} unit")
 
 

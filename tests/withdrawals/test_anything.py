@@ -30,7 +30,7 @@ def test_any_arguments(changes: dict[str, Any]):
 @given(ANYTHING)
 def test_any_amount(value: Any):
     """An amount is made exactly, or refused in one sentence."""
-    for make in (wb.cents, wb.native, wb.withdrawals.explain):
+    for make in (wb.withdrawals.usd, wb.withdrawals.native_units, wb.withdrawals.explain):
         try:
             made = make(value)
         except wb.InvalidRequest as error:

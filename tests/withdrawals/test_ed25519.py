@@ -54,7 +54,9 @@ def test_another_library_verifies(api, number, count):
         raw, units = draw.source.randbytes(32), draw.source.randrange(1, 250_000_000_000 // 10)
         to = chains.base58_encode(raw) if number == 2 else chains.strkey_encode(draw.source.choice("GC"), raw)
         admin = draw.source.choice(contract.admin_addresses)
-        withdrawal = planned(api, number, contract=contract, admin=admin, to=to, amount=wb.native(units)).sign()
+        withdrawal = planned(
+            api, number, contract=contract, admin=admin, to=to, amount=wb.withdrawals.native_units(units)
+        ).sign()
         parameters = withdrawal.parameters()
         said = {"proxy": contract.proxy_address, "admin": admin, "token": contract.tokens[0].address, "to": to, "units": units}  # fmt: skip
         salt, end = bytes(parameters[5]), parameters[4]

@@ -54,7 +54,7 @@ def their_call(version: int, values: list[Any]) -> str:
 
 
 def draws(api: wb.Session, count: int):
-    """Give random withdrawals from the EVM contracts of a sandbox: a plan's changes, and the number of the contract."""
+    """Yield random withdrawals from the EVM contracts of a sandbox: a plan's changes, and the number of the contract."""
     draw = chance(count)
     for _ in range(count):
         number = draw.source.randrange(2)
@@ -67,10 +67,10 @@ def draws(api: wb.Session, count: int):
         }
         if draw.source.random() < 0.5:
             cents = draw.source.randrange(1, 2_500_000)
-            yield number, {**changes, "amount": wb.cents(f"{cents // 100}.{cents % 100:02d}")}, cents * 10_000
+            yield number, {**changes, "amount": wb.withdrawals.usd(f"{cents // 100}.{cents % 100:02d}")}, cents * 10_000
         else:
             units = draw.source.randrange(1, 25_000_000_000)
-            yield number, {**changes, "amount": wb.native(units)}, units
+            yield number, {**changes, "amount": wb.withdrawals.native_units(units)}, units
 
 
 @COUNTS
@@ -138,7 +138,7 @@ def test_the_lesson(api, number):
 
     assert ("24975.50", RECIPIENT, 1) == (done["balance"], done["recipient"], done["nonce"])
     assert "24975.50" == api.list_contracts()[number].tokens[0].balance
-    with pytest.raises(wb.BadRequest):
+    with pytest.raises(wb.errors.BadRequest):
         api.sandbox.execute(transaction)
     again = transacted(api, planned(api, number).sign(), nonce=1)
     assert "24950.50" == api.sandbox.execute(again)["balance"]
@@ -162,7 +162,7 @@ def test_several_admins_in_order(api, contract):
 
 def test_halves_that_do_not_go_together(api, contract):
     """The same admin twice, another nonce, a bare signature and one over another withdrawal are refused."""
-    withdrawal, other = planned(api).sign(), planned(api, amount=wb.cents("26.00")).sign()
+    withdrawal, other = planned(api).sign(), planned(api, amount=wb.withdrawals.usd("26.00")).sign()
 
     def half(source, admin, nonce):
         message = source.typed_data(nonce=nonce, admin=admin)
@@ -272,7 +272,10 @@ def test_nonces(api, nonce):
 
 def test_explaining_names_what_differs(api, contract):
     """Call data of something else are read, and each difference is a reason not to send them."""
-    mine, other = planned(api).sign(), planned(api, amount=wb.cents("26.00"), to=contract.admin_addresses[1]).sign()
+    mine, other = (
+        planned(api).sign(),
+        planned(api, amount=wb.withdrawals.usd("26.00"), to=contract.admin_addresses[1]).sign(),
+    )
     explanation = mine.explain({**transacted(api, other), "to": RECIPIENT, "value": "0x1", "chainId": 1})
 
     assert explanation.differences == (

@@ -131,10 +131,10 @@ def test_the_program_of_a_solana_contract(api):
 @pytest.mark.parametrize(
     "amount, fits",
     [
-        (wb.cents("25000.50"), True),
-        (wb.cents("25000.51"), False),
-        (wb.native(25_000_500_000), True),
-        (wb.native(25_000_500_001), False),
+        (wb.withdrawals.usd("25000.50"), True),
+        (wb.withdrawals.usd("25000.51"), False),
+        (wb.withdrawals.native_units(25_000_500_000), True),
+        (wb.withdrawals.native_units(25_000_500_001), False),
     ],
 )
 def test_the_balance(api, amount, fits):
@@ -147,7 +147,7 @@ def test_a_balance_that_cannot_be_compared(api, contract):
     bare = attrs.evolve(contract.tokens[0], balance=None, exchange_rate=None)
 
     for changes in (
-        {"amount": wb.native(5), "decimals": None},
+        {"amount": wb.withdrawals.native_units(5), "decimals": None},
         {"contract": attrs.evolve(contract, tokens=(bare,))},
         {"contract": attrs.evolve(contract, tokens=(attrs.evolve(bare, balance="25.0"),))},
     ):
@@ -159,7 +159,7 @@ def test_an_admin_that_is_none(api, contract):
     plan = planned(api, admin=RECIPIENT, to=contract.admin_addresses[0])
 
     assert all(admin in plan.warnings[0] for admin in contract.admin_addresses)
-    with pytest.raises(wb.Forbidden, match=r"contractsAndSignatures:write .* as an admin of this contract"):
+    with pytest.raises(wb.errors.Forbidden, match=r"contractsAndSignatures:write .* as an admin of this contract"):
         plan.sign()
 
 
@@ -184,7 +184,7 @@ def test_one_case_carries_no_check_sum(api):
 
 def test_native_units_that_look_like_cents(api):
     """2500 units of a token with six decimals are worth less than a cent, which is said."""
-    (warning,) = planned(api, amount=wb.native(2500)).warnings
+    (warning,) = planned(api, amount=wb.withdrawals.native_units(2500)).warnings
 
     assert "were cents meant" in warning
 
@@ -234,8 +234,8 @@ def test_an_asynchronous_client_is_refused():
     """The plan asks and waits, so it takes the plain client."""
     client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
 
-    with pytest.raises(wb.InvalidArguments, match="not with an asynchronous one"):
-        wb.withdrawals.plan(client, "an id", token="", amount=wb.native(1), admin="", to="")
+    with pytest.raises(wb.errors.InvalidArguments, match="not with an asynchronous one"):
+        wb.withdrawals.plan(client, "an id", token="", amount=wb.withdrawals.native_units(1), admin="", to="")
 
 
 def test_hostile_words_of_the_service(api, contract):

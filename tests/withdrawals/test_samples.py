@@ -47,7 +47,7 @@ def test_an_answer_met_on_stellar(api):
     )
     service = Service(contract, raw)
     service.clock.at = wb.connect().sandbox.clock.now()
-    withdrawal = service.plan(3, contract=contract, to=recipient, amount=wb.native(int(units))).sign()
+    withdrawal = service.plan(3, contract=contract, to=recipient, amount=wb.withdrawals.native_units(int(units))).sign()
 
     assert ((), ()) == (withdrawal.problems, tuple(note for note in withdrawal.notes if "unusually long" not in note))
     assert raw["parameters"] == withdrawal.parameters()

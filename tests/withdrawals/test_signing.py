@@ -111,13 +111,13 @@ def test_a_wait_that_is_none(contract, wait):
 def test_more_than_the_balance(api):
     """422 says to list the contracts anew, ask for less, or deposit."""
     stale = api.list_contracts()[0]
-    plan = planned(api, contract=stale, amount=wb.cents("20000.00"))
-    first = planned(api, amount=wb.cents("20000.00")).sign()
+    plan = planned(api, contract=stale, amount=wb.withdrawals.usd("20000.00"))
+    first = planned(api, amount=wb.withdrawals.usd("20000.00")).sign()
     message = first.typed_data(nonce=0)
     admin = api.sandbox.wallet(first.plan.admin)
     api.sandbox.execute(first.transaction(message.accept(admin.sign(message)), direct_transfer=True))
 
-    with pytest.raises(wb.Unprocessable, match="List the contracts anew and ask for less, or deposit first"):
+    with pytest.raises(wb.errors.Unprocessable, match="List the contracts anew and ask for less, or deposit first"):
         plan.sign()
 
 
@@ -126,11 +126,11 @@ def test_another_signature_lives():
     api = wb.connect(sandbox={"profile": "observed"})
     planned(api).sign()
 
-    with pytest.raises(wb.Conflict, match="Use the signature that was given before, or wait until it expires"):
-        planned(api, amount=wb.cents("26.00")).sign()
+    with pytest.raises(wb.errors.Conflict, match="Use the signature that was given before, or wait until it expires"):
+        planned(api, amount=wb.withdrawals.usd("26.00")).sign()
     assert planned(api).sign().ready
     api.sandbox.advance(minutes=11)
-    assert planned(api, amount=wb.cents("26.00")).sign().ready
+    assert planned(api, amount=wb.withdrawals.usd("26.00")).sign().ready
 
 
 def test_a_token_the_service_does_not_know(api):
@@ -152,7 +152,7 @@ def test_a_key_without_the_role(api):
         base_url=api.base_url, api_key=key, transport=api.sandbox.transport(), sandbox=api.sandbox, keys=(key,)
     )
 
-    with pytest.raises(wb.Forbidden, match=r"contractsAndSignatures:write \(read is not enough\)"):
+    with pytest.raises(wb.errors.Forbidden, match=r"contractsAndSignatures:write \(read is not enough\)"):
         planned(reader).sign()
 
 
@@ -184,7 +184,7 @@ def test_production_asks_for_typing(api, contract):
         api_key="a-key",
         environment="production",
         transport=httpx.MockTransport(answer),
-        journal=wb.Journal(),
+        journal=wb.client.Journal(),
     )
     plan = planned(client, contract=contract)
     typed = f"2500 {RECIPIENT[-8:]}"
@@ -192,11 +192,11 @@ def test_production_asks_for_typing(api, contract):
     for wrong in (None, "", "2500", f"25.00 {RECIPIENT[-8:]}"):
         with pytest.raises(wb.InvalidRequest, match="is the number of cents, a blank, and the last 8 characters"):
             plan.sign(typed=wrong)
-    with pytest.raises(wb.NotArmed):
+    with pytest.raises(wb.errors.NotArmed):
         plan.sign(typed=typed)
     client.arm(operations={"sign_withdrawal"}, minutes=5, reason="test")
     assert plan.sign(typed=typed).ready
-    with pytest.raises(wb.DuplicateSuspected):
+    with pytest.raises(wb.errors.DuplicateSuspected):
         plan.sign(typed=typed)
     assert "sign(typed=" in str(plan)
     assert chains.chain_of(84532) == plan.chain

@@ -12,13 +12,13 @@ import pytest
 
 import workbench as wb
 from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
-from workbench import faces
+from workbench import rendering
 from workbench.withdrawals import AdminSignature
 from workbench.withdrawals.secret import SHOWN_FOR, Secret
 
 
 def signed(contract, skew=None, changes=None, **plan):
-    """Give a withdrawal of a service that answers with these changes."""
+    """Return a withdrawal of a service that answers with these changes."""
     api = Service(contract, answered(contract, **(changes or {})))
     api.clock_skew = skew
     return api.plan(**plan).sign(), api.clock
@@ -72,7 +72,7 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
             use()
     assert withdrawal._secret is None
     assert "could take 25.00 USD" in str(withdrawal)
-    with pytest.raises(wb.BadRequest, match="expired"):
+    with pytest.raises(wb.errors.BadRequest, match="expired"):
         api.sandbox.execute(transaction)
 
 
@@ -90,7 +90,9 @@ def test_odd_ends_are_said(contract, expires_at, note):
 
 def test_no_end_at_all(contract):
     """Without an end it says so, and makes no call."""
-    withdrawal, _ = signed(contract, changes={"expiresAt": None, "parameters": None}, amount=wb.native(25_000_000))
+    withdrawal, _ = signed(
+        contract, changes={"expiresAt": None, "parameters": None}, amount=wb.withdrawals.native_units(25_000_000)
+    )
 
     assert "the service did not say until when" == withdrawal.countdown()
     assert "a time that the service did not say" in withdrawal.says
@@ -130,7 +132,7 @@ def test_an_answer_to_another_question(contract, place, value, words):
 def test_another_amount_in_native_units(contract):
     """What was asked in native units has to come back to the unit."""
     changes = {"parameters": changed(contract, 2, "25000001")}
-    withdrawal, _ = signed(contract, changes=changes, amount=wb.native(25_000_000))
+    withdrawal, _ = signed(contract, changes=changes, amount=wb.withdrawals.native_units(25_000_000))
 
     assert ["is another amount than was asked for"] == [problem.message for problem in withdrawal.problems]
 
@@ -162,7 +164,9 @@ def test_parameters_we_do_not_know(contract):
     assert any("parameters are not as we know them" in note for note in withdrawal.notes)
     with pytest.raises(wb.InvalidRequest, match="units is needed"):
         withdrawal.typed_data(nonce=0)
-    assert "25000000" == withdrawal.typed_data(nonce=0, units=wb.native(25_000_000))["message"]["amount"]
+    assert (
+        "25000000" == withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(25_000_000))["message"]["amount"]
+    )
 
 
 def test_units_that_differ(contract):
@@ -170,9 +174,9 @@ def test_units_that_differ(contract):
     withdrawal, _ = signed(contract)
 
     with pytest.raises(wb.InvalidRequest, match="differs from what the service signed, 25,000,000 native units"):
-        withdrawal.typed_data(nonce=0, units=wb.native(2500))
+        withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(2500))
     with pytest.raises(wb.InvalidRequest, match="is an amount in native units"):
-        withdrawal.typed_data(nonce=0, units=wb.cents("25.00"))
+        withdrawal.typed_data(nonce=0, units=wb.withdrawals.usd("25.00"))
 
 
 @pytest.mark.parametrize("data", ["0x1234", "nonsense", "00" * 64], ids=["short", "no bytes", "64 bytes"])
@@ -222,7 +226,7 @@ def test_that_it_was_shown_is_noted(api):
 
 
 def secrets_of(withdrawal):
-    """Give the texts that must be nowhere: the signature and the salt, in each form in which they might stand."""
+    """Return the texts that must be nowhere: the signature and the salt, in each form in which they might stand."""
     shown, secret = withdrawal.reveal(), withdrawal._secret
     return [
         shown.data, shown.salt, secret.data.hex(), secret.salt.hex(), repr(secret.data)[2:-1], repr(secret.salt)[2:-1],
@@ -235,8 +239,8 @@ def dumps(thing):
     yield repr(thing)
     yield f"{thing}"
     yield f"{thing!r}"
-    yield faces.plain(thing)
-    yield faces.html(thing)
+    yield rendering.plain(thing)
+    yield rendering.html(thing)
     yield repr(getattr(thing, "__dict__", ""))
     for name in ("_repr_html_", "sheet"):
         if hasattr(thing, name):

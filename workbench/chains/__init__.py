@@ -3,11 +3,9 @@
 The libraries that do the cryptography are loaded by the first function that needs one, so importing this room is cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.chains.addresses import Slip as Slip
+    from workbench.chains.addresses import AddressProblem as AddressProblem
     from workbench.chains.addresses import assurance as assurance
     from workbench.chains.addresses import check as check
     from workbench.chains.addresses import eip55 as eip55
@@ -51,50 +49,7 @@ if TYPE_CHECKING:
     from workbench.chains.strkey import strkey_encode as strkey_encode
     from workbench.chains.typed_data import digest as digest
 
-_HOMES = {
-    "addresses": (
-        "Slip",
-        "assurance",
-        "check",
-        "eip55",
-        "family_of_address",
-        "is_zero",
-        "look_alike",
-        "same_address",
-    ),
-    "base58": ("base58_decode", "base58_encode"),
-    "byte_forms": ("octets",),
-    "calls": ("WithdrawCall", "read_call_data", "withdraw_call_data"),
-    "ed25519": ("ed25519_public_key", "sign_ed25519", "verify_ed25519"),
-    "evm": ("coordinator_typed_data", "withdraw_typed_data"),
-    "families": ("Chain", "Family", "chain_of", "exact_chain_id", "family_of"),
-    "hashes": ("keccak256",),
-    "parameters": (
-        "WithdrawParameters",
-        "read_parameters",
-        "read_signature",
-        "withdraw_parameters",
-        "write_salt",
-        "write_signature",
-    ),
-    "private_keys": ("looks_like_private_key", "private_key_problem", "refuse_private_key"),
-    "signatures": ("derive_secret", "public_address", "recover", "sign"),
-    "solana": ("solana_message",),
-    "stellar": ("stellar_message",),
-    "strkey": ("strkey_decode", "strkey_encode"),
-    "typed_data": ("digest",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = sorted(_HOME)
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOME))
+    __getattr__, __dir__ = public_names(__name__, __file__)

@@ -13,7 +13,7 @@ _WORD = 32
 
 
 def selector(signature: str) -> bytes:
-    """Give the first four bytes of a call: those of the hash of the function's signature."""
+    """Return the first four bytes of a call: those of the hash of the function's signature."""
     return keccak256(signature.encode())[:4]
 
 
@@ -42,7 +42,7 @@ def decode(kinds: Sequence[str], data: bytes) -> list[Any]:
 
 
 def _decode(kinds: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
-    """Give the values and how many bytes they took."""
+    """Return the values and how many bytes they took."""
     values = []
     end = _WORD * len(kinds)
     for index, kind in enumerate(kinds):

@@ -26,7 +26,7 @@ _ARTICLE = {None: "no known", Family.EVM: "an EVM", Family.SOLANA: "a Solana", F
 
 
 @attrs.frozen(kw_only=True)
-class Slip:
+class AddressProblem:
     """One thing that is wrong with an address; the message reads on from the words "the address"."""
 
     kind: str  # type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum, family
@@ -36,7 +36,7 @@ class Slip:
         return self.message
 
 
-def check(address: object, chain_id: int | None = None) -> tuple[Slip, ...]:
+def check(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
     """Say what slipped in an address, for the chain where one is given; nothing when no slip was found.
 
     An EVM address in one case only and any Solana address carry no check sum, so a mistyped character passes there.
@@ -47,25 +47,25 @@ def check(address: object, chain_id: int | None = None) -> tuple[Slip, ...]:
     return slips(address, chain.family, taker=str(chain))
 
 
-def slips(address: object, family: Family | None, *, taker: str = "this place") -> tuple[Slip, ...]:
+def slips(address: object, family: Family | None, *, taker: str = "this place") -> tuple[AddressProblem, ...]:
     """Say what slipped in an address of a family, or of any; `taker` is what wants that family."""
     if not isinstance(address, str):
-        return (Slip(kind="type", message="is text"),)
+        return (AddressProblem(kind="type", message="is text"),)
     if looks_like_private_key(address):
-        return (Slip(kind="private-key", message="looks like a private key. Never paste a private key here"),)
+        return (AddressProblem(kind="private-key", message="looks like a private key. Never paste a private key here"),)
     if hygiene := _hygiene(address):
         return hygiene
     found = family_of_address(address)
     if family is not None and found not in {None, family}:
         text = f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"
-        return (Slip(kind="family", message=text),)
+        return (AddressProblem(kind="family", message=text),)
     written = family or found
     slip = _SHAPES[written](address) if written else _unknown(address)
     return () if slip is None else (slip,)
 
 
 def sound(address: object, family: Family, path: str) -> str:
-    """Give an address of a family back when nothing slipped, and raise when something did."""
+    """Return an address of a family back when nothing slipped, and raise when something did."""
     for slip in slips(address, family):
         raise invalid(path, slip.kind, slip.message)
     return str(address)
@@ -93,7 +93,7 @@ def assurance(address: str) -> str:
 
 
 def evm_address(address: object, path: str) -> str:
-    """Give an EVM address in which nothing slipped back, written with its check sum."""
+    """Return an EVM address in which nothing slipped back, written with its check sum."""
     text = sound(address, Family.EVM, path)
     return text if _one_case(text) is None else eip55(text)
 
@@ -142,82 +142,88 @@ def _comparable(address: str) -> str:
     return address.lower() if _EVM.fullmatch(address) else address
 
 
-def _hygiene(address: str) -> tuple[Slip, ...]:
+def _hygiene(address: str) -> tuple[AddressProblem, ...]:
     """Find what cannot be seen, or not be told apart, before anything is said about the rest."""
     if address.isascii() and address.isalnum():
         return ()
     if not address.strip():
-        return (Slip(kind="blank", message="is empty"),)
+        return (AddressProblem(kind="blank", message="is empty"),)
     slips = []
     if "\n" in address or "\r" in address:
-        slips.append(Slip(kind="whitespace", message="has a line break in it"))
+        slips.append(AddressProblem(kind="whitespace", message="has a line break in it"))
     if address != address.strip() and not slips:
-        slips.append(Slip(kind="whitespace", message="has blanks before or after it"))
+        slips.append(AddressProblem(kind="whitespace", message="has blanks before or after it"))
     body = address.strip()
     start = len(address) - len(address.lstrip())
     for position, character in enumerate(body, start + 1):
         if character in "\r\n":
             continue
         if character.isspace():
-            slips.append(Slip(kind="whitespace", message=f"has a blank at position {position}"))
+            slips.append(AddressProblem(kind="whitespace", message=f"has a blank at position {position}"))
         elif unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs", "Mn"}:
             slips.append(
-                Slip(
+                AddressProblem(
                     kind="invisible",
                     message=f"has an invisible character (U+{ord(character):04X}) at position {position}",
                 )
             )
         elif not character.isascii():
             text = f"has a character at position {position} that is not plain ASCII (U+{ord(character):04X}), even if it looks so"
-            slips.append(Slip(kind="characters", message=text))
+            slips.append(AddressProblem(kind="characters", message=text))
         else:
             continue
         break
     if not slips and _NAME.fullmatch(body):
         slips.append(
-            Slip(kind="name", message="is a name; names such as those of ENS are not looked up, so paste the address")
+            AddressProblem(
+                kind="name", message="is a name; names such as those of ENS are not looked up, so paste the address"
+            )
         )
     return tuple(slips)
 
 
-def _evm(address: str) -> Slip | None:
+def _evm(address: str) -> AddressProblem | None:
     if address[:2] == "0X":
-        return Slip(kind="prefix", message="begins with 0X; write 0x in lower case")
+        return AddressProblem(kind="prefix", message="begins with 0X; write 0x in lower case")
     if address[:2] != "0x":
         hint = ": put 0x before it" if _HEX_40.fullmatch(address) else ""
-        return Slip(kind="prefix", message=f"does not begin with 0x{hint}")
+        return AddressProblem(kind="prefix", message=f"does not begin with 0x{hint}")
     for position, character in enumerate(address[2:], 3):
         if character not in "0123456789abcdefABCDEF":
-            return Slip(kind="characters", message=f"has a character at position {position} that is not a hex digit")
+            return AddressProblem(
+                kind="characters", message=f"has a character at position {position} that is not a hex digit"
+            )
     if len(address) != 42:
-        return Slip(kind="length", message=f"has {len(address) - 2} hex digits after 0x; 40 are needed")
+        return AddressProblem(kind="length", message=f"has {len(address) - 2} hex digits after 0x; 40 are needed")
     if _one_case(address) is None and eip55(address) != address:
-        return Slip(kind="checksum", message=_MISTYPED)
+        return AddressProblem(kind="checksum", message=_MISTYPED)
     return None
 
 
 def _one_case(address: str) -> str | None:
-    """Give the one case of an EVM address's letters, which then say nothing; None when it is mixed."""
+    """Return the one case of an EVM address's letters, which then say nothing; None when it is mixed."""
     digits = address[2:]
     return "lower" if digits == digits.lower() else "upper" if digits == digits.upper() else None
 
 
-def _solana(address: str) -> Slip | None:
+def _solana(address: str) -> AddressProblem | None:
     try:
         size = len(base58_decode(address))
     except ValueError as error:
-        return Slip(kind="characters", message=f"is not base58: {error}")
+        return AddressProblem(kind="characters", message=f"is not base58: {error}")
     if size != 32:
-        return Slip(
+        return AddressProblem(
             kind="length",
             message=f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped",
         )
     return None
 
 
-def _stellar(address: str) -> Slip | None:
+def _stellar(address: str) -> AddressProblem | None:
     if _STELLAR.fullmatch(address.upper()) and not _STELLAR.fullmatch(address):
-        return Slip(kind="characters", message="has lower-case letters; Stellar addresses are written in capitals")
+        return AddressProblem(
+            kind="characters", message="has lower-case letters; Stellar addresses are written in capitals"
+        )
     try:
         strkey_decode(address)
     except ValueError as error:
@@ -229,17 +235,17 @@ def _stellar(address: str) -> Slip | None:
             "does not": "prefix",
         }
         kind = next((kind for start, kind in kinds.items() if text.startswith(start)), "length")
-        return Slip(kind=kind, message=text)
+        return AddressProblem(kind=kind, message=text)
     return None
 
 
 _SHAPES = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar}
 
 
-def _unknown(address: str) -> Slip | None:
+def _unknown(address: str) -> AddressProblem | None:
     if _HEX_40.fullmatch(address):
         return _evm(address)
-    return Slip(
+    return AddressProblem(
         kind="characters",
         message="is not an address we know: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
         "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)",

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 
 from workbench.chains.private_keys import refuse_private_key
-from workbench.errors import InvalidRequest, Problem, discreet
+from workbench.errors import InvalidRequest, Problem, hide_arguments
 
 Octets = bytes | bytearray | memoryview | str | Sequence[int]
 
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})+)")
 
 
-@discreet
+@hide_arguments
 def octets(value: Octets, length: int, path: str) -> bytes:
     """Read exactly `length` bytes from bytes, hex with or without 0x, base64, or a list of numbers.
 

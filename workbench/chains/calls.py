@@ -15,7 +15,7 @@ from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.numbers import unix_seconds, unsigned
 from workbench.chains.private_keys import refuse_private_key
 from workbench.chains.signatures import canonical
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 _ARGUMENTS = {
     "collateralProxy": "address",
@@ -59,7 +59,7 @@ def signature_of(version: int) -> str:
     return f"withdrawAsset({','.join(_KINDS[_version(version)])})"
 
 
-@discreet
+@hide_arguments
 def withdraw_call_data(
     *,
     version: int,
@@ -115,7 +115,7 @@ def _admins(salts: Sequence[Octets], signatures: Sequence[Octets], direct_transf
     ]
 
 
-@discreet
+@hide_arguments
 def read_call_data(data: str | bytes) -> WithdrawCall:
     """Read a withdrawal's call data back.
 

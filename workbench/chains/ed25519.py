@@ -5,11 +5,11 @@ workbench asks for a key of a real wallet.
 """
 
 from workbench.chains.byte_forms import Octets, octets
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 
 def ed25519_public_key(secret: bytes) -> bytes:
-    """Give the 32-byte public key of a 32-byte throw-away seed."""
+    """Return the 32-byte public key of a 32-byte throw-away seed."""
     from nacl.bindings import crypto_sign_seed_keypair
 
     public, _ = crypto_sign_seed_keypair(secret)
@@ -23,7 +23,7 @@ def sign_ed25519(message: bytes, secret: bytes) -> bytes:
     return SigningKey(secret).sign(message).signature
 
 
-@discreet
+@hide_arguments
 def verify_ed25519(public_key: Octets, message: bytes, signature: Octets) -> bool:
     """Say whether a signature fits; keys of small order and non-canonical signatures never do.
 

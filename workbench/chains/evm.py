@@ -13,7 +13,7 @@ from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.families import Family, chain_of, exact_chain_id
 from workbench.chains.numbers import unix_seconds, unsigned
 from workbench.chains.typed_data import DOMAIN_FIELDS
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 WITHDRAW = {
     "user": "address",
@@ -33,7 +33,7 @@ COORDINATOR_WITHDRAW = {
 }
 
 
-@discreet
+@hide_arguments
 def withdraw_typed_data(
     *,
     chain_id: int,
@@ -55,7 +55,7 @@ def withdraw_typed_data(
     return _message("Collateral", chain_id, "proxy", proxy, salt, WITHDRAW, message)
 
 
-@discreet
+@hide_arguments
 def coordinator_typed_data(
     *,
     chain_id: int,

@@ -70,11 +70,11 @@ def exact_chain_id(value: object, path: str = "chainId") -> int:
 
 
 def chain_of(chain_id: int) -> Chain:
-    """Give what is known of a chain; one we do not know is an EVM chain named by its number."""
+    """Return what is known of a chain; one we do not know is an EVM chain named by its number."""
     number = exact_chain_id(chain_id)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
 
 
 def family_of(chain_id: int) -> Family:
-    """Give the family of a chain's addresses."""
+    """Return the family of a chain's addresses."""
     return chain_of(chain_id).family

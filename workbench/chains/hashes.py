@@ -14,6 +14,6 @@ def _keccak() -> Callable[[bytes], Any]:
 
 
 def keccak256(data: bytes) -> bytes:
-    """Give the Keccak-256 hash (the original padding, not SHA3-256)."""
+    """Return the Keccak-256 hash (the original padding, not SHA3-256)."""
     hashed: bytes = _keccak()(data).digest()
     return hashed

@@ -17,7 +17,7 @@ from workbench.chains.addresses import sound
 from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.families import Family, chain_of, exact_chain_id
 from workbench.chains.numbers import unix_seconds, unsigned
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 SIGNATURE_LENGTH = {Family.EVM: 65, Family.SOLANA: 64, Family.STELLAR: 64}
 _NAMES = ("proxy", "asset", "amount", "recipient", "expiresAt", "salt", "signature", "publicKey")
@@ -43,7 +43,7 @@ class WithdrawParameters:
     public_key: bytes | None = None  # Ed25519 chains, where the answer gives it
 
 
-@discreet
+@hide_arguments
 def write_signature(chain_id: int, signature: bytes) -> str:
     """Write a signature as the service does for a chain: EVM 0x hex, Solana base64, Stellar plain hex."""
     family = chain_of(chain_id).family
@@ -53,19 +53,19 @@ def write_signature(chain_id: int, signature: bytes) -> str:
     return ("0x" if family is Family.EVM else "") + raw.hex()
 
 
-@discreet
+@hide_arguments
 def read_signature(chain_id: int, text: Octets) -> bytes:
     """Read a signature of a chain, in whichever form it is written."""
     return octets(text, SIGNATURE_LENGTH[chain_of(chain_id).family], "signature")
 
 
-@discreet
+@hide_arguments
 def write_salt(salt: bytes) -> str:
     """Write a salt as the service does, in base64."""
     return base64.b64encode(octets(salt, 32, "salt")).decode()
 
 
-@discreet
+@hide_arguments
 def withdraw_parameters(
     *,
     chain_id: int,
@@ -99,7 +99,7 @@ def withdraw_parameters(
     return parameters
 
 
-@discreet
+@hide_arguments
 def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     """Read the service's `parameters`, each place checked.
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from workbench.errors import InvalidRequest, Problem, discreet
+from workbench.errors import InvalidRequest, Problem, hide_arguments
 
 _HEX_KEY = re.compile(r"(?:0[xX])?[0-9a-fA-F]{64}")
 _STELLAR_SEED = re.compile(r"S[A-Z2-7]{55}", re.IGNORECASE)
@@ -36,7 +36,7 @@ def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool
 
 
 def private_key_problem(text: object, path: str, *, hash_expected: bool = False) -> Problem | None:
-    """Give the problem of text that looks like a private key; nothing of it is in the message."""
+    """Return the problem of text that looks like a private key; nothing of it is in the message."""
     if not looks_like_private_key(text, hash_expected=hash_expected):
         return None
     return Problem(
@@ -47,7 +47,7 @@ def private_key_problem(text: object, path: str, *, hash_expected: bool = False)
     )
 
 
-@discreet
+@hide_arguments
 def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) -> None:
     """Raise when text looks like a private key."""
     problem = private_key_problem(text, path, hash_expected=hash_expected)

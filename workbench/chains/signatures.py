@@ -11,7 +11,7 @@ from typing import Any
 from workbench.chains.addresses import checksummed
 from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.hashes import keccak256
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 _HALF = ORDER // 2
@@ -25,9 +25,9 @@ def _library() -> Any:
     return coincurve
 
 
-@discreet
+@hide_arguments
 def recover(digest: bytes, signature: Octets) -> str:
-    """Give the address (EIP-55) whose key made a signature over a 32-byte digest.
+    """Return the address (EIP-55) whose key made a signature over a 32-byte digest.
 
     Any well-formed signature recovers to some address: it proves something only when the address is the one expected.
 
@@ -66,7 +66,7 @@ def sign(digest: bytes, secret: bytes) -> bytes:
 
 
 def public_address(secret: bytes) -> str:
-    """Give the EVM address (EIP-55) of a throw-away key."""
+    """Return the EVM address (EIP-55) of a throw-away key."""
     return _address(_library().PrivateKey(secret).public_key)
 
 

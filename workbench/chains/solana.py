@@ -12,10 +12,10 @@ from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.families import Family, chain_of
 from workbench.chains.hashes import keccak256
 from workbench.chains.numbers import unix_seconds, unsigned
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 
-@discreet
+@hide_arguments
 def solana_message(
     *,
     chain_id: int,
@@ -27,7 +27,7 @@ def solana_message(
     expires_at: int | datetime,
     salt: Octets,
 ) -> bytes:
-    """Give the 32 bytes the sandbox signs for a Solana withdrawal; the amount is in native units."""
+    """Return the 32 bytes the sandbox signs for a Solana withdrawal; the amount is in native units."""
     if chain_of(chain_id).family is not Family.SOLANA:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Solana chain")
     # assumed: chain, then the parties, then the numbers in the byte order of Solana's programs, then the salt

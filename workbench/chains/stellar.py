@@ -12,10 +12,10 @@ from workbench.chains.byte_forms import Octets, invalid, octets
 from workbench.chains.families import Family, chain_of
 from workbench.chains.numbers import unix_seconds, unsigned
 from workbench.chains.strkey import strkey_decode
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 
-@discreet
+@hide_arguments
 def stellar_message(
     *,
     chain_id: int,
@@ -27,7 +27,7 @@ def stellar_message(
     expires_at: int | datetime,
     salt: Octets,
 ) -> bytes:
-    """Give the 32 bytes the sandbox signs for a Stellar withdrawal; the amount is in native units."""
+    """Return the 32 bytes the sandbox signs for a Stellar withdrawal; the amount is in native units."""
     if chain_of(chain_id).family is not Family.STELLAR:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Stellar chain")
     # assumed: SHA-256, the hash of Stellar's own networks, over chain, parties, numbers (big-endian as in XDR) and salt

@@ -10,7 +10,7 @@ _BASE32 = re.compile(r"[A-Z2-7]*")
 
 
 def crc16(data: bytes) -> int:
-    """Give the CRC-16/XMODEM of data."""
+    """Return the CRC-16/XMODEM of data."""
     return binascii.crc_hqx(data, 0)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.chains.byte_forms import invalid
 from workbench.chains.hashes import keccak256
-from workbench.errors import discreet
+from workbench.errors import hide_arguments
 
 DOMAIN_FIELDS = {
     "name": "string",
@@ -34,9 +34,9 @@ _DEEPEST = 32
 _MOST_TYPES = 64
 
 
-@discreet
+@hide_arguments
 def digest(typed_data: Mapping[str, Any]) -> bytes:
-    """Give the 32 bytes that are signed for typed data.
+    """Return the 32 bytes that are signed for typed data.
 
     Raises:
         InvalidRequest: Something in it is missing, unknown, or does not fit its type exactly.

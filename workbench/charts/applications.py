@@ -14,9 +14,9 @@ from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import left_out, notes_of, table, words
 from workbench.charts.times import unit_for
 from workbench.charts.words import counted, label, share
-from workbench.faces.palette import look, word
 from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
+from workbench.rendering.palette import look, word
 from workbench.tables.histories import status_history, time_in_status
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
@@ -68,7 +68,7 @@ def _history(applications: Any) -> pd.DataFrame:
 
 
 def _counted(data: pd.DataFrame) -> tuple[dict[str, int], dict[str, int], int]:
-    """Give the applications now in each status, those ever in it, and all."""
+    """Return the applications now in each status, those ever in it, and all."""
     if "application_status" in data:
         now = _tally(words(data["application_status"]))
         return now, now, sum(now.values())
@@ -101,9 +101,9 @@ def _funnel(
     for place, status in enumerate(shown):
         style = look(status)
         if history:
-            on.axes.barh(place, ever[status], height=THICK, **open_bar(style.colour))
+            on.axes.barh(place, ever[status], height=THICK, **open_bar(style.color))
         on.axes.barh(
-            place, now.get(status, 0), height=THICK * (0.62 if history else 1), **filled(style.colour, style.hatch)
+            place, now.get(status, 0), height=THICK * (0.62 if history else 1), **filled(style.color, style.hatch)
         )
         here = now.get(status, 0)
         text = f"{here:,} now ({share(here, people)})" if here else "none now"
@@ -155,7 +155,7 @@ def _stays(on: Sheet, shown: list[str], stays: Mapping[str, Any]) -> None:
         lengths = stays[status] * factor
         style = look(status)
         middle = float(np.median(lengths))
-        on.axes.barh(place - 0.12, middle, height=0.44, **filled(style.colour, style.hatch))
+        on.axes.barh(place - 0.12, middle, height=0.44, **filled(style.color, style.hatch))
         on.axes.plot(
             [lengths[0], lengths[-1]],
             [place + 0.24] * 2,

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from workbench.charts.canvas import Sheet
 from workbench.charts.words import Scale, scale_of
-from workbench.faces.palette import BLUE
+from workbench.rendering.palette import BLUE
 
 THICK = 0.66
 
@@ -21,7 +21,7 @@ class Bar:
     name: str
     value: Decimal
     says: str
-    colour: str = BLUE
+    color: str = BLUE
     hatch: str = ""
 
 
@@ -31,7 +31,7 @@ def lying(on: Sheet, bars: Sequence[Bar], unit: str, *, axis: str = "") -> Scale
     axes = on.axes
     lengths = [scale(bar.value) for bar in bars]
     for place, (bar, length) in enumerate(zip(bars, lengths, strict=True)):
-        axes.barh(place, length, height=THICK, **filled(bar.colour, bar.hatch))
+        axes.barh(place, length, height=THICK, **filled(bar.color, bar.hatch))
         right = length >= 0
         on.text(
             length, place, bar.says, dx=5 if right else -5, ha="left" if right else "right", va="center", gid="value"
@@ -58,16 +58,16 @@ def room_behind(on: Sheet, lengths: Sequence[float], letters: int) -> None:
     on.axes.set_xlim(low - (more if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
 
 
-def filled(colour: str, hatch: str = "") -> dict[str, Any]:
-    """Give how a bar looks: its colour, with its pattern in white."""
-    return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+def filled(color: str, hatch: str = "") -> dict[str, Any]:
+    """Return how a bar looks: its color, with its pattern in white."""
+    return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
-def key(label: str, colour: str, hatch: str = "") -> Patch:
-    """Give what a legend shows of filled bars; its pattern is denser, since it is small."""
-    return Patch(**filled(colour, hatch * 2), label=label)
+def key(label: str, color: str, hatch: str = "") -> Patch:
+    """Return what a legend shows of filled bars; its pattern is denser, since it is small."""
+    return Patch(**filled(color, hatch * 2), label=label)
 
 
-def open_bar(colour: str, hatch: str = "") -> dict[str, Any]:
-    """Give how a bar looks that is only drawn around."""
-    return {"facecolor": "none", "edgecolor": colour, "hatch": hatch, "linewidth": 1.4}
+def open_bar(color: str, hatch: str = "") -> dict[str, Any]:
+    """Return how a bar looks that is only drawn around."""
+    return {"facecolor": "none", "edgecolor": color, "hatch": hatch, "linewidth": 1.4}

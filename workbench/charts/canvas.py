@@ -1,7 +1,7 @@
 """The paper of a chart: its size, its ink, its title and its footnotes, without a trace in matplotlib's global state.
 
 A figure of our own is a plain `Figure`: no pyplot, so nothing piles up and a notebook shows it once, by the Axes that is
-returned. It is transparent, in an ink that can be read on white and on black; the colours of a style that you set are
+returned. It is transparent, in an ink that can be read on white and on black; the colors of a style that you set are
 kept.
 """
 
@@ -56,7 +56,7 @@ class Sheet:
         return self.base * 0.82
 
     def letters(self, inches: float, size: float) -> int:
-        """Give how many letters of a size fit into a width."""
+        """Return how many letters of a size fit into a width."""
         return int(inches * 72 / (_WIDE * size))
 
     def title(self, text: str, *, beside: Iterable[str] = (), keyed: bool = False) -> None:
@@ -131,13 +131,13 @@ class Sheet:
 
 
 def tick(value: float) -> str:
-    """Give the number at a tick."""
+    """Return the number at a tick."""
     return f"{value:,.10g}".replace("-", "−")
 
 
 @contextmanager
 def sheet(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Sheet]:
-    """Give what to draw on; nothing of matplotlib's settings is changed by it, then or later.
+    """Return what to draw on; nothing of matplotlib's settings is changed by it, then or later.
 
     Args:
         ax: An Axes of yours; where left out, one in a figure of its own.

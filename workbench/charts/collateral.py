@@ -12,7 +12,7 @@ from workbench.charts.bars import THICK, filled, key, named, open_bar, room_behi
 from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import exact, left_out, notes_of, sums, table, whole
 from workbench.charts.words import counted, label, number, others, scale_of
-from workbench.faces.palette import BLUE
+from workbench.rendering.palette import BLUE
 from workbench.tables.contracts import contract_values
 
 _SHORT = "Addresses are shortened; those of the frame are whole."

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workbench.charts.words import counted
 from workbench.tables.decimals import decimals
-from workbench.tables.frames import frame
+from workbench.tables.frames import to_frame
 from workbench.tables.notes import HIDDEN
 
 REASON = "Every earned row reads CARD_SPEND as its reason, adjustments too: no chart can tell them apart by it."
@@ -21,13 +21,13 @@ _EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 
 
 def table(data: Any, *needed: str, of: Any = None) -> pd.DataFrame:
-    """Give the frame of what a chart was given: a frame, records, or a result that has one.
+    """Return the frame of what a chart was given: a frame, records, or a result that has one.
 
     Raises:
         ValueError: It lacks one of the columns `needed`.
     """
     if not isinstance(data, pd.DataFrame):
-        data = data.frame() if callable(getattr(data, "frame", None)) else frame(data, of=of)
+        data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
     assert isinstance(data, pd.DataFrame)
     missing = [name for name in needed if name not in data.columns]
     if missing and len(data.columns):
@@ -38,14 +38,14 @@ def table(data: Any, *needed: str, of: Any = None) -> pd.DataFrame:
 
 
 def notes_of(data: pd.DataFrame, *more: str) -> list[str]:
-    """Give the caveats of a frame: that it is not complete, its own notes, and those of the chart."""
+    """Return the caveats of a frame: that it is not complete, its own notes, and those of the chart."""
     notes = list(data.attrs.get("notes", ()))
     first = [INCOMPLETE] if data.attrs.get("complete") is False else []
     return [*first, *more, *notes]
 
 
 def rewards_notes(data: pd.DataFrame, *more: str) -> list[str]:
-    """Give the caveats of rewards: the frame's, and what is known of all of them."""
+    """Return the caveats of rewards: the frame's, and what is known of all of them."""
     return [*notes_of(data, *more), HIDDEN, REASON]
 
 
@@ -65,27 +65,27 @@ def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any
 
 
 def whole(values: Iterable[Decimal]) -> Decimal:
-    """Give the exact sum."""
+    """Return the exact sum."""
     with localcontext(_EXACT):
         return sum(values, Decimal(0))
 
 
 def running(values: Iterable[Decimal]) -> list[Decimal]:
-    """Give the exact sum so far at each place."""
+    """Return the exact sum so far at each place."""
     with localcontext(_EXACT):
         return list(accumulate(values))
 
 
 def ratio(part: Decimal, of: Decimal) -> Decimal:
-    """Give a quotient to 38 digits."""
+    """Return a quotient to 38 digits."""
     return Context(prec=38).divide(part, of)
 
 
 def words(column: pd.Series[Any]) -> list[str | None]:
-    """Give a column of text, blanks around a name left out; None where missing."""
+    """Return a column of text, blanks around a name left out; None where missing."""
     return [None if value is None or value != value else str(value).strip() for value in column.to_list()]
 
 
 def exact(column: pd.Series[Any]) -> list[Decimal | None]:
-    """Give a column's numbers as Decimals."""
+    """Return a column's numbers as Decimals."""
     return decimals(column)

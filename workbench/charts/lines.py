@@ -19,7 +19,7 @@ class Line:
     values: Sequence[Decimal]
     says: str
     name: str
-    colour: str
+    color: str
     dash: str | tuple[int, tuple[int, int]]
     mark: str
 
@@ -31,10 +31,10 @@ def lines(on: Sheet, places: Sequence[float], shown: Sequence[Line]) -> Scale:
     for line in shown:
         heights = [scale(value) for value in line.values]
         on.axes.plot(
-            places, heights, color=line.colour, linestyle=line.dash, linewidth=on.base / 5, marker=line.mark,
+            places, heights, color=line.color, linestyle=line.dash, linewidth=on.base / 5, marker=line.mark,
             markersize=on.base / 2.2, markevery=max(1, len(heights) // _MARKS), label=line.name,
         )  # fmt: skip
-        ends.append((heights[-1], line.says, line.colour))
+        ends.append((heights[-1], line.says, line.color))
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
     on.numbers("y")
     _named(on, places[-1], ends)
@@ -49,9 +49,9 @@ def _named(on: Sheet, x: float, ends: Sequence[tuple[float, str, str]]) -> None:
     height = on.axes.get_position().height * figure.get_figheight() * 72 * 0.75
     least = (high - low) * on.small * 1.5 / max(height, 1)
     place = float("-inf")
-    for y, text, colour in sorted(ends):
+    for y, text, color in sorted(ends):
         place = max(y, place + least)
         on.axes.annotate(
             text, (x, place), (on.base * 0.75, 0), textcoords="offset points", va="center", fontsize=on.small,
-            color=colour, fontweight="bold", annotation_clip=False, gid="value",
+            color=color, fontweight="bold", annotation_clip=False, gid="value",
         )  # fmt: skip

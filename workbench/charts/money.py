@@ -12,9 +12,9 @@ from workbench.charts.bars import filled, key, open_bar
 from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import notes_of, table
 from workbench.charts.words import counted, dollars, label, scale_of, usd
-from workbench.faces.palette import Look, look
+from workbench.rendering.palette import Look, look
 from workbench.sequences.ledger import Ledger
-from workbench.tables.frames import frame
+from workbench.tables.frames import to_frame
 
 LOOKS: Mapping[str, tuple[Look, str]] = {
     "hold": (look("authorized"), "o"),
@@ -72,10 +72,10 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
 
 
 def ledger_of(ledger: Any) -> pd.DataFrame:
-    """Give the frame of a ledger, or of the ledger of a run."""
+    """Return the frame of a ledger, or of the ledger of a run."""
     if isinstance(ledger, pd.DataFrame):
         return table(ledger, *_COLUMNS)
-    return frame(ledger if isinstance(ledger, Ledger) else ledger.ledger())
+    return to_frame(ledger if isinstance(ledger, Ledger) else ledger.ledger())
 
 
 def _by_kind(steps: Sequence[_Step]) -> list[_Step]:
@@ -104,9 +104,9 @@ def _waterfall(on: Sheet, steps: Sequence[_Step], net: int) -> None:
         style = LOOKS.get(step.says, (look(""), "o"))[0]
         low, high = sorted((height[place], height[place + 1]))
         if step.moved:
-            on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style.colour, style.hatch))
+            on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style.color, style.hatch))
         else:
-            on.axes.bar(place, scale(usd(step.amount)), bottom=high, width=0.7, **open_bar(style.colour))
+            on.axes.bar(place, scale(usd(step.amount)), bottom=high, width=0.7, **open_bar(style.color))
         down = step.moved < 0
         end = low if down else high if step.moved else high + scale(usd(step.amount))
         _beside(on, place, end, _signed(step.moved) if step.moved else dollars(step.amount), down=down, tight=tight)
@@ -141,5 +141,5 @@ def _beside(on: Sheet, x: int, y: float, text: str, *, down: bool, tight: bool, 
 def _key(kind: str) -> Patch:
     style = LOOKS[kind][0]
     if kind == "settlement":
-        return Patch(**open_bar(style.colour), label="settlement (posted)")
-    return key(kind, style.colour, style.hatch)
+        return Patch(**open_bar(style.color), label="settlement (posted)")
+    return key(kind, style.color, style.hatch)

@@ -11,7 +11,7 @@ from workbench.charts.bars import THICK, Bar, filled, key, lying, named, room_be
 from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import left_out, notes_of, table, words
 from workbench.charts.words import counted, label, others, share
-from workbench.faces.palette import Look, look, word
+from workbench.rendering.palette import Look, look, word
 
 _REASONS = ("declined_reason", "body.spend.declined_reason")
 _STATUSES = ("status", "body.spend.status")
@@ -40,7 +40,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
     bars = [
         Bar(
             name=label(word(name), 34) if name else "no reason given", value=Decimal(count),
-            says=f"{count:,} ({share(count, declined)})", colour=style.colour, hatch=style.hatch if name else "..",
+            says=f"{count:,} ({share(count, declined)})", color=style.color, hatch=style.hatch if name else "..",
         )
         for name, count in shown
     ]  # fmt: skip
@@ -154,7 +154,7 @@ def _stacked(on: Sheet, names: list[str], rows: list[dict[str, int]]) -> None:
         left = 0
         for fate, style in _FATES.items():
             if row[fate]:
-                on.axes.barh(place, row[fate], left=left, height=THICK, **filled(style.colour, style.hatch))
+                on.axes.barh(place, row[fate], left=left, height=THICK, **filled(style.color, style.hatch))
                 left += row[fate]
         totals.append(left)
     says = [", ".join(_said(row, total)) for row, total in zip(rows, totals, strict=True)]
@@ -165,7 +165,7 @@ def _stacked(on: Sheet, names: list[str], rows: list[dict[str, int]]) -> None:
     on.numbers("x", whole=True)
     on.labels("deliveries", "")
     used = [fate for fate in _FATES if any(row[fate] for row in rows)]
-    on.legend([key(fate, _FATES[fate].colour, _FATES[fate].hatch) for fate in used])
+    on.legend([key(fate, _FATES[fate].color, _FATES[fate].hatch) for fate in used])
 
 
 def _said(row: Mapping[str, int], total: int) -> Iterable[str]:

@@ -12,10 +12,10 @@ from workbench.charts.facts import exact, left_out, rewards_notes, running, sums
 from workbench.charts.lines import Line, lines
 from workbench.charts.times import By, Spans, dated, days_of, spans, unit_for
 from workbench.charts.words import counted, number, scale_of
-from workbench.faces.palette import TEAL, look
 from workbench.interface.operation import Operation
 from workbench.interface.rules import RewardType
 from workbench.interface.table import OPERATIONS
+from workbench.rendering.palette import TEAL, look
 
 REWARDS: Operation[Any, Any] = OPERATIONS["list_rewards_activity"]
 KINDS = tuple(str(kind) for kind in RewardType)
@@ -65,7 +65,7 @@ def _columns(on: Sheet, series: dict[str, list[Decimal]], times: Spans) -> None:
         drawn = {place: scale(value) for place, value in enumerate(values) if few or value}
         on.axes.bar(
             list(drawn), list(drawn.values()), width=0.76 if few else 1, label=kind,
-            **filled(style.colour, style.hatch if few else ""),
+            **filled(style.color, style.hatch if few else ""),
         )  # fmt: skip
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
     on.numbers("y")
@@ -74,14 +74,14 @@ def _columns(on: Sheet, series: dict[str, list[Decimal]], times: Spans) -> None:
     down = {"redeemed": " (drawn down)"}
     on.legend(
         [
-            key(f"{kind} {number(whole(series[kind]))}{down.get(kind, '')}", look(kind).colour, look(kind).hatch)
+            key(f"{kind} {number(whole(series[kind]))}{down.get(kind, '')}", look(kind).color, look(kind).hatch)
             for kind in KINDS
         ]
     )
 
 
 def on_what(times: Spans) -> str:
-    """Give what a step of the axis is."""
+    """Return what a step of the axis is."""
     return "week from Monday" if times.by == "week" else times.by
 
 
@@ -91,13 +91,13 @@ def _running(on: Sheet, series: dict[str, list[Decimal]], times: Spans) -> None:
         whole((a, b.copy_negate())) for a, b in zip(totals["earned"], totals["redeemed"], strict=True)
     ]
     looks = {
-        "earned": (look("earned").colour, "-", "o"),
-        "redeemed": (look("redeemed").colour, "--", "s"),
+        "earned": (look("earned").color, "-", "o"),
+        "redeemed": (look("redeemed").color, "--", "s"),
         "remaining": (TEAL, ":", "D"),
     }
     shown = [
-        Line(values=values, says=f"{kind} {number(values[-1])}", name=kind, colour=colour, dash=dash, mark=mark)
-        for (kind, values), (colour, dash, mark) in zip(totals.items(), looks.values(), strict=True)
+        Line(values=values, says=f"{kind} {number(values[-1])}", name=kind, color=color, dash=dash, mark=mark)
+        for (kind, values), (color, dash, mark) in zip(totals.items(), looks.values(), strict=True)
     ]
     scale = lines(on, range(len(times.starts)), shown)
     on.labels(f"{on_what(times)} (UTC)", scale.unit("points, running total"))
@@ -138,14 +138,14 @@ def _histogram(on: Sheet, days: Any) -> None:
     counts, edges = np.histogram(lengths, bins=_edges(lengths))
     style = look("earned")
     on.axes.bar(
-        edges[:-1], counts, width=np.diff(edges) * 0.94, align="edge", **filled(style.colour),
+        edges[:-1], counts, width=np.diff(edges) * 0.94, align="edge", **filled(style.color),
     )  # fmt: skip
     middle = float(np.median(lengths))
-    on.axes.axvline(middle, color=look("redeemed").colour, linestyle="--", linewidth=on.base / 6)
+    on.axes.axvline(middle, color=look("redeemed").color, linestyle="--", linewidth=on.base / 6)
     on.axes.set_ylim(0, counts.max() * 1.16)
     on.text(
         middle, counts.max() * 1.16, f"median {middle:,.3g} {unit}", dx=5 if middle < edges.mean() else -5, dy=-2,
-        ha="left" if middle < edges.mean() else "right", va="top", color=look("redeemed").colour, fontweight="bold",
+        ha="left" if middle < edges.mean() else "right", va="top", color=look("redeemed").color, fontweight="bold",
     )  # fmt: skip
     on.numbers("x")
     on.axes.grid(visible=False, axis="x")
@@ -154,7 +154,7 @@ def _histogram(on: Sheet, days: Any) -> None:
 
 
 def _edges(lengths: Any) -> Any:
-    """Give the edges of the columns: the axis begins at 0, so that a length can be seen as one."""
+    """Return the edges of the columns: the axis begins at 0, so that a length can be seen as one."""
     low, high = min(0.0, float(lengths.min())), float(lengths.max())
     if high == low:
         return np.array([-0.5, 0.5])

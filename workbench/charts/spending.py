@@ -13,7 +13,7 @@ from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import exact, left_out, ratio, rewards_notes, sums, table, whole, words
 from workbench.charts.points import REWARDS
 from workbench.charts.words import counted, dollars, label, number, others, usd
-from workbench.faces.palette import GREEN, GREY, TEAL, look
+from workbench.rendering.palette import GREEN, GREY, TEAL, look
 
 Value = Literal["points", "spend"]
 _COLUMNS: dict[Value, str] = {"points": "points", "spend": "transaction_amount_cents"}
@@ -85,8 +85,8 @@ def _ranked(
     return on.axes
 
 
-def _bar(name: str, amount: Decimal, says: str, value: Value, colour: str, hatch: str = "") -> Bar:
-    return Bar(name=name, value=amount if value == "points" else usd(amount), says=says, colour=colour, hatch=hatch)
+def _bar(name: str, amount: Decimal, says: str, value: Value, color: str, hatch: str = "") -> Bar:
+    return Bar(name=name, value=amount if value == "points" else usd(amount), says=says, color=color, hatch=hatch)
 
 
 def _earned(rewards: Any, *needed: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -118,7 +118,7 @@ def points_per_dollar_chart(
     overall = whole(spent[name] for name in rates)
     mean = ratio(whole(got[name] for name in rates), usd(overall)) if overall else None
     bars = [
-        Bar(name=f"{label(n, 20)} · {dollars(spent[n])} USD", value=rates[n], says=number(rates[n], 3), colour=GREEN)
+        Bar(name=f"{label(n, 20)} · {dollars(spent[n])} USD", value=rates[n], says=number(rates[n], 3), color=GREEN)
         for n in shown
     ]
     noun = "spend category" if by == "spend_category" else "merchant"
@@ -137,16 +137,16 @@ def points_per_dollar_chart(
 
 def _overall(on: Sheet, x: float, text: str, lengths: Sequence[float]) -> None:
     """Draw the rate of all together as a line down the bars, broken where the number behind a bar stands."""
-    colour = look("redeemed").colour
+    color = look("redeemed").color
     low, high = on.axes.get_xlim()
     number_wide = 6.5 * 0.6 * on.small / 72 / (on.width * 0.62) * (high - low)
     for place, length in enumerate(lengths):
         if not length <= x <= length + number_wide:
             on.axes.plot(
-                [x, x], [place - 0.5, place + 0.5], color=colour, linestyle="--", linewidth=on.base / 9, alpha=0.7, zorder=0.9
+                [x, x], [place - 0.5, place + 0.5], color=color, linestyle="--", linewidth=on.base / 9, alpha=0.7, zorder=0.9
             )  # fmt: skip
     on.axes.plot(
-        [x], [0], color=colour, marker="^", markersize=on.base * 0.8, linestyle="none", label=text, clip_on=False,
+        [x], [0], color=color, marker="^", markersize=on.base * 0.8, linestyle="none", label=text, clip_on=False,
         transform=on.axes.get_xaxis_transform(),
     )  # fmt: skip
     on.legend()

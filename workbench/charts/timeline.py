@@ -14,7 +14,7 @@ from workbench.charts.money import LOOKS, ledger_of
 from workbench.charts.times import dated, spans
 from workbench.charts.words import counted, dollars, usd
 from workbench.sequences.ledger import Ledger
-from workbench.tables.frames import frame
+from workbench.tables.frames import to_frame
 
 _LANES = ("hold", "above the hold", "release", "settlement", "refund")
 _MARKS = 20  # that stand side by side, by inches of width over points of the font: 14 in a notebook, 19 on a slide
@@ -63,7 +63,7 @@ def _timed(run: Any) -> pd.DataFrame:
     if isinstance(run, pd.DataFrame | Ledger):
         return data
     keys = ["step", "transaction_id"]
-    steps = frame(run)[[*keys, "at"]].drop_duplicates(keys)
+    steps = to_frame(run)[[*keys, "at"]].drop_duplicates(keys)
     made = data.merge(steps, on=keys, how="left")
     made.attrs.update(data.attrs)
     return made
@@ -84,7 +84,7 @@ def _in_order(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> bool:
         above = x >= taken.get(says, 0)  # else it would stand on the one before it
         taken[says] = x + len(text) * letter if above else 0
         on.axes.plot(
-            [x], [ys[x]], marker=mark, markersize=on.base * 0.95, color=style.colour, markeredgecolor=on.ink, linestyle="none"
+            [x], [ys[x]], marker=mark, markersize=on.base * 0.95, color=style.color, markeredgecolor=on.ink, linestyle="none"
         )  # fmt: skip
         on.text(
             x, ys[x], text, dx=on.base * 0.3, dy=on.base * (0.55 if above else -0.55), ha="left",
@@ -103,14 +103,14 @@ def _in_order(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> bool:
 
 
 def _moments(at: list[Any]) -> list[int]:
-    """Give the places where a new moment begins, to the minute."""
+    """Return the places where a new moment begins, to the minute."""
     minutes = [None if one is None or one is pd.NaT else one.floor("min") for one in at]
     known = [place for place, one in enumerate(minutes) if one is not None]
     return [place for n, place in enumerate(known) if not n or minutes[known[n - 1]] != minutes[place]]
 
 
 def _dates(at: list[Any], moments: list[int], least: float) -> tuple[list[int], list[str]]:
-    """Give moments at `least` so many places apart, and their words: the day, the time, the year where it is another."""
+    """Return moments at `least` so many places apart, and their words: the day, the time, the year where it is another."""
     places: list[int] = []
     texts: list[str] = []
     last: Any = None
@@ -156,7 +156,7 @@ def _totals(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> None:
         values = running(usd(found.get((kind, step), Decimal(0))) for step in range(steps))
         style, mark = LOOKS[kind]
         says = f"{kind} {dollars(values[-1].scaleb(2))}"
-        shown.append(Line(values=values, says=says, name=kind, colour=style.colour, dash=_DASHES[kind], mark=mark))
+        shown.append(Line(values=values, says=says, name=kind, color=style.color, dash=_DASHES[kind], mark=mark))
     scale = lines(on, xs, shown)
     if times is not None and timed:
         dated(on, times)

@@ -27,7 +27,7 @@ class Spans:
     places: Any
 
     def label(self, place: int, *, year: bool) -> str:
-        """Give the label of a step, with its year where asked for."""
+        """Return the label of a step, with its year where asked for."""
         day = pd.Timestamp(self.starts[place])
         if self.by == "year":
             return f"{day.year}"
@@ -35,7 +35,7 @@ class Spans:
         return f"{text}\n{day.year}" if year else text
 
     def whole(self) -> str:
-        """Give the first and the last step in words: `Jan 2026 to Nov 2026`."""
+        """Return the first and the last step in words: `Jan 2026 to Nov 2026`."""
         if not len(self.starts):
             return ""
         ends = [self.label(place, year=True).replace("\n", " ") for place in (0, len(self.starts) - 1)]
@@ -89,12 +89,12 @@ def dated(on: Sheet, shown: Spans) -> None:
 
 
 def days_of(delta: pd.Series[Any]) -> Any:
-    """Give lengths of time in days."""
+    """Return lengths of time in days."""
     return delta.dt.total_seconds().to_numpy(dtype="float64") / 86_400
 
 
 def unit_for(days: Sequence[float]) -> tuple[str, float]:
-    """Give the unit that lengths of time are read in, and how many of it make a day."""
+    """Return the unit that lengths of time are read in, and how many of it make a day."""
     longest = max((abs(one) for one in days), default=0.0)
     units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
     return next((name, factor) for name, factor, least in units if longest >= least)

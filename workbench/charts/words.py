@@ -17,13 +17,13 @@ LONGEST = 30
 """Characters of a label that are shown."""
 _READ = 400  # more of a text is never looked at
 _NO_GLYPH = "\u25a1"
-_STACKED = 2  # combining marks on one letter; more would be drawn over the neighbours
+_STACKED = 2  # combining marks on one letter; more would be drawn over the neighbors
 _EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def label(text: Any, limit: int = LONGEST, *, none: str = "(none)") -> str:
-    """Give a text of others as a label: one line, no hidden character, no mathematics, cut at `limit`."""
+    """Return a text of others as a label: one line, no hidden character, no mathematics, cut at `limit`."""
     if text is None or text != text:
         return none
     shown = visible(str(text)[:_READ].strip())
@@ -33,12 +33,12 @@ def label(text: Any, limit: int = LONGEST, *, none: str = "(none)") -> str:
 
 
 def plain(text: str) -> str:
-    """Give text that matplotlib draws as it stands: a dollar opens no formula, a letter has a shape in the font."""
+    """Return text that matplotlib draws as it stands: a dollar opens no formula, a letter has a shape in the font."""
     return drawable(text).replace("$", r"\$")
 
 
 def drawable(text: str) -> str:
-    """Give text with a box for each character that the font has no shape for, and few marks on one letter."""
+    """Return text with a box for each character that the font has no shape for, and few marks on one letter."""
     if text.isascii():
         return text
     made: list[str] = []
@@ -58,7 +58,7 @@ def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def wrapped(text: str, width: int, lines: int = 3) -> str:
-    """Give text in lines of `width` characters at most, as many as `lines`, harmless."""
+    """Return text in lines of `width` characters at most, as many as `lines`, harmless."""
     made = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * (lines + 1)])), max(width, 12)) or [""]
     if len(made) > lines:
         made = [*made[: lines - 1], made[lines - 1][: width - 1] + "…"]
@@ -77,11 +77,11 @@ class Scale:
         return _POWERS.get(self.power, f"×10{str(self.power).translate(_RAISED)}")
 
     def __call__(self, value: Decimal | int) -> float:
-        """Give a number as a float on this scale: the only place where exactness ends."""
+        """Return a number as a float on this scale: the only place where exactness ends."""
         return float(_EXACT.create_decimal(value).scaleb(-self.power, context=_EXACT))
 
     def unit(self, unit: str) -> str:
-        """Give a unit with the scale: `points (millions)`."""
+        """Return a unit with the scale: `points (millions)`."""
         return f"{unit} ({self.word})" if self.word else unit
 
 
@@ -90,14 +90,14 @@ _SIGNS = {6: " M", 9: " bn", 12: " tn"}
 
 
 def scale_of(values: Iterable[Decimal | int]) -> Scale:
-    """Give the scale on which the largest of the values stays readable."""
+    """Return the scale on which the largest of the values stays readable."""
     largest = max((Decimal(value).copy_abs() for value in values), default=Decimal(0))
     exponent = largest.adjusted() if largest else 0
     return Scale(exponent // 3 * 3 if exponent >= 6 else 0)
 
 
 def number(value: Decimal | int, places: int | None = None) -> str:
-    """Give a number as a direct label: all digits where they are few, else four of them and the scale.
+    """Return a number as a direct label: all digits where they are few, else four of them and the scale.
 
     Args:
         places: Decimal places; as many as the value has, three at most, where left out.
@@ -117,17 +117,17 @@ def _number(exact: Decimal, places: int | None) -> str:
 
 
 def usd(cents: Decimal | int) -> Decimal:
-    """Give cents as dollars, exactly."""
+    """Return cents as dollars, exactly."""
     return _EXACT.create_decimal(cents).scaleb(-2, context=_EXACT)
 
 
 def dollars(cents: Decimal | int) -> str:
-    """Give cents as dollars: `1,234.50`."""
+    """Return cents as dollars: `1,234.50`."""
     return number(usd(cents), 2)
 
 
 def share(part: int, whole: int) -> str:
-    """Give a part as a percentage of the whole."""
+    """Return a part as a percentage of the whole."""
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
@@ -137,5 +137,5 @@ def others(count: int, says: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Give a number of things that no line parts: `1 row`, `2 rows`."""
+    """Return a number of things that no line parts: `1 row`, `2 rows`."""
     return f"{count:,}\xa0{noun}{'' if count == 1 else 's'}"

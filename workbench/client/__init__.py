@@ -1,1 +1,16 @@
-"""One call, sent: what is checked before, how it can end, and what is kept of it."""
+"""One call, sent: the checked client, its journal, and reads of answers that came elsewhere."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workbench.client.advice import AdviceWarning as AdviceWarning
+    from workbench.client.client import AsyncClient as AsyncClient
+    from workbench.client.client import Client as Client
+    from workbench.client.guards import Limits as Limits
+    from workbench.client.journal import Journal as Journal
+    from workbench.client.probe import verify_assumptions as verify_assumptions
+    from workbench.client.reading import from_wire as from_wire
+
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
+
+    __getattr__, __dir__ = public_names(__name__, __file__)

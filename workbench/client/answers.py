@@ -95,7 +95,7 @@ def refusal(response: Response, request: Any, key: bytes) -> Refusal:
 
 
 def without_private(words: str, request: Any, key: bytes) -> str:
-    """Give words of another with what they repeat of the key and of a request's private values masked."""
+    """Return words of another with what they repeat of the key and of a request's private values masked."""
     return _without(_private(request, key), words)
 
 
@@ -126,7 +126,7 @@ def about(told: Refusal, request: Any) -> bool:
 
 
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
-    """Give what a person can do about a refusal, where the document or the environment tells."""
+    """Return what a person can do about a refusal, where the document or the environment tells."""
     if status == 401:
         return "Check the key of this profile and its environment"
     if status == 403 and operation.roles:
@@ -142,7 +142,7 @@ def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
 
 
 def host_of(location: str) -> str:
-    """Give the host that a Location names, and nothing else of it."""
+    """Return the host that a Location names, and nothing else of it."""
     _, slashes, rest = location.partition("//")
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
     return visible(host, 80) if slashes and host else "another path"

@@ -15,7 +15,7 @@ from workbench.interface.walk import Many, Part, build, members, records, snake
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Give every problem of a call with unknown names: those, and what the rules say of the rest."""
+    """Return every problem of a call with unknown names: those, and what the rules say of the rest."""
     unknown: list[Problem] = []
     known = _known(operation.request, arguments, "", unknown)
     # A member given by its wire name is named once, as unknown, and not as missing besides.
@@ -51,7 +51,7 @@ def _instead(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _renamable() -> dict[str, type[Any]]:
-    """Give each field that has a wire name of its own, with its record. What stands in a path has none."""
+    """Return each field that has a wire name of its own, with its record. What stands in a path has none."""
     kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
     return {
@@ -64,7 +64,7 @@ def _renamable() -> dict[str, type[Any]]:
 
 
 def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
-    """Give what is wrong with a table of wire names."""
+    """Return what is wrong with a table of wire names."""
     known = _renamable() if names else {}
     found = []
     for name, wire in names.items():
@@ -80,7 +80,7 @@ def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> l
 
 
 def _others(cls: type[Any], name: str, names: Mapping[str, Any]) -> set[Any]:
-    """Give the wire names of the other members of a record."""
+    """Return the wire names of the other members of a record."""
     keys = {f"{snake(cls.__name__)}.{field.name}": field.wire for field in members(cls)}
     return {names.get(key, wire) for key, wire in keys.items() if key != name}
 
@@ -89,14 +89,14 @@ _OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "con
 
 
 def header_problem(name: object) -> str | None:
-    """Give what is wrong with the name of a header of one's own."""
+    """Return what is wrong with the name of a header of one's own."""
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
         return "must be the name of a header"
     return "is a header of the client's own" if name.lower() in _OURS else None
 
 
 def checked_names(names: Mapping[str, str]) -> Mapping[str, str]:
-    """Give wire names back when each names a field.
+    """Return wire names back when each names a field.
 
     Raises:
         InvalidProfile: With all that is wrong.

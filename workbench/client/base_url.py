@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from workbench.errors import InvalidProfile, Problem, discreet, visible
+from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 from workbench.interface.table import PREFIX
 
 
@@ -32,7 +32,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-@discreet
+@hide_arguments
 def base_url(text: str) -> BaseUrl:
     """Read a base URL; a missing `/v1` and a trailing slash are put right.
 

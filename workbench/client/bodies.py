@@ -53,12 +53,12 @@ class Bodies(AsyncClient):
         try:
             while True:
                 if isinstance(step, Pause):
-                    await self._line.clock.asleep(step.seconds)
+                    await self._context.clock.asleep(step.seconds)
                     step = exchange.send(None)
                     continue
                 outcome = await self._transmit(step)
                 if isinstance(outcome, Response) and outcome.broken is None and 200 <= outcome.status < 300:
-                    self._line.budget.earn()
+                    self._context.budget.earn()
                     return outcome.body
                 if isinstance(outcome, Response) and outcome.status == 429:
                     self._limited()
@@ -68,12 +68,12 @@ class Bodies(AsyncClient):
 
     async def pause(self, seconds: float) -> None:
         """Wait, by the client's clock."""
-        await self._line.clock.asleep(seconds)
+        await self._context.clock.asleep(seconds)
 
     async def _transmit(self, outgoing: Request) -> Response | Broken:
         if self._given is not None:
             return await super()._transmit(outgoing)
-        left = outgoing.deadline - self._line.clock.monotonic()
+        left = outgoing.deadline - self._context.clock.monotonic()
         body, headers = Body(None), {}
         try:
             async with asyncio.timeout(None if left == float("inf") else left):
@@ -102,7 +102,7 @@ class Bodies(AsyncClient):
     def _session(self) -> aiohttp.ClientSession:
         owner = (os.getpid(), id(asyncio.get_running_loop()))
         if self._opened is None or self._owner != owner:
-            connector = aiohttp.TCPConnector(limit=self._connections, ssl=self._context())
+            connector = aiohttp.TCPConnector(limit=self._connections, ssl=self._ssl_context())
             self._opened = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None), skip_auto_headers=("Content-Type",),

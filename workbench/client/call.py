@@ -7,7 +7,7 @@ from workbench.client.advice import LOG, advise
 from workbench.client.answers import TOLD, about, hint, host_of, read, refusal, without_private
 from workbench.client.effects import End, unknown_text, what
 from workbench.client.entries import Entry
-from workbench.client.line import Line
+from workbench.client.line import ClientContext
 from workbench.client.messages import CAP, Broken, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
 from workbench.errors import (
@@ -32,7 +32,12 @@ class Call:
     """One call under way: what it met, and whether it may go on."""
 
     def __init__(
-        self, operation: Operation[..., Any], request: Any, line: Line, allowing: Collection[str], resend_of: str | None
+        self,
+        operation: Operation[..., Any],
+        request: Any,
+        line: ClientContext,
+        allowing: Collection[str],
+        resend_of: str | None,
     ) -> None:
         self.operation = operation
         self.request = request
@@ -50,7 +55,7 @@ class Call:
         return f"<call {self.operation.name}>"
 
     def clean(self, words: str) -> str:
-        """Give words about this call with what they repeat of its private values masked."""
+        """Return words about this call with what they repeat of its private values masked."""
         return without_private(words, self.request, self.line.key.header())
 
     # the journal
@@ -233,7 +238,7 @@ class Call:
         return 0.0 if asked > 0 else delay(self.tries, clock.random())
 
     def asked_pause(self, response: Response) -> float | None:
-        """Give the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
+        """Return the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
         value = response.headers.get("retry-after")
         if value is None:
             return 0.0

@@ -14,10 +14,10 @@ from workbench.client.base_url import base_url as read_base_url
 from workbench.client.guards import Arming, Guards, Limits, check_environment
 from workbench.client.journal import Journal
 from workbench.client.keys import Key, warn_if_in_cell
-from workbench.client.line import Line
+from workbench.client.line import ClientContext
 from workbench.client.pace import Clock, Pace, http_date
 from workbench.client.wire import Exchange, exchange
-from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, discreet
+from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, hide_arguments
 from workbench.interface.convert import Wires, wires
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, Operations
@@ -25,7 +25,7 @@ from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.walk import UnknownMember, build, given
 
 VERSION = version("card-issuing-workbench")
-Environment = Literal["sandbox", "production"]
+EnvironmentName = Literal["sandbox", "production"]
 
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
 
@@ -33,13 +33,13 @@ _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row
 class Calls(Operations, ABC):
     """What both clients share: how they are made, shown, armed, and how a call begins."""
 
-    _line: Line
+    _context: ClientContext
     _key: Key
     _allowing: frozenset[str]
 
-    @discreet
+    @hide_arguments
     def __init__(
-        self, *, base_url: str, api_key: str | Key | Callable[[], str], environment: Environment = "sandbox", timeout: float | None = 30.0,
+        self, *, base_url: str, api_key: str | Key | Callable[[], str], environment: EnvironmentName = "sandbox", timeout: float | None = 30.0,
         transport: Any = None, check: bool = True, wire_names: Mapping[str, str] | None = None,
         journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
         ca_file: str | Path | None = None, idempotency_header: str | None = None, clock: Clock | None = None,
@@ -85,7 +85,7 @@ class Calls(Operations, ABC):
         self._ca_file = None if ca_file is None else str(ca_file)
         self._allowing = frozenset()
         real = transport is None and not url.local
-        self._line = Line(
+        self._context = ClientContext(
             host=url.host,
             key=self._key,
             environment=environment,
@@ -99,9 +99,9 @@ class Calls(Operations, ABC):
             agent=f"card-issuing-workbench/{VERSION}",
             idempotency_header=idempotency_header,
         )
-        if self._line.journal is not None:
-            self._line.journal.skew = lambda: self.clock_skew
-            self._line.journal.send_again = self._resend
+        if self._context.journal is not None:
+            self._context.journal.skew = lambda: self.clock_skew
+            self._context.journal.send_again = self._resend
 
     # views and descriptions
 
@@ -109,7 +109,7 @@ class Calls(Operations, ABC):
         self, *, partial_address: bool = False, masked_value: bool = False, unusual_text: bool = False,
         again: bool = False, resend: bool = False,
     ) -> Self:  # fmt: skip
-        """Give the same client with more allowed: what a call may do beyond its arguments.
+        """Return the same client with more allowed: what a call may do beyond its arguments.
 
         Args:
             partial_address: Send a part of an address; whether the service merges or replaces it is not shown.
@@ -133,10 +133,10 @@ class Calls(Operations, ABC):
         Args:
             operations: Names or operations, as {"update_user"}.
         """
-        guards = self._line.guards
+        guards = self._context.guards
         arming = guards.arming(operations, minutes, reason)
-        if self._line.journal is not None:  # what cannot be recorded is not armed
-            self._line.journal.note(
+        if self._context.journal is not None:  # what cannot be recorded is not armed
+            self._context.journal.note(
                 "armed",
                 f"{', '.join(sorted(arming.operations))} until {arming.until:%Y-%m-%d %H:%M:%S} UTC: {arming.reason}",
             )
@@ -145,9 +145,9 @@ class Calls(Operations, ABC):
 
     def disarm(self) -> None:
         """Allow no effect in production any more."""
-        self._line.guards.disarm()
-        if self._line.journal is not None:
-            self._line.journal.note("disarmed", "")
+        self._context.guards.disarm()
+        if self._context.journal is not None:
+            self._context.journal.note("disarmed", "")
 
     def check_operation(self, operation: Operation[..., Any]) -> None:
         """Refuse an operation that this client may not call now, whatever its request; nothing is sent.
@@ -156,34 +156,34 @@ class Calls(Operations, ABC):
             WrongEnvironment: A simulation aimed at production.
             NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
         """
-        self._line.guards.check_operation(operation)
+        self._context.guards.check_operation(operation)
 
     @property
     def armed(self) -> Arming | None:
         """What is armed in production, and until when."""
-        return self._line.guards.armed
+        return self._context.guards.armed
 
     @property
     def journal(self) -> Journal:
         """The calls with an effect, and how they ended."""
-        if self._line.journal is None:
+        if self._context.journal is None:
             raise InvalidRequest("this client was made with journal=False", of="journal")
-        return self._line.journal
+        return self._context.journal
 
     @property
     def has_journal(self) -> bool:
         """Whether calls with an effect are recorded."""
-        return self._line.journal is not None
+        return self._context.journal is not None
 
     @property
     def environment(self) -> str:
         """Where this client's calls go: "sandbox" or "production"."""
-        return self._line.environment
+        return self._context.environment
 
     @property
     def host(self) -> str:
         """The host of the service."""
-        return self._line.host
+        return self._context.host
 
     @property
     def base_url(self) -> str:
@@ -193,22 +193,22 @@ class Calls(Operations, ABC):
     @property
     def limits(self) -> Limits:
         """Rates, caps and the list of recipients of the profile."""
-        return self._line.guards.limits
+        return self._context.guards.limits
 
     @property
     def pace(self) -> Pace:
         """The rates and pauses that all calls of this client and of its views share."""
-        return self._line.pace
+        return self._context.pace
 
     @property
     def wires(self) -> Wires:
         """The converter with this client's wire names."""
-        return self._line.wires
+        return self._context.wires
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What answers said besides, each once: deprecations, faults made on purpose, unknown members."""
-        return tuple(self._line.noticed.values())
+        return tuple(self._context.noticed.values())
 
     @property
     def clock_skew(self) -> float | None:
@@ -216,14 +216,14 @@ class Calls(Operations, ABC):
 
         The header counts whole seconds, so less than two are no news.
         """
-        if self._line.heard is None:
+        if self._context.heard is None:
             return None
-        text, here = self._line.heard
+        text, here = self._context.heard
         there = http_date(text)
         return None if there is None else here - there
 
     def info(self) -> dict[str, Any]:
-        """Give what a report about this client needs: versions, host, fingerprints. Nothing in it is private."""
+        """Return what a report about this client needs: versions, host, fingerprints. Nothing in it is private."""
         armed = self.armed
         return {
             "workbench": VERSION,
@@ -235,15 +235,15 @@ class Calls(Operations, ABC):
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
             "proxies_and_netrc": "not used",
-            "journal": "none" if self._line.journal is None else self._line.journal.place,
+            "journal": "none" if self._context.journal is None else self._context.journal.place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
-            "wire_names": sorted(self._line.wires.names),
+            "wire_names": sorted(self._context.wires.names),
             "allowing": sorted(self._allowing),
         }
 
     def __repr__(self) -> str:
-        if not hasattr(self, "_line"):  # refused while it was made, and printed by a traceback with locals
+        if not hasattr(self, "_context"):  # refused while it was made, and printed by a traceback with locals
             return f"<{type(self).__name__}, not made>"
         armed = self.armed
         words = [self.environment, self.host, f"key {self._key.fingerprint}"]
@@ -302,7 +302,7 @@ class Calls(Operations, ABC):
         __tracebackhide__ = True
         held = [arguments]
         del arguments
-        return (yield from exchange(operation, self.request(operation, held.pop()), self._line, self._allowing))
+        return (yield from exchange(operation, self.request(operation, held.pop()), self._context, self._allowing))
 
     def _from_record(self, request: Any, resend_of: str | None = None) -> Exchange:
         __tracebackhide__ = True
@@ -314,7 +314,7 @@ class Calls(Operations, ABC):
         held = [given(request)]  # nested members may be mappings here too
         del request
         made = self.request
-        return (yield from exchange(operation, made(operation, held.pop()), self._line, self._allowing, resend_of))
+        return (yield from exchange(operation, made(operation, held.pop()), self._context, self._allowing, resend_of))
 
     @abstractmethod
     def _drive(self, exchange: Exchange) -> Any:

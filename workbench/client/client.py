@@ -81,7 +81,7 @@ class _Httpx(Calls):
 
     def _wired(self, outgoing: Request) -> httpx.Request:
         __tracebackhide__ = True
-        left = outgoing.deadline - self._line.clock.monotonic()
+        left = outgoing.deadline - self._context.clock.monotonic()
         seconds = None if left == float("inf") else max(left, 0.001)
         return httpx.Request(
             outgoing.method,
@@ -91,7 +91,7 @@ class _Httpx(Calls):
             extensions={"timeout": {"connect": seconds, "read": seconds, "write": seconds, "pool": seconds}},
         )
 
-    def _context(self) -> ssl.SSLContext:
+    def _ssl_context(self) -> ssl.SSLContext:
         if self._url.scheme == "http":  # to this machine only
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if os.environ.get("SSLKEYLOGFILE"):
@@ -114,7 +114,7 @@ class Client(_Httpx, Sync):
                 outcome: Any = None
                 try:
                     if step.__class__ is Pause:
-                        self._line.clock.sleep(step.seconds)
+                        self._context.clock.sleep(step.seconds)
                     else:
                         outcome = self._transmit(step)
                 except BaseException as error:  # noqa: BLE001 - an interrupt in flight too leaves a call whose end is to be told
@@ -129,7 +129,7 @@ class Client(_Httpx, Sync):
         transport = self._transport()
         outgoing.traced = self._given is None
         request = self._wired(outgoing)
-        clock = self._line.clock
+        clock = self._context.clock
         if outgoing.traced:
             request.extensions["trace"] = Trace(outgoing)
             DEADLINE.at = time.monotonic() + max(outgoing.deadline - clock.monotonic(), 0.0)
@@ -167,7 +167,7 @@ class Client(_Httpx, Sync):
         if holder._opened is None or holder._owner != os.getpid():
             with holder._opening:
                 if holder._opened is None or holder._owner != os.getpid():
-                    made = httpx.HTTPTransport(verify=self._context(), trust_env=False)
+                    made = httpx.HTTPTransport(verify=self._ssl_context(), trust_env=False)
                     backend = Timely(made._pool._network_backend, lambda: httpx.ReadTimeout(""))
                     made._pool._network_backend = backend  # type: ignore[assignment]
                     holder._opened, holder._owner = made, os.getpid()
@@ -180,8 +180,8 @@ class Client(_Httpx, Sync):
         if holder._opened is not None and holder._owner == os.getpid():
             holder._opened.close()
         holder._opened = None
-        if self._line.journal is not None:
-            self._line.journal.close()
+        if self._context.journal is not None:
+            self._context.journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -203,7 +203,7 @@ class AsyncClient(_Httpx, Async):
                 outcome: Any = None
                 try:
                     if step.__class__ is Pause:
-                        await self._line.clock.asleep(step.seconds)
+                        await self._context.clock.asleep(step.seconds)
                     else:
                         outcome = await self._transmit(step)
                 except BaseException as error:  # noqa: BLE001 - a cancellation in flight too leaves a call whose end is to be told
@@ -217,7 +217,7 @@ class AsyncClient(_Httpx, Async):
         transport = self._transport()
         outgoing.traced = self._given is None
         request = self._wired(outgoing)
-        left = outgoing.deadline - self._line.clock.monotonic()
+        left = outgoing.deadline - self._context.clock.monotonic()
         if outgoing.traced:
             request.extensions["trace"] = Trace(outgoing).awaited
         body, headers = Body(None), {}
@@ -254,7 +254,7 @@ class AsyncClient(_Httpx, Async):
         # Connections belong to one event loop of one process.
         owner = (os.getpid(), id(asyncio.get_running_loop()))
         if holder._opened is None or holder._owner != owner:
-            made = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
+            made = httpx.AsyncHTTPTransport(verify=self._ssl_context(), trust_env=False)
             holder._opened, holder._owner = made, owner
         opened: httpx.AsyncBaseTransport = holder._opened
         return opened
@@ -265,8 +265,8 @@ class AsyncClient(_Httpx, Async):
         if holder._opened is not None and holder._owner == (os.getpid(), id(asyncio.get_running_loop())):
             await holder._opened.aclose()
         holder._opened = None
-        if self._line.journal is not None:
-            self._line.journal.close()
+        if self._context.journal is not None:
+            self._context.journal.close()
 
     async def __aenter__(self) -> Self:
         return self

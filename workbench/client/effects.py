@@ -21,7 +21,7 @@ class End(StrEnum):
 
 
 def money(cents: Any) -> str:
-    """Give cents as digits with two decimals; what is no whole number stays out."""
+    """Return cents as digits with two decimals; what is no whole number stays out."""
     if type(cents) is not int:
         return "an amount"
     whole, rest = divmod(abs(cents), 100)

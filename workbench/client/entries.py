@@ -96,25 +96,25 @@ class Store(Protocol):
         """Keep how it ended."""
 
     def get(self, attempt: str) -> Entry | None:
-        """Give one entry."""
+        """Return one entry."""
 
     def all(self) -> Iterable[Entry]:
-        """Give all entries, oldest first."""
+        """Return all entries, oldest first."""
 
     def undecided(self) -> Iterable[Entry]:
-        """Give the entries that are in the air or unknown, and of which nobody said how they ended."""
+        """Return the entries that are in the air or unknown, and of which nobody said how they ended."""
 
     def count(self) -> int:
-        """Give how many entries there are."""
+        """Return how many entries there are."""
 
     def since(self, digest: str, moment: datetime) -> Entry | None:
-        """Give the newest entry with the digest that started after a moment and may have had its effect."""
+        """Return the newest entry with the digest that started after a moment and may have had its effect."""
 
     def note(self, note: Note) -> None:
         """Keep a note."""
 
     def notes(self) -> Iterable[Note]:
-        """Give all notes."""
+        """Return all notes."""
 
     def close(self) -> None:
         """Let go of files."""
@@ -155,26 +155,26 @@ class Memory:
         row.changes = {**row.changes, **changes} if row.changes else changes
 
     def get(self, attempt: str) -> Entry | None:
-        """Give one entry."""
+        """Return one entry."""
         row = self._rows.get(attempt)
         return None if row is None else row.whole()
 
     def all(self) -> Iterable[Entry]:
-        """Give all entries, oldest first."""
+        """Return all entries, oldest first."""
         return [row.whole() for row in tuple(self._rows.values())]
 
     def undecided(self) -> Iterable[Entry]:
-        """Give the entries that are in the air or unknown, and of which nobody said how they ended."""
+        """Return the entries that are in the air or unknown, and of which nobody said how they ended."""
         rows = tuple(self._rows.values())
         open_ones = [row for row in rows if row.changes.get("end", End.SENDING) in {End.SENDING, End.UNKNOWN}]
         return [entry for entry in (row.whole() for row in open_ones) if entry.resolution is None]
 
     def count(self) -> int:
-        """Give how many entries there are."""
+        """Return how many entries there are."""
         return len(self._rows)
 
     def since(self, digest: str, moment: datetime) -> Entry | None:
-        """Give the newest entry with the digest that started after a moment and may have had its effect."""
+        """Return the newest entry with the digest that started after a moment and may have had its effect."""
         for row in reversed(tuple(self._rows.values())):
             if row.begun.started < moment:
                 return None
@@ -187,7 +187,7 @@ class Memory:
         self._notes.append(note)
 
     def notes(self) -> Iterable[Note]:
-        """Give all notes."""
+        """Return all notes."""
         return tuple(self._notes)
 
     def close(self) -> None:
@@ -195,12 +195,12 @@ class Memory:
 
 
 def masked_request(request: Any) -> dict[str, Any]:
-    """Give a request as it is shown and kept."""
+    """Return a request as it is shown and kept."""
     return masked(request) if request is not None else {}
 
 
 def masked_answer(answer: Any) -> Any:
-    """Give an answer as it is shown and kept."""
+    """Return an answer as it is shown and kept."""
     if isinstance(answer, list):
         return [masked_answer(item) for item in answer]
     return masked(answer) if is_record(answer) else None

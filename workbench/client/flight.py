@@ -57,7 +57,7 @@ class Timely:
         return Timely(self._inner.connect_tcp(host, port, self._left(timeout), *args, **more), self._late)
 
     def start_tls(self, ssl_context: Any, server_hostname: Any = None, timeout: float | None = None) -> "Timely":
-        """Give the stream with TLS."""
+        """Return the stream with TLS."""
         return Timely(self._inner.start_tls(ssl_context, server_hostname, self._left(timeout)), self._late)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:

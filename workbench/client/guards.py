@@ -33,8 +33,8 @@ class Limits:
     writes_per_second: float | None = None
     amount: int | None = None  # cents a call
     native_amount: int | None = None  # native token units a withdrawal
-    rows: int | None = None  # rows a run, for `workbench.runs`
-    sum: int | None = None  # cents a run, for `workbench.runs`
+    rows: int | None = None  # rows a run, for `workbench.bulk`
+    sum: int | None = None  # cents a run, for `workbench.bulk`
     recipients: tuple[str, ...] | None = None  # where withdrawals may go; None: anywhere
 
 
@@ -79,7 +79,7 @@ class Guards:
         return arming
 
     def arming(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
-        """Give an arming that begins now.
+        """Return an arming that begins now.
 
         Raises:
             InvalidRequest: With all that is wrong with it.
@@ -159,7 +159,7 @@ class Guards:
 
 
 def cap_problems(limits: Limits, request: Any) -> list[Problem]:
-    """Give where a request is above what a profile allows a call, or goes to an address that is not on its list."""
+    """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
     found = []
     amount = getattr(request, "amount", None)
     native = getattr(request, "is_amount_native", False) is True
@@ -210,7 +210,7 @@ def _listed(address: str, allowed: Collection[str]) -> bool:
 
 
 def environment_problem(environment: object) -> Problem | None:
-    """Give what is wrong with the name of an environment."""
+    """Return what is wrong with the name of an environment."""
     if environment in ENVIRONMENTS:
         return None
     return Problem("environment", "enum", 'must be "sandbox" or "production"')
@@ -224,7 +224,7 @@ def check_environment(environment: object) -> None:
 
 
 def confirmation(operation: Operation[..., Any], request: Any) -> Confirmation | None:
-    """Give what a face asks a person to type before this call in production; None where it can be taken back."""
+    """Return what a face asks a person to type before this call in production; None where it can be taken back."""
     if operation.name == "sign_withdrawal":
         unit = "native units" if request.is_amount_native else "cents"
         return Confirmation(

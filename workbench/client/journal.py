@@ -51,7 +51,7 @@ class Journal:
     # for the client
 
     def digest(self, operation: Operation[..., Any], body: bytes) -> str:
-        """Give the keyed hash of what is sent."""
+        """Return the keyed hash of what is sent."""
         return hmac.new(self._store.secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
     def begin(
@@ -93,7 +93,7 @@ class Journal:
         self._flying.discard(attempt)
 
     def earlier(self, digest: str) -> Entry | None:
-        """Give an entry with the same body within a day that may have had its effect."""
+        """Return an entry with the same body within a day that may have had its effect."""
         return self._store.since(digest, self._clock.now() - SAME_WITHIN)
 
     def note(self, kind: str, text: str) -> None:
@@ -146,7 +146,7 @@ class Journal:
         self, *, operation: Any = None, end: str | None = None, since: datetime | None = None,
         until: datetime | None = None, text: str | None = None,
     ) -> Entries:  # fmt: skip
-        """Give the entries that fit all that is said, oldest first.
+        """Return the entries that fit all that is said, oldest first.
 
         Args:
             operation: Its name, or itself as `api.update_user`.
@@ -170,15 +170,15 @@ class Journal:
         ]
 
     def list(self, **wanted: Any) -> Entries:
-        """Give all entries, oldest first, or those that fit what is said; see `find`."""
+        """Return all entries, oldest first, or those that fit what is said; see `find`."""
         return self.find(**wanted)
 
     def filter(self, **wanted: Any) -> Entries:
-        """Give the entries that fit what is said, oldest first; see `find`."""
+        """Return the entries that fit what is said, oldest first; see `find`."""
         return self.find(**wanted)
 
     def unknown(self) -> Entries:
-        """Give the calls of which nobody knows how they ended."""
+        """Return the calls of which nobody knows how they ended."""
         return [entry for entry in map(self._seen, self._store.undecided()) if entry.is_unknown]
 
     def resolve(self, attempt: str, end: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
@@ -233,7 +233,7 @@ class Journal:
         self._settle(attempt, End.DONE, f"{note} ({new})", "resend")
 
     def evidence(self, attempt: str) -> Events:
-        """Give the events received that may be the effect of a call. They prove nothing by themselves."""
+        """Return the events received that may be the effect of a call. They prove nothing by themselves."""
         entry = self[attempt]
         ahead = (self.skew() if self.skew else None) or 0.0
         earliest = entry.started - NEAR - timedelta(seconds=ahead)
@@ -252,7 +252,7 @@ class Journal:
 
 
 def _end(words: str) -> End | None:
-    """Give an end by its name, or as it is shown."""
+    """Return an end by its name, or as it is shown."""
     name = str(words).replace(" ", "_")
     return End(name) if name in list(End) else None
 

@@ -14,8 +14,8 @@ from typing import Any
 from workbench.client.effects import End
 from workbench.client.entries import Entry, Note, Resolution, masked_answer, masked_request
 from workbench.client.state import state_folder
-from workbench.durable import File
 from workbench.errors import CannotRecord, UnusableFile
+from workbench.storage import File
 
 APPLICATION = 0x43495257  # "CIRW"
 _SCHEMA = """
@@ -90,24 +90,24 @@ class JournalFile:
             run.execute(f"UPDATE calls SET {', '.join(sets)} WHERE id = ?", (*values, attempt))  # noqa: S608 - our own names
 
     def get(self, attempt: str) -> Entry | None:
-        """Give one entry."""
+        """Return one entry."""
         return next(iter(self._read("WHERE id = ?", (attempt,))), None)
 
     def all(self) -> Iterable[Entry]:
-        """Give all entries, oldest first."""
+        """Return all entries, oldest first."""
         return self._read("ORDER BY number", ()) if self.path.exists() else []
 
     def undecided(self) -> Iterable[Entry]:
-        """Give the entries that are in the air or unknown, and of which nobody said how they ended."""
+        """Return the entries that are in the air or unknown, and of which nobody said how they ended."""
         where = "WHERE ending IN ('sending', 'unknown') AND said IS NULL ORDER BY number"
         return self._read(where, ()) if self.path.exists() else []
 
     def count(self) -> int:
-        """Give how many entries there are."""
+        """Return how many entries there are."""
         return int(self._rows("SELECT count(*) FROM calls", ())[0][0]) if self.path.exists() else 0
 
     def since(self, digest: str, moment: datetime) -> Entry | None:
-        """Give the newest entry with the digest that started after a moment and may have had its effect."""
+        """Return the newest entry with the digest that started after a moment and may have had its effect."""
         where = (
             "WHERE digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) "
             "NOT IN ('refused', 'not_sent') ORDER BY number DESC LIMIT 1"
@@ -133,7 +133,7 @@ class JournalFile:
             run.execute("INSERT INTO notes (at, kind, text) VALUES (?, ?, ?)", (_stored(note.at), note.kind, note.text))
 
     def notes(self) -> Iterable[Note]:
-        """Give all notes."""
+        """Return all notes."""
         if not self.path.exists():
             return []
         rows = self._rows("SELECT at, kind, text FROM notes ORDER BY number", ())
@@ -191,7 +191,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def installation_secret() -> bytes:
-    """Give this installation's secret, made at its first use.
+    """Return this installation's secret, made at its first use.
 
     Raises:
         CannotRecord: It can neither be read nor made.

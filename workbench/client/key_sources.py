@@ -11,7 +11,7 @@ from workbench.errors import InvalidProfile, Problem
 
 
 def find_key(profile: Profile) -> Key:
-    """Give the key of a profile.
+    """Return the key of a profile.
 
     Raises:
         InvalidProfile: There is none, or it cannot be sent.

@@ -31,7 +31,7 @@ class Key:
 
     @classmethod
     def of(cls, given: "str | Key | Callable[[], str]") -> "Key":
-        """Give the key that is given as itself, as text, or by a function that fetches it."""
+        """Return the key that is given as itself, as text, or by a function that fetches it."""
         __tracebackhide__ = True
         if isinstance(given, Key):
             return given
@@ -40,7 +40,7 @@ class Key:
         return cls(held.pop())
 
     def header(self) -> bytes:
-        """Give the value of the key header."""
+        """Return the value of the key header."""
         return self._held()
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Key:
 
 
 def key_problem(value: object) -> str | None:
-    """Give what keeps a text from being sent as a key, without a character of it; None if nothing."""
+    """Return what keeps a text from being sent as a key, without a character of it; None if nothing."""
     if value is None:
         return "is missing"
     if not isinstance(value, str):

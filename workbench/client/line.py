@@ -7,7 +7,7 @@ from workbench.client.pace import Budget, Clock, Pace
 from workbench.interface.convert import Wires
 
 
-class Line:
+class ClientContext:
     """The service as one client knows it, its clock, its journal, its guards and its pace."""
 
     __slots__ = (

@@ -109,5 +109,5 @@ class Body:
         self._parts.append(chunk)
 
     def whole(self) -> bytes:
-        """Give the body."""
+        """Return the body."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

@@ -18,11 +18,11 @@ class Clock:
     """Time, chance and sleep, in one place, so that tests need none of them."""
 
     def now(self) -> datetime:
-        """Give the time of day, UTC."""
+        """Return the time of day, UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Give seconds that never run back."""
+        """Return seconds that never run back."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -34,16 +34,16 @@ class Clock:
         await asyncio.sleep(seconds)
 
     def random(self) -> float:
-        """Give a number from 0 to 1."""
+        """Return a number from 0 to 1."""
         return random.random()
 
     def new_id(self) -> str:
-        """Give an id that nobody else has."""
+        """Return an id that nobody else has."""
         return secrets.token_hex(8)
 
 
 def delay(tries: int, chance: float) -> float:
-    """Give how long to wait after so many tries: 0.5 s doubling to 8 s, with full jitter."""
+    """Return how long to wait after so many tries: 0.5 s doubling to 8 s, with full jitter."""
     longest: float = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
     return longest * chance
 
@@ -111,7 +111,7 @@ class Pace:
             self.not_before = max(self.not_before, until)
 
     def wait(self, effect: bool, now: float, longest: float) -> float:
-        """Give how long a call has to wait, and take its place in the row; one longer than `longest` takes none."""
+        """Return how long a call has to wait, and take its place in the row; one longer than `longest` takes none."""
         if self._idle and self.not_before <= now:
             return 0.0
         with self._lock:

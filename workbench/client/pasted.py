@@ -18,7 +18,7 @@ def takes_hash(one: Member) -> bool:
 
 
 def pasted_keys(request: Any, prefix: str = "") -> tuple[Problem, ...]:
-    """Give the members of a request that look like a private key, with their wire paths."""
+    """Return the members of a request that look like a private key, with their wire paths."""
     return tuple(_found(request, prefix))
 
 

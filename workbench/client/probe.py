@@ -45,7 +45,7 @@ class Findings:
     all: tuple[Finding, ...]
 
     def of(self, verdict: str) -> tuple[Finding, ...]:
-        """Give the findings of one verdict."""
+        """Return the findings of one verdict."""
         return tuple(one for one in self.all if one.verdict == verdict)
 
     def __iter__(self) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from workbench.client.base_url import BaseUrl, base_url
 from workbench.client.guards import Limits, environment_problem
 from workbench.client.keys import Key
 from workbench.client.state import APPLICATION
-from workbench.errors import InvalidProfile, Problem, discreet, visible
+from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Rate limits are not shown in the document; these are for real services, and a profile changes them."""
@@ -52,7 +52,7 @@ class Profile:
 
 
 def config_path() -> Path:
-    """Give where profiles are read from: `WORKBENCH_CONFIG`, or the user's own place for it."""
+    """Return where profiles are read from: `WORKBENCH_CONFIG`, or the user's own place for it."""
     chosen = os.environ.get("WORKBENCH_CONFIG")
     if chosen:
         return Path(chosen)
@@ -62,11 +62,11 @@ def config_path() -> Path:
 
 
 def profile_names() -> tuple[str, ...]:
-    """Give the names of the profiles in the file."""
+    """Return the names of the profiles in the file."""
     return tuple(_tables(config_path(), []))
 
 
-@discreet
+@hide_arguments
 def open_profile(name: str | None = None) -> Profile:
     """Read one profile, by its name or by `WORKBENCH_PROFILE`.
 
@@ -217,13 +217,13 @@ def _limits(table: dict[str, Any], where: str, problems: list[Problem], *, real:
 
 
 def key_variable(profile: str) -> str:
-    """Give the variable that a profile's key is read from."""
+    """Return the variable that a profile's key is read from."""
     return f"WORKBENCH_{re.sub('[^A-Z0-9]', '_', profile.upper())}_API_KEY"
 
 
-@discreet
+@hide_arguments
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
-    """Give what a client on a profile is made with; its key is found, and held against what it was used with before.
+    """Return what a client on a profile is made with; its key is found, and held against what it was used with before.
 
     Args:
         api_key: The key, or what fetches it, as from a vault; None looks for it.

@@ -9,7 +9,7 @@ APPLICATION = "card-issuing-workbench"
 
 
 def state_path() -> Path:
-    """Give where the folder is: `WORKBENCH_STATE`, or the user's own place for it."""
+    """Return where the folder is: `WORKBENCH_STATE`, or the user's own place for it."""
     chosen = os.environ.get("WORKBENCH_STATE")
     if chosen:
         return Path(chosen)
@@ -19,7 +19,7 @@ def state_path() -> Path:
 
 
 def state_folder() -> Path:
-    """Give the folder, made where it is missing.
+    """Return the folder, made where it is missing.
 
     Raises:
         CannotRecord: It cannot be made.

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.client.advice import advise
 from workbench.client.call import Call
 from workbench.client.effects import End
-from workbench.client.line import Line
+from workbench.client.line import ClientContext
 from workbench.client.messages import Broken, Pause, Request
 from workbench.client.pace import LONGEST_WAIT
 from workbench.client.pasted import pasted_keys
@@ -23,8 +23,10 @@ from workbench.interface.walk import members
 Exchange = Generator[Request | Pause, Any, Any]
 
 
-def wrong(operation: Operation[..., Any], request: Any, line: Line, allowing: Collection[str]) -> tuple[Problem, ...]:
-    """Give all for which a request is refused; where there is nothing, warn of what looks wrong."""
+def wrong(
+    operation: Operation[..., Any], request: Any, line: ClientContext, allowing: Collection[str]
+) -> tuple[Problem, ...]:
+    """Return all for which a request is refused; where there is nothing, warn of what looks wrong."""
     refused, warned = checks.cautions(request, allowing)
     if line.check:
         problems = (*checks.problems(request, partial="partial_address" in allowing), *refused)
@@ -47,8 +49,8 @@ def _unsendable(operation: Operation[..., Any], request: Any) -> tuple[Problem, 
     return tuple(problem for problem in checks.problems(request) if problem.rule == "text" or problem.path in fields)
 
 
-def encode(operation: Operation[..., Any], request: Any, line: Line) -> Request:
-    """Give what to send for a request that was checked."""
+def encode(operation: Operation[..., Any], request: Any, line: ClientContext) -> Request:
+    """Return what to send for a request that was checked."""
     __tracebackhide__ = True
     failure: Problem
     try:
@@ -68,7 +70,11 @@ def encode(operation: Operation[..., Any], request: Any, line: Line) -> Request:
 
 
 def exchange(
-    operation: Operation[..., Any], request: Any, line: Line, allowing: Collection[str], resend_of: str | None = None
+    operation: Operation[..., Any],
+    request: Any,
+    line: ClientContext,
+    allowing: Collection[str],
+    resend_of: str | None = None,
 ) -> Exchange:
     """Check, record, send, retry reads, read the answer."""
     __tracebackhide__ = True

@@ -5,9 +5,7 @@ wb.course.hint("contracts-2")      # up to three; the last one shows the call
 wb.course.progress()
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.course.exercise import Exercise as Exercise
     from workbench.course.room import Banner as Banner
@@ -23,22 +21,7 @@ if TYPE_CHECKING:
     from workbench.course.room import task as task
     from workbench.course.room import use as use
 
-_WHERE = {
-    "Exercise": "exercise",
-    **dict.fromkeys(
-        ("Banner", "Checked", "Hint", "Progress", "check", "exercises", "hint", "in_class", "progress", "reset", "task", "use"),
-        "room",
-    ),
-}  # fmt: skip
-__all__ = sorted(_WHERE)
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
 
-
-def __getattr__(name: str) -> Any:
-    where = _WHERE.get(name)
-    if where is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{where}"), name)
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_WHERE]
+    __getattr__, __dir__ = public_names(__name__, __file__)

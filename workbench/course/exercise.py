@@ -38,7 +38,7 @@ class Seen:
         return found
 
     def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[dict[str, Any]]:
-        """Give the requests of an operation that were answered with a status and carried these wire members."""
+        """Return the requests of an operation that were answered with a status and carried these wire members."""
         return [
             one
             for one in self.requests
@@ -48,11 +48,11 @@ class Seen:
         ]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        """Give the bodies of the events of a kind."""
+        """Return the bodies of the events of a kind."""
         return [one["event"]["body"] for one in self.sandbox.events(kind)]
 
     def state(self, record_id: str) -> dict[str, Any]:
-        """Give a record as the service holds it; nothing where there is none."""
+        """Return a record as the service holds it; nothing where there is none."""
         try:
             found: dict[str, Any] = self.sandbox.state(record_id)
         except ApiError:
@@ -60,7 +60,7 @@ class Seen:
         return found
 
     def transactions(self, **members: Any) -> list[dict[str, Any]]:
-        """Give the card transactions made here that hold these members."""
+        """Return the card transactions made here that hold these members."""
         made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
         return [one for one in map(self.state, made) if fits(one, members)]
 
@@ -76,7 +76,7 @@ class Seen:
         return bool(asking.list_rewards_activity(user_id=user, type=kind, limit=1, offset=read).items)
 
     def applicants(self, **members: Any) -> list[dict[str, Any]]:
-        """Give the users whose application was made here and who hold these members."""
+        """Return the users whose application was made here and who hold these members."""
         made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
         known = {user for users in self.guide["users"].values() for user in users}
         return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]

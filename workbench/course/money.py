@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import combinations
 
 from workbench.course.exercise import Exercise, Seen, fits
-from workbench.faces import money
+from workbench.rendering import money
 
 _LATEST = 12  # questions for a signature that are looked through
 
@@ -170,7 +170,7 @@ EXERCISES = (
                 "    transport=api.sandbox.transport())\n"
                 "try:\n"
                 "    other.list_contracts()\n"
-                "except wb.Forbidden as refusal:\n"
+                "except wb.errors.Forbidden as refusal:\n"
                 "    print(refusal)"
             ),
         ),
@@ -211,7 +211,7 @@ EXERCISES = (
                 '`api.sandbox.guide()["contracts"][0]["nonce"]`.'
             ),
             (
-                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents("40.00"), admin=admin, to=to, decimals=6)\n'
+                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd("40.00"), admin=admin, to=to, decimals=6)\n'
                 "withdrawal = plan.sign()\n"
                 'message = withdrawal.typed_data(nonce=api.sandbox.guide()["contracts"][0]["nonce"])\n'
                 "half = message.accept(api.sandbox.wallet(admin).sign(message))\n"
@@ -230,7 +230,7 @@ EXERCISES = (
             "`plan.sign(wait=60)` waits as the service tells, and asks again.",
             (
                 "api.sandbox.pending_first(times=2, retry_after=1)\n"
-                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.cents("11.00"), admin=admin, to=to, decimals=6)\n'
+                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd("11.00"), admin=admin, to=to, decimals=6)\n'
                 "plan.sign(wait=60)"
             ),
         ),
@@ -285,7 +285,7 @@ EXERCISES = (
                 '    step("settle", "settle", transaction_id=ref("buy.transaction_id")),\n'
                 '    step("first", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1000),\n'
                 '    step("second", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1000)))\n'
-                "wb.run(twice, api)"
+                "wb.sequences.run(twice, api)"
             ),
         ),
         check=_sequence,
@@ -297,8 +297,8 @@ EXERCISES = (
         task="Find the story of a bad day in the catalogue, read it, and run it.",
         hints=(
             "`list(wb.sequences.catalogue)` gives the names.",
-            "A sequence from the catalogue runs like one of your own: `wb.run(sequence, api)`.",
-            'wb.run(wb.sequences.catalogue["a-bad-day"], api)',
+            "A sequence from the catalogue runs like one of your own: `wb.sequences.run(sequence, api)`.",
+            'wb.sequences.run(wb.sequences.catalogue["a-bad-day"], api)',
         ),
         check=_bad_day,
     ),

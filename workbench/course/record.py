@@ -13,7 +13,7 @@ Kept = dict[str, dict[str, Any]]
 
 
 def read() -> Kept:
-    """Give what is kept of each exercise by its id: whether it is done, and how many hints were shown."""
+    """Return what is kept of each exercise by its id: whether it is done, and how many hints were shown."""
     try:
         found = json.loads(_place().read_text(encoding="utf-8"))
     except (CannotRecord, OSError, ValueError):

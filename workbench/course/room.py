@@ -9,8 +9,8 @@ from workbench.course import record
 from workbench.course.catalogue import EXERCISES
 from workbench.course.exercise import Exercise, Seen
 from workbench.errors import InvalidRequest, visible
-from workbench.faces import markup, text
-from workbench.faces.layout import Cell, Grid, Sheet
+from workbench.rendering import markup, text
+from workbench.rendering.layout import Cell, Grid, Sheet
 
 _DONE = Cell(("✓ done",), "status:done")
 _OPEN = Cell(("○ not yet",), "status:planned")
@@ -21,7 +21,7 @@ class Shown:
     """What has a face in plain text and in HTML."""
 
     def sheet(self) -> Sheet | Grid:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         raise TypeError(type(self).__name__)
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Checked(Shown):
         return not self.missing
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         one = self.exercise
         if self.done:
             return Sheet(
@@ -70,7 +70,7 @@ class Hint(Shown):
         self.words = exercise.hints[number - 1]
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         title, lines = f"Hint {self.number} of {self.of} for {self.exercise.id}", tuple(self.words.split("\n"))
         if self.number < self.of:
             return Sheet(title=title, words=lines, notes=("Ask again for the next one.",))
@@ -86,7 +86,7 @@ class Progress(Shown):
         self._hints = {name: kept.get(name, {}).get("hints", 0) for name in EXERCISES}
 
     def sheet(self) -> Grid:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         rows = tuple(
             (
                 Cell((one.notebook.replace("-", " "),)),
@@ -112,7 +112,7 @@ class Task(Shown):
         self.exercise = exercise
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         one = self.exercise
         return Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,))
 
@@ -124,7 +124,7 @@ class Banner(Shown):
         self.on = on
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         if not self.on:
             return Sheet(title="CLASS", status=Cell(("○ over",), "status:planned"))
         return Sheet(
@@ -140,12 +140,12 @@ class Banner(Shown):
 
 
 def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
-    """Give the exercises, all of them or those of one notebook, as "contracts"."""
+    """Return the exercises, all of them or those of one notebook, as "contracts"."""
     return tuple(one for one in EXERCISES.values() if notebook is None or notebook in one.notebook)
 
 
 def task(exercise: str) -> Task:
-    """Give what an exercise asks for."""
+    """Return what an exercise asks for."""
     return Task(_exercise(exercise))
 
 
@@ -172,7 +172,7 @@ def check(exercise: str, api: Any = None) -> Checked:
 
 
 def hint(exercise: str, number: int | None = None) -> Hint:
-    """Give the next hint of an exercise, or one by its number; the last shows the call."""
+    """Return the next hint of an exercise, or one by its number; the last shows the call."""
     found = _exercise(exercise)
     shown = record.read().get(found.id, {}).get("hints", 0)
     wanted = min(shown + 1 if number is None else number, len(found.hints))
@@ -183,7 +183,7 @@ def hint(exercise: str, number: int | None = None) -> Hint:
 
 
 def progress() -> Progress:
-    """Give what you have done of the course, in this and earlier kernels."""
+    """Return what you have done of the course, in this and earlier kernels."""
     return Progress(record.read())
 
 

@@ -35,7 +35,7 @@ def _beyond(seen: Seen) -> Iterator[str]:
 
 
 def _page(body: dict[str, Any]) -> tuple[int, int]:
-    """Give where a page begins and ends, in items."""
+    """Return where a page begins and ends, in items."""
     begin, items = (
         int(body.get(name, walk.member(ListRewardsActivity, name).about.otherwise)) for name in ("offset", "limit")
     )

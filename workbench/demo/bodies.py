@@ -53,7 +53,7 @@ class Bodies:
         self.found = tuple(_read(folder, own=False)) if folder is not None else ()
 
     def request(self, operation: str, *variants: str) -> Body:
-        """Give a request body: of the variants the first that is there, else any of the operation, else the package's."""
+        """Return a request body: of the variants the first that is there, else any of the operation, else the package's."""
         for held in (self.found, self.own):
             mine = [body for body in held if body.of == operation and body.status is None]
             ranked = sorted(mine, key=lambda body: (_rank(body.variant, variants), body.name))
@@ -62,7 +62,7 @@ class Bodies:
         raise InvalidRequest(f"no request body of {operation} is at hand", of="demo")
 
     def answers(self) -> tuple[Body, ...]:
-        """Give the answers and error bodies of the folder; those of the package where there is none."""
+        """Return the answers and error bodies of the folder; those of the package where there is none."""
         found = tuple(body for body in self.found if body.status is not None)
         return found or tuple(body for body in self.own if body.status is not None)
 

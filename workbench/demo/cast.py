@@ -40,7 +40,7 @@ def _ids(x: Any) -> list[str]:
 
 
 def first(x: Any) -> str:
-    """Give the first id of a branch of the guide."""
+    """Return the first id of a branch of the guide."""
     while not isinstance(x, str):
         x = next(iter(x.values())) if isinstance(x, Mapping) else x[0]
     return x
@@ -57,5 +57,5 @@ def told_body(stage: Stage, cast: Cast, body: Any, made: Fitted) -> None:
 
 
 def masked(record: Any, wire: str) -> str:
-    """Give a member as it is shown, by its wire name."""
+    """Return a member as it is shown, by its wire name."""
     return str(walk.masked(record)[wire])

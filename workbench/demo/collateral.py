@@ -3,10 +3,10 @@
 from decimal import Decimal
 from typing import Any
 
-from workbench import faces
+from workbench import rendering
 from workbench.demo.cast import Cast, masked
 from workbench.demo.stage import Stage
-from workbench.faces.values import NO_FUNDS, TEST_CHAINS
+from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
 
 
 def contracts(stage: Stage, cast: Cast) -> None:
@@ -60,7 +60,7 @@ def _warning(contract: Any) -> str:
 
 
 def _withdrawable(cast: Cast) -> Any:
-    """Give an EVM contract of version 2 with a balance and an admin."""
+    """Return an EVM contract of version 2 with a balance and an admin."""
     return next(
         one
         for one in cast.api.list_contracts()
@@ -91,12 +91,12 @@ def withdrawal(stage: Stage, cast: Cast) -> None:
     )  # fmt: skip
     stage.show(signed)
     stage.gap()
-    until = faces.moment(signed.expires_at) if signed.expires_at else "not said"
+    until = rendering.moment(signed.expires_at) if signed.expires_at else "not said"
     stage.say("What it allows, in words:")
     stage.facts(
         {
             "who": admin,
-            "may take": f"{faces.money(2500)} of token {token}",
+            "may take": f"{rendering.money(2500)} of token {token}",
             "from": contract.proxy_address,
             "to": admin,
             "until": until,

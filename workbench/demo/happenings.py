@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workbench import faces
+from workbench import rendering
 from workbench.demo.cast import Cast
 from workbench.demo.stage import Money, Stage
 
@@ -20,7 +20,7 @@ def event_lines(stage: Stage, cast: Cast, listed: Any) -> None:
                 event.kind,
                 f"status:{status}" if status else "",
                 "" if amount is None else Money(amount),
-                faces.label(one["cause"]),
+                rendering.label(one["cause"]),
             )
         )
     stage.grid(("event", "status", "amount", "caused by"), rows)

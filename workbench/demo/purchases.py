@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workbench import faces
+from workbench import rendering
 from workbench.demo.cast import Cast, first, fit, told_body
 from workbench.demo.stage import Money, Stage
 from workbench.interface.rules import FULL
@@ -65,14 +65,14 @@ def decline(stage: Stage, cast: Cast) -> None:
     made = fit(cast, body)
     ledger = _Ledger(cast, made.request.card_id)
     stage.call(
-        'api.send(wb.from_wire("simulate_authorization", body))    # asks for '
+        'api.send(wb.client.from_wire("simulate_authorization", body))    # asks for '
         + (made.request.decline_reason or "no decline")
     )
     told_body(stage, cast, body, made)
     answer = stage.advised(lambda: cast.api.send(made.request))
-    words = faces.word(str(answer.declined_reason)) if answer.declined_reason else ""
+    words = rendering.word(str(answer.declined_reason)) if answer.declined_reason else ""
     ledger.note(
-        f"authorize {faces.money(made.request.amount).partition(' ')[0]}" + (f": {words}" if words else ""),
+        f"authorize {rendering.money(made.request.amount).partition(' ')[0]}" + (f": {words}" if words else ""),
         str(answer.status),
     )
     ledger.show(stage)

@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.demo.cast import Cast, first
 from workbench.demo.stage import Stage
-from workbench.faces.layout import Cell
+from workbench.rendering.layout import Cell
 
 
 def _by_month(frame: Any) -> dict[str, dict[str, Decimal]]:

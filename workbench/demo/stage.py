@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
-from workbench import faces
-from workbench.faces.layout import Cell, Grid
-from workbench.faces.screen import Screen, screen_of
-from workbench.faces.text import write
-from workbench.faces.values import cell, status_cell
+from workbench import rendering
+from workbench.rendering.layout import Cell, Grid
+from workbench.rendering.screen import Screen, screen_of
+from workbench.rendering.text import write
+from workbench.rendering.values import cell, status_cell
 
 T = TypeVar("T")
 _INSET = 3
@@ -62,7 +62,7 @@ class Stage:
 
     def show(self, x: Any) -> None:
         """Show a record, an error or many, by its face."""
-        text = faces.plain(x, self.screen.width - _INSET, paint=self.screen.paint)
+        text = rendering.plain(x, self.screen.width - _INSET, paint=self.screen.paint)
         for line in text.split("\n"):
             self._line(line)
 
@@ -84,7 +84,7 @@ class Stage:
         return done
 
     def facts(self, facts: Mapping[str, Any]) -> None:
-        """Show labelled values, one a line."""
+        """Show labeled values, one a line."""
         self.show(dict(facts))
 
     def note(self, text: str) -> None:
@@ -110,7 +110,7 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, Cell):
         return value
     if isinstance(value, Money):
-        return Cell((faces.money(value),), "number")
+        return Cell((rendering.money(value),), "number")
     if isinstance(value, str) and value.startswith("status:"):
         return status_cell(value.removeprefix("status:"))
     return Cell(("",)) if value == "" else cell(value)

@@ -6,14 +6,14 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import WorkbenchError, visible
-from workbench.faces.markup import isolated
 from workbench.forms.following import Next
 from workbench.forms.still import Cancellable, after
 from workbench.interface import walk
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN
+from workbench.rendering.markup import isolated
 
 REVEALED = 60.0  # seconds that private values of an answer stay on the screen
 
@@ -28,7 +28,7 @@ class Reveal:
         _note(
             api, f"{type(record).__name__} {getattr(record, 'id', '') or ''}: {', '.join(names)} for {REVEALED:.0f} s"
         )
-        self._face = ipywidgets.HTML(faces.html(record, reveal=names)).add_class("wb-revealed")
+        self._face = ipywidgets.HTML(rendering.html(record, reveal=names)).add_class("wb-revealed")
         hide = ipywidgets.Button(description="Hide now")
         hide.on_click(lambda _: self.hide())
         words = ipywidgets.HTML(
@@ -60,7 +60,7 @@ def _note(api: Any, text: str) -> None:
 
 
 def private_names(record: Any) -> set[str]:
-    """Give the dotted names of the private members that a record has."""
+    """Return the dotted names of the private members that a record has."""
     found = set()
     for path, one in walk.leaves(type(record)):
         holder = record
@@ -95,7 +95,7 @@ class AnswerCard:
         actions.append(_button("New form", lambda: self._open(self._form.operation.name, {})))
         self.widget = ipywidgets.VBox([
             ipywidgets.HTML(f'<div class="wb-words" role="status">✓ {escape(said)}</div>'),
-            ipywidgets.HTML(faces.html(answer)).add_class("wb-answer-card"), self._shown, self._events,
+            ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"), self._shown, self._events,
             ipywidgets.HBox(actions).add_class("wb-row-actions"), self._more,
         ])  # fmt: skip
         self.look()
@@ -138,7 +138,7 @@ class AnswerCard:
         try:
             events = self._api.inbox.events(since=self._mark)
         except WorkbenchError as error:
-            self._events.value = faces.html(error)
+            self._events.value = rendering.html(error)
             return
         if events:
             self._events.value = f"<div><strong>Events that followed: {len(events)}</strong></div>" + folded(
@@ -156,13 +156,13 @@ class AnswerCard:
 
 
 def folded(events: Sequence[Event]) -> str:
-    """Give events as lines that open to their cards."""
+    """Return events as lines that open to their cards."""
     lines = []
     for event in events:
         title = (
             f"<summary><strong>{isolated(visible(event.kind, 80))}</strong> {isolated(visible(event.id, 80))}</summary>"
         )
-        lines.append(f'<details class="wb-event">{title}{faces.html(event)}</details>')
+        lines.append(f'<details class="wb-event">{title}{rendering.html(event)}</details>')
     return "".join(lines)
 
 

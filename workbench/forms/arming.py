@@ -5,14 +5,14 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 
 
 def arming_box(operation: str, arm: Callable[[Any, str], None]) -> Any:
-    """Give the widgets; `arm` is called with the minutes, a number where they are one, and the reason."""
+    """Return the widgets; `arm` is called with the minutes, a number where they are one, and the reason."""
     reason = ipywidgets.Text(description="Why", placeholder="kept in the journal").add_class("wb-reason")
     minutes = ipywidgets.Text(value="10", description="Minutes").add_class("wb-minutes")
-    button = ipywidgets.Button(description=f"Arm {faces.label(operation)} in PRODUCTION")
+    button = ipywidgets.Button(description=f"Arm {rendering.label(operation)} in PRODUCTION")
     button.add_class("wb-arm").add_class("wb-send").add_class("wb-live")
 
     def pressed(_: Any) -> None:

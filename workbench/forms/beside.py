@@ -11,7 +11,7 @@ WAYS = ("Python", "Terminal", "curl", "Sequence step")
 _BELOW = "Put below the next cell you run"
 
 
-class Beside:
+class CallPreview:
     """The box below a form. It shows texts; what its buttons do is the form's.
 
     Args:
@@ -59,7 +59,7 @@ class Beside:
 
 
 def into_a_cell(text: str) -> str:
-    """Give a button with which JupyterLab makes a new cell below this one and writes the text into it.
+    """Return a button with which JupyterLab makes a new cell below this one and writes the text into it.
 
     It is HTML alone: JupyterLab carries out the commands that such a button names. What stands in the notebook is
     changed by the page, so the kernel cannot do it outside a cell's run. The style sheet hides it on other pages.

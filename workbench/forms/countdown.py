@@ -5,9 +5,9 @@ from typing import Any
 
 import ipywidgets
 
-from workbench.faces.markup import isolated
 from workbench.forms import style
-from workbench.forms.still import Cancellable, Still, after, below, bundle
+from workbench.forms.still import Cancellable, StaticView, after, below, bundle
+from workbench.rendering.markup import isolated
 from workbench.withdrawals.withdrawal import Withdrawal
 
 
@@ -20,7 +20,7 @@ class Countdown:
         self._withdrawal = withdrawal
         self._later = later
         self._timer: Cancellable | None = None
-        self._still = Still()
+        self._still = StaticView()
         self._left = ipywidgets.HTML().add_class("wb-countdown")
         self._face = ipywidgets.HTML(self.html)
         self.widget = ipywidgets.VBox([style.sheet(), self._still.rule, self._left, self._face]).add_class("wb-room")

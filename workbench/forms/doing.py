@@ -6,15 +6,15 @@ from typing import Any
 import ipywidgets
 
 from workbench.errors import visible
-from workbench.faces.markup import isolated
 from workbench.forms import offers
 from workbench.forms.live import Form, form
 from workbench.forms.offers import Offer
 from workbench.forms.script import Script
 from workbench.forms.still import close_soon
+from workbench.rendering.markup import isolated
 
 
-class Doing:
+class ActionPanel:
     """Buttons and a form. Nothing is sent before the form's own button is pressed.
 
     Args:

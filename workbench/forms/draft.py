@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.chains import check, refuse_private_key
 from workbench.client.pasted import takes_hash
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, discreet
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.forms.outline import Alternative, Leaf, joined, leaves, meant, needs_tick, sections
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
@@ -46,9 +46,9 @@ class Draft:
 
     # giving
 
-    @discreet
+    @hide_arguments
     def put(self, path: str, value: Any) -> None:
-        """Give one value, or None to leave it out.
+        """Return one value, or None to leave it out.
 
         Raises:
             InvalidRequest: It looks like a private key; it was not kept.
@@ -61,9 +61,9 @@ class Draft:
         else:
             self.given[path] = value
 
-    @discreet
+    @hide_arguments
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Give many values by attribute name; nested ones as mappings or records.
+        """Return many values by attribute name; nested ones as mappings or records.
 
         Raises:
             InvalidArguments: A name is none of the operation's; nothing was taken.
@@ -180,7 +180,7 @@ class Draft:
         return next(walk.members(one.cls) for one in self.sections if one.path == section)
 
     def nested(self) -> dict[str, Any]:
-        """Give the values as they are given to the operation: nested mappings by attribute name."""
+        """Return the values as they are given to the operation: nested mappings by attribute name."""
         made: dict[str, Any] = {}
         for section in self.sections:
             if section.path and (self._has(section.path) or (self.wanted(section.path) and self._open(section.path))):
@@ -196,11 +196,11 @@ class Draft:
         return not head or self._has(head) or (self.wanted(head) and self._open(head))
 
     def record(self) -> Any:
-        """Give the request as it stands, whatever is wrong with it."""
+        """Return the request as it stands, whatever is wrong with it."""
         return walk.build(self.operation.request, self.nested())
 
     def problems(self) -> tuple[Problem, ...]:
-        """Give all that stands in the way of sending: the interface's rules, what a careful client refuses, ticks."""
+        """Return all that stands in the way of sending: the interface's rules, what a careful client refuses, ticks."""
         record = self.record()
         found = [*checks.problems(record, partial="partial_address" in self.ticks)]
         if self.operation.method == "PATCH" and not self._changes():
@@ -221,7 +221,7 @@ class Draft:
         return needs_tick(leaf) and leaf.path not in self.given and leaf.path not in self.accepted
 
     def advice(self) -> tuple[Problem, ...]:
-        """Give what a careful person would look at, slips in addresses that their check sums show among it."""
+        """Return what a careful person would look at, slips in addresses that their check sums show among it."""
         found = list(checks.cautions(self.record(), self.ticks)[1])
         chain = self.given.get("chain_id")
         for path, value in self.given.items():
@@ -240,7 +240,7 @@ class Draft:
         return tuple(found)
 
     def value(self) -> Any:
-        """Give the request.
+        """Return the request.
 
         Raises:
             InvalidRequest: Anything is wrong; nothing was sent.

@@ -7,15 +7,15 @@ from typing import Any
 import attrs
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
-from workbench.faces.markup import isolated
 from workbench.forms.outline import Leaf, meant, needs_tick
 from workbench.forms.reading import EMPTY, text_of, value_of
 from workbench.interface import masks, walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL
 from workbench.interface.walk import Choice, Day, Flag, Kind, Member, Text, Whole
+from workbench.rendering.markup import isolated
 
 Changed = Callable[[str, Any], None]
 NOTHING = ""
@@ -53,7 +53,7 @@ _BUILDERS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Leaf], Any
 
 
 def builder(leaf: Leaf) -> Callable[[Leaf], Any]:
-    """Give what makes the input of a leaf.
+    """Return what makes the input of a leaf.
 
     Raises:
         TypeError: No input is known for its kind.
@@ -186,7 +186,7 @@ class Field:
 
     def needed(self, yes: bool) -> None:
         """Say in its label whether it may be left out, as things stand."""
-        words = faces.label(self.leaf.member.name) + ("" if yes else " (optional)")
+        words = rendering.label(self.leaf.member.name) + ("" if yes else " (optional)")
         if self.input.description != words:
             self.input.description = words
 

@@ -48,7 +48,7 @@ AFTER: Mapping[str, tuple[Next, ...]] = {
 
 
 def steps(name: str, request: Any, answer: Any) -> list[tuple[Next, dict[str, Any]]]:
-    """Give the next steps after a call, each with its arguments; those whose arguments are not known are left out."""
+    """Return the next steps after a call, each with its arguments; those whose arguments are not known are left out."""
     found = []
     for one in AFTER.get(name, ()):
         given = {argument: _taken(path, request, answer) for argument, path in one.takes.items()}

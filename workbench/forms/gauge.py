@@ -5,13 +5,13 @@ from typing import Any
 
 import ipywidgets
 
-from workbench.faces.markup import isolated
 from workbench.forms import style
 from workbench.forms.heads import headline
-from workbench.forms.still import Still, below
+from workbench.forms.still import StaticView, below
+from workbench.rendering.markup import isolated
 
 
-class Gauge:
+class ProgressWidget:
     """The widgets of one piece of long work. It shows what it is told; stopping and going on are its owner's.
 
     Args:
@@ -30,7 +30,7 @@ class Gauge:
         self.head = headline(title, api)
         head = ipywidgets.HTML(self.head).add_class("wb-head")
         self._buttons = ipywidgets.HBox([self.stopper, self.goer]).add_class("wb-row-actions")
-        self._still = Still()
+        self._still = StaticView()
         self.widget = ipywidgets.VBox(
             [style.sheet(), self._still.rule, head, self.bar, self.said, self._buttons, self.face]
         )

@@ -3,9 +3,9 @@
 from html import escape
 from typing import Any
 
-from workbench import faces
-from workbench.faces.markup import isolated
+from workbench import rendering
 from workbench.forms.fields import help_of
+from workbench.rendering.markup import isolated
 
 _BETTER = {
     "sign_withdrawal": (
@@ -16,7 +16,7 @@ _BETTER = {
 
 
 def problem(text: str) -> str:
-    """Give a problem as HTML, with its mark."""
+    """Return a problem as HTML, with its mark."""
     return f'<div class="wb-problem" role="alert">✗ {isolated(text)}</div>'
 
 
@@ -33,20 +33,20 @@ def headline(words: str, api: Any) -> str:
 
 def head(operation: Any, api: Any) -> str:
     """Say what a form is for, and where it sends."""
-    line = headline(faces.label(operation.name).capitalize(), api)
+    line = headline(rendering.label(operation.name).capitalize(), api)
     return f"{line}<div>{escape(operation.doc)}</div>{_BETTER.get(operation.name, '')}"
 
 
 def static(form: Any) -> str:
-    """Give a form, or what came of it, for viewers without widgets."""
+    """Return a form, or what came of it, for viewers without widgets."""
     if form.state == "done":
-        said = "<div>It was sent. The answer:</div>" + faces.html(form.answer)
+        said = "<div>It was sent. The answer:</div>" + rendering.html(form.answer)
     elif form.state == "unknown" and form.error is not None:
-        said = faces.html(form.error)
+        said = rendering.html(form.error)
     else:
         rows = [
             {"field": leaf.path, "what it is": help_of(leaf.member), "needed": leaf.member.required}
             for leaf in form.draft.leaves.values()
         ]
-        said = "<div>Nothing was sent. Run the cell for a live form.</div>" + faces.html_table(rows)
+        said = "<div>Nothing was sent. Run the cell for a live form.</div>" + rendering.html_table(rows)
     return f"{head(form.operation, form._api)}{said}"

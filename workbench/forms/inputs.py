@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import Problem
 from workbench.forms.draft import Draft
 from workbench.forms.fields import Changed, Field, help_of
@@ -105,7 +105,7 @@ class Inputs:
             self._notes[section.path].value = "".join(problem(one.message) for one in mine)
             if section.member is not None:
                 optional = "" if draft.wanted(section.path) else " (optional)"
-                words = f"<strong>{escape(faces.label(section.member.name))}{optional}</strong>"
+                words = f"<strong>{escape(rendering.label(section.member.name))}{optional}</strong>"
                 title = f'{words} <span class="wb-help">{escape(help_of(section.member))}</span>'
                 self._titles[section.path].value = title
                 self._sections[section.path].layout.display = None if draft.shown(section.path) else "none"
@@ -118,6 +118,6 @@ class Inputs:
 
 def _named(group: tuple[str, ...]) -> str:
     if len(group) == 1:
-        return faces.label(group[0])
-    shown = ", ".join(faces.label(name) for name in group[:3])
+        return rendering.label(group[0])
+    shown = ", ".join(rendering.label(name) for name in group[:3])
     return shown + (f" and {len(group) - 3} more" if len(group) > 3 else "")

@@ -7,37 +7,37 @@ from workbench.interface import walk
 
 
 def guide(api: Any) -> Mapping[str, Any]:
-    """Give the ids that the sandbox of a session tells of; nothing for another service."""
+    """Return the ids that the sandbox of a session tells of; nothing for another service."""
     sandbox = getattr(api, "_sandbox", None)
     found: Mapping[str, Any] = {} if sandbox is None else sandbox.guide()
     return found
 
 
 def told(api: Any) -> list[Any]:
-    """Give the events that came, each with when."""
+    """Return the events that came, each with when."""
     inbox = getattr(api, "inbox", None)
     return [] if inbox is None else inbox.kept()
 
 
 def entries(api: Any) -> list[Any]:
-    """Give the calls with an effect that the client's journal knows, oldest first."""
+    """Return the calls with an effect that the client's journal knows, oldest first."""
     return [] if api.info()["journal"] == "none" else list(api.journal)
 
 
 def answered(api: Any, *operations: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    """Give the entries of operations that were done, with their masked answers."""
+    """Yield the entries of operations that were done, with their masked answers."""
     for entry in entries(api):
         if entry.operation in operations and entry.end == "done" and isinstance(entry.answer, Mapping):
             yield entry, entry.answer
 
 
 def events_about(api: Any, key: str) -> list[Any]:
-    """Give the events that name an id anywhere in their body."""
+    """Return the events that name an id anywhere in their body."""
     return [kept.event for kept in told(api) if key and mentions(kept.event.body, key)]
 
 
 def made_by(api: Any, key: str) -> list[Any]:
-    """Give the journal's entries whose request or answer names an id, oldest first."""
+    """Return the journal's entries whose request or answer names an id, oldest first."""
     return [
         one for one in entries(api) if key and (_names(one.request, key) or _names(one.answer, key) or one.id == key)
     ]

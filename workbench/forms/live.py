@@ -19,7 +19,7 @@ from workbench.interface.operation import Call
 
 
 def form(call: Any, *, script: Script | None = None, **values: Any) -> "Form":
-    """Give a form for an operation of a client: `form(api.create_user_application)`. Nothing is sent by making one.
+    """Return a form for an operation of a client: `form(api.create_user_application)`. Nothing is sent by making one.
 
     Args:
         script: Where "add to sequence" puts the step; one of its own where left out.
@@ -57,7 +57,7 @@ class Form(Sending):
     # from code
 
     def fill(self, **values: Any) -> "Form":
-        """Give values by the names of the operation's arguments, nested ones as mappings; None leaves one out.
+        """Return values by the names of the operation's arguments, nested ones as mappings; None leaves one out.
 
         Raises:
             InvalidArguments: A name is none of the operation's.

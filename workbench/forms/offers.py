@@ -21,7 +21,7 @@ class Offer:
     only: Mapping[str, frozenset[str]] = _ANY  # fact → the values it is offered for; a fact that is not known fits
 
     def values(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Give the arguments for a row, or None where it is not offered."""
+        """Return the arguments for a row, or None where it is not offered."""
         given = {argument: facts.get(fact) for argument, fact in self.takes.items()}
         fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
         return given if fits and None not in given.values() else None
@@ -75,12 +75,12 @@ _OVER = {"payment accounts": "deleted"}  # tab → the fact after which nothing 
 
 
 def of_tab(name: str, environment: str) -> tuple[Offer, ...]:
-    """Give what a tab offers."""
+    """Return what a tab offers."""
     return tuple(one for one in OF_TABS.get(name, ()) if _there(one, environment))
 
 
 def of_row(name: str, facts: Mapping[str, Any], environment: str) -> list[tuple[Offer, dict[str, Any]]]:
-    """Give what the opened row of a tab offers, each with its arguments."""
+    """Return what the opened row of a tab offers, each with its arguments."""
     if facts.get(_OVER.get(name, "")) is not None:
         return []
     found = [(one, one.values(facts)) for one in OF_ROWS.get(name, ()) if _there(one, environment)]

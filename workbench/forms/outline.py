@@ -42,12 +42,12 @@ class Alternative:
     rule: OneOf
 
     def names(self) -> frozenset[str]:
-        """Give the names of all its members."""
+        """Return the names of all its members."""
         return frozenset(name for group in self.rule.groups for name in group)
 
 
 def sections(cls: type[Any], path: str = "", wire: str = "", member: Member | None = None) -> Iterator[Section]:
-    """Give the request and every record nested in it, in order."""
+    """Yield the request and every record nested in it, in order."""
     yield Section(path, member, cls, wire)
     for one in walk.members(cls):
         if isinstance(one.kind, Part):
@@ -55,14 +55,14 @@ def sections(cls: type[Any], path: str = "", wire: str = "", member: Member | No
 
 
 def leaves(section: Section) -> Iterator[Leaf]:
-    """Give the inputs of one section."""
+    """Yield the inputs of one section."""
     for one in walk.members(section.cls):
         if not isinstance(one.kind, Part):
             yield Leaf(joined(section.path, one.name), one, joined(section.wire, one.wire))
 
 
 def joined(head: str, tail: str) -> str:
-    """Give the path of a part of something."""
+    """Return the path of a part of something."""
     return f"{head}.{tail}" if head else tail
 
 

@@ -7,15 +7,14 @@ from typing import Any, Literal
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.client.effects import what
 from workbench.client.guards import Confirmation
 from workbench.errors import InvalidRequest, Problem
-from workbench.faces.markup import isolated
 from workbench.forms import heads, style, ways
 from workbench.forms.answers import AnswerCard
 from workbench.forms.arming import arming_box
-from workbench.forms.beside import Beside
+from workbench.forms.beside import CallPreview
 from workbench.forms.draft import TICKS, Draft
 from workbench.forms.fields import EMPTY_HINT, Field, Said
 from workbench.forms.heads import problem
@@ -23,7 +22,8 @@ from workbench.forms.inputs import Inputs
 from workbench.forms.outline import Alternative
 from workbench.forms.reading import in_words
 from workbench.forms.script import Script
-from workbench.forms.still import Still, close_soon
+from workbench.forms.still import StaticView, close_soon
+from workbench.rendering.markup import isolated
 
 State = Literal["open", "sending", "done", "unknown", "closed"]
 
@@ -76,7 +76,7 @@ class Page(ABC):
         self.fields: dict[str, Field] = self._entries.fields
         self._choosers = self._entries.choosers
         self.card: AnswerCard | None = None
-        self._still = Still()
+        self._still = StaticView()
         self._head = ipywidgets.HTML(heads.head(operation, api)).add_class("wb-head")
         self._summary = ipywidgets.HTML().add_class("wb-summary")
         self._error = ipywidgets.HTML().add_class("wb-error")
@@ -85,7 +85,7 @@ class Page(ABC):
         self._ticks = {name: self._tick(name, words) for name, words in TICKS.items()}
         self._arming = arming_box(operation.name, self._arm) if production and operation.effect else None
         self._sender = ipywidgets.HBox([self._button()]).add_class("wb-row-actions")
-        self._beside = Beside(put=self.put_in_cell, add=self._added, guard=self._guard)
+        self._beside = CallPreview(put=self.put_in_cell, add=self._added, guard=self._guard)
         self._answer_box = ipywidgets.VBox().add_class("wb-answer")
         hint = f'<div class="wb-quiet">Nothing is sent before you press the button. {escape(EMPTY_HINT)}</div>'
         self._inputs = ipywidgets.VBox([
@@ -104,7 +104,7 @@ class Page(ABC):
 
     def _button(self) -> Any:
         live = self._api.environment == "production"
-        words = f"{faces.label(self.operation.name).capitalize()} in {self._api.environment.upper()}"
+        words = f"{rendering.label(self.operation.name).capitalize()} in {self._api.environment.upper()}"
         made = ipywidgets.Button(description=words, button_style="" if live else "primary")
         made.add_class("wb-send").on_click(self._clicked)
         made.tooltip = words

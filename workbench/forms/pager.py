@@ -9,10 +9,10 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
-from workbench.faces.markup import chip, isolated
-from workbench.faces.palette import LOOKS, look, word
+from workbench.rendering.markup import chip, isolated
+from workbench.rendering.palette import LOOKS, look, word
 
 PAGE = 12
 _NO_CLASS = re.compile("[^A-Za-z0-9]+")  # what stands in a column's name and not in the name of a class
@@ -74,7 +74,7 @@ class Pager:
         self.show()
 
     def view(self) -> list[tuple[Any, ...]]:
-        """Give all rows that pass the filter, in the order shown."""
+        """Return all rows that pass the filter, in the order shown."""
         return [self.rows[number] for number in self.order]
 
     def _arrange(self) -> None:
@@ -122,11 +122,11 @@ class Pager:
         self.widget = ipywidgets.VBox([bar, body]).add_class("wb-pager")
 
     def _template(self) -> str:
-        """Give each column a share by what stands in it; ids are never cut, they wrap."""
+        """Return each column a share by what stands in it; ids are never cut, they wrap."""
         sample = self.rows[:200]
         shares = []
         for place, name in enumerate(self.columns):
-            texts = [faces.label(name), *(plain(row[place]) for row in sample)]
+            texts = [rendering.label(name), *(plain(row[place]) for row in sample)]
             longest = max(len(text) for text in texts) + 2
             words = [len(word) for text in texts for word in text.split() if len(word) <= _WORD]
             least = max([*words, 3]) + 1
@@ -141,7 +141,7 @@ class Pager:
         return button
 
     def _head(self, place: int, name: str) -> Any:
-        button = ipywidgets.Button(description=faces.label(name), tooltip=f"Sort by {faces.label(name)}")
+        button = ipywidgets.Button(description=rendering.label(name), tooltip=f"Sort by {rendering.label(name)}")
 
         def clicked(_: Any) -> None:
             down = self._sorted == (place, False)
@@ -178,7 +178,7 @@ class Pager:
             mark = ""
             if self._sorted is not None and self._sorted[0] == place:
                 mark = " ▼" if self._sorted[1] else " ▲"
-            head.description = faces.label(self.columns[place]) + mark
+            head.description = rendering.label(self.columns[place]) + mark
         total = f"{len(self.order):,} rows" + (f" of {len(self.rows):,}" if len(self.order) != len(self.rows) else "")
         self.count.value = (
             f'<span class="wb-quiet" role="status">{total}, page {self.page + 1:,} of {self.pages:,}</span>'
@@ -202,7 +202,7 @@ class Pager:
 def _moment(value: datetime) -> str:
     if value.tzinfo is UTC and not value.microsecond:
         return f"{str(value)[:19]} UTC"  # what faces.moment gives, ten times as fast
-    return faces.moment(value)
+    return rendering.moment(value)
 
 
 def _number(value: Decimal) -> str:
@@ -217,7 +217,7 @@ _PLAIN: Mapping[type[Any], Callable[[Any], str]] = {
 
 
 def plain(value: Any) -> str:
-    """Give a value as the text that is searched and shown."""
+    """Return a value as the text that is searched and shown."""
     say = _PLAIN.get(type(value))
     if say is not None:
         return say(value)

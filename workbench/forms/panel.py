@@ -5,7 +5,7 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.client.calls import Calls
 from workbench.client.client import AsyncClient
 from workbench.errors import InvalidArguments
@@ -13,7 +13,7 @@ from workbench.forms import style
 from workbench.forms.heads import headline
 from workbench.forms.rewards_tab import Rewards
 from workbench.forms.script import Script
-from workbench.forms.still import Still, below, bundle
+from workbench.forms.still import StaticView, below, bundle
 from workbench.forms.tabs import Tab
 
 _ORDER = (
@@ -24,7 +24,7 @@ _STILL = 20  # rows of the first tab in the static face
 
 
 def browse(api: Any) -> "Panel":
-    """Give a panel over all that this client can see and this session knows.
+    """Return a panel over all that this client can see and this session knows.
 
     Browsing reads alone. What has an effect is a form that one opens here, with a button of its own.
     """
@@ -47,7 +47,7 @@ class Panel:
         titles = [name.capitalize() for name in _ORDER]
         self._tab = ipywidgets.Tab([tab.widget for tab in self.tabs.values()], titles=titles)
         self._tab.observe(self._selected, "selected_index")
-        self._still = Still()
+        self._still = StaticView()
         self.widget = ipywidgets.VBox([style.sheet(), self._still.rule, head, self._tab])
         self.widget.add_class("wb-room").add_class("wb-browse")
         if api.environment == "production":
@@ -87,7 +87,7 @@ class Panel:
         for name, tab in self.tabs.items():
             if tab.view is not None and tab.view.rows:
                 rows = [dict(zip(tab.view.columns, row, strict=True)) for row in tab.view.rows]
-                parts.append(f"<div><strong>{escape(name)}</strong></div>{faces.html_table(rows, limit=_STILL)}")
+                parts.append(f"<div><strong>{escape(name)}</strong></div>{rendering.html_table(rows, limit=_STILL)}")
         return headline("What there is", self._api) + "".join(parts)
 
     def _ipython_display_(self) -> None:

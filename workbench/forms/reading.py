@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Any
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
 from workbench.interface.rules import FULL, ISO_DAY
 from workbench.interface.walk import Day, Flag, Member, Text, Whole
@@ -16,7 +16,7 @@ _MOST_DIGITS = 400
 
 
 def value_of(one: Member, text: str) -> Any:
-    """Give what was typed as the value its kind wants, None for an empty box; text that does not fit stays text."""
+    """Return what was typed as the value its kind wants, None for an empty box; text that does not fit stays text."""
     if text == "":
         return None
     if isinstance(one.kind, Whole):
@@ -28,7 +28,7 @@ def value_of(one: Member, text: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Give a value as it is typed."""
+    """Return a value as it is typed."""
     if value is None:
         return ""
     if value == "":
@@ -56,7 +56,7 @@ def in_words(one: Member, value: Any, record: Any) -> str:
 
 def _cents(value: Any, currency: str | None) -> str:
     if type(value) is int:
-        return f"{value:,} cents = {faces.money(value, currency)}"
+        return f"{value:,} cents = {rendering.money(value, currency)}"
     whole, dot, part = str(value).partition(".")
     if dot and whole.isdigit() and part.isdigit() and len(part) <= 2 and value.isascii() and len(whole) < 20:
         return f"the unit is cents: {whole}.{part.ljust(2, '0')} of the currency is {int(whole + part.ljust(2, '0'))}"
@@ -66,7 +66,7 @@ def _cents(value: Any, currency: str | None) -> str:
 def _amount(value: Any, native: Any) -> str:
     if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78):
         return ""
-    units, cents = f"{int(value):,} native units of the token", f"{int(value):,} cents = {faces.money(int(value))}"
+    units, cents = f"{int(value):,} native units of the token", f"{int(value):,} cents = {rendering.money(int(value))}"
     return {True: units, False: cents}.get(native, f"either {units}, or {cents}: say which below")
 
 

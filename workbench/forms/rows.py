@@ -32,7 +32,7 @@ def view(columns: tuple[str, ...], found: Iterable[tuple[tuple[Any, ...], Any, s
 
 
 def of_frame(frame: Any, key: str) -> View:
-    """Give a typed frame as rows; the frame goes with them for exports and charts."""
+    """Return a typed frame as rows; the frame goes with them for exports and charts."""
     every = {str(name): _values(frame[name]) for name in frame.columns if name != "user_id"}
     kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
     names, columns = tuple(kept), list(kept.values())
@@ -56,7 +56,7 @@ class _Lazy:
 
 
 def thing_of(thing: Any) -> Any:
-    """Give what a row opens to, as faces take it."""
+    """Return what a row opens to, as faces take it."""
     return thing.mapping() if isinstance(thing, _Lazy) else thing
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from workbench import faces
+from workbench import rendering
 from workbench.client.advice import AdviceWarning
 from workbench.errors import DuplicateSuspected, InvalidRequest, NotArmed, OutcomeUnknown, Problem, WorkbenchError
-from workbench.faces.markup import isolated
 from workbench.forms import following
 from workbench.forms.answers import AnswerCard
 from workbench.forms.heads import problem
 from workbench.forms.page import Page, State
 from workbench.forms.still import below, close_soon
+from workbench.rendering.markup import isolated
 
 
 class Sending(Page):
@@ -84,7 +84,7 @@ class Sending(Page):
         self.error = error
         entry = self._entry
         said = f'<div class="wb-quiet">Journal: {escape(entry)}</div>' if entry else ""
-        self._error.value = f'<div role="alert">{faces.html(error)}</div>{said}'
+        self._error.value = f'<div role="alert">{rendering.html(error)}</div>{said}'
 
     def _caller(self) -> Any:
         return self._api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self._api

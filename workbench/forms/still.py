@@ -32,7 +32,7 @@ def after(seconds: float, act: Callable[[], None]) -> Cancellable:
         return timer
 
 
-class Still:
+class StaticView:
     """The static HTML of one widget on one page."""
 
     def __init__(self) -> None:
@@ -59,18 +59,18 @@ class Still:
 
 
 def bundle(widget: Any, html: str, plain: str) -> dict[str, Any]:
-    """Give a widget, its static HTML and its plain text as one output."""
+    """Return a widget, its static HTML and its plain text as one output."""
     return {**widget._repr_mimebundle_(), "text/html": html, "text/plain": plain}
 
 
 def shell() -> Any:
-    """Give the IPython this runs in, or None."""
+    """Return the IPython this runs in, or None."""
     module = sys.modules.get("IPython")
     return None if module is None else module.get_ipython()
 
 
 def below(widget: Any) -> list[Any]:
-    """Give a widget and all below it."""
+    """Return a widget and all below it."""
     found = [widget]
     for one in found:
         found.extend(child for child in getattr(one, "children", ()))

@@ -25,7 +25,7 @@ PAGES = {"light": "#ffffff", "dark": "#111111"}
 
 
 def _colours(named: dict[str, str]) -> str:
-    return "".join(f"--wb-{name}:{colour};" for name, colour in named.items())
+    return "".join(f"--wb-{name}:{color};" for name, color in named.items())
 
 
 _GROUNDS = f"""
@@ -101,5 +101,5 @@ CSS = _GROUNDS + _RULES
 
 
 def sheet() -> ipywidgets.HTML:
-    """Give the style sheet as a widget."""
+    """Return the style sheet as a widget."""
     return ipywidgets.HTML(f"<style>{CSS}</style>", layout=ipywidgets.Layout(display="block", height="0"))

@@ -7,17 +7,17 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError
-from workbench.faces.markup import isolated
 from workbench.forms.answers import folded
-from workbench.forms.doing import Doing
+from workbench.forms.doing import ActionPanel
 from workbench.forms.known import events_about, made_by
 from workbench.forms.pager import Pager
 from workbench.forms.rows import View, thing_of
 from workbench.forms.script import Script
 from workbench.forms.views import VIEWS
 from workbench.interface import walk
+from workbench.rendering.markup import isolated
 from workbench.sequences import Sequence
 
 
@@ -36,7 +36,7 @@ class Tab:
         self._api: Any = api
         self._tried = False
         self._shown: str | None = None  # the id of the row that is open
-        self.doing = Doing(api, name, script, done=self._again, visit=visit)
+        self.doing = ActionPanel(api, name, script, done=self._again, visit=visit)
         self._said = ipywidgets.HTML().add_class("wb-said")
         self._table = ipywidgets.VBox()
         self._detail = ipywidgets.HTML().add_class("wb-detail")
@@ -105,7 +105,7 @@ class Tab:
         if isinstance(thing, Sequence):
             face = f"<pre>{escape(thing.to_toml())}</pre>"
         else:
-            face = faces.html(thing)
+            face = rendering.html(thing)
         self.doing.offer(key, {**_members(thing), **dict(zip(self.view.columns, self.view.rows[number], strict=True))})
         events = events_about(self._api, key)
         calls = made_by(self._api, key)
@@ -116,14 +116,14 @@ class Tab:
             rows = [
                 {"started": one.started, "end": str(one.end), "what": one.what, "id": one.id} for one in calls[-20:]
             ]
-            parts.append(f"<div><strong>Requests that name it: {len(calls):,}</strong></div>{faces.html_table(rows)}")
+            parts.append(
+                f"<div><strong>Requests that name it: {len(calls):,}</strong></div>{rendering.html_table(rows)}"
+            )
         self._detail.value = "".join(parts)
 
     def export(self, path: str | Path, *, overwrite: bool = False) -> Any:
         """Write the rows that pass the filter, in the order shown, to a .csv, .xlsx or .parquet file."""
         import pandas as pd
-
-        from workbench.tables.exports import save
 
         if self.view is None or self.pager is None:
             raise InvalidRequest("nothing was read yet", of="export")
@@ -132,7 +132,9 @@ class Tab:
             frame.attrs.update(self.view.frame.attrs)
         else:
             frame = pd.DataFrame(self.pager.view(), columns=list(self.pager.columns))
-        return save(frame, path, overwrite=overwrite)
+        from workbench.tables.exports import export
+
+        return export(frame, path, overwrite=overwrite)
 
     def close_form(self) -> None:
         """Close the form that is open here, if one is."""
@@ -147,13 +149,13 @@ class Tab:
         try:
             act()
         except WorkbenchError as error:
-            self._said.value = f'<div role="alert">{faces.html(error)}</div>'
+            self._said.value = f'<div role="alert">{rendering.html(error)}</div>'
         except (OSError, ValueError) as error:  # a file that exists, a folder that does not, an unknown ending
-            self._said.value = f'<div class="wb-problem" role="alert">✗ {isolated(faces.plain(str(error)))}</div>'
+            self._said.value = f'<div class="wb-problem" role="alert">✗ {isolated(rendering.plain(str(error)))}</div>'
 
 
 def _members(thing: Any) -> dict[str, Any]:
-    """Give what a thing says of itself, by name."""
+    """Return what a thing says of itself, by name."""
     if walk.is_record(thing):
         return {one.name: getattr(thing, one.name) for one in walk.members(type(thing))}
     return dict(thing) if isinstance(thing, Mapping) else {}

@@ -5,14 +5,14 @@ from typing import Any
 
 from workbench import chains
 from workbench.errors import InvalidRequest
-from workbench.faces.values import NO_FUNDS, TEST_CHAINS
 from workbench.forms.known import answered, entries, guide, told
 from workbench.forms.rows import View, of_frame, view
 from workbench.interface.assumptions import assumptions
+from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
 
 
 def contracts(api: Any) -> View:
-    """Give the contracts, a row for each token."""
+    """Yield the contracts, a row for each token."""
     listed = api.list_contracts()
     notes = (f"{NO_FUNDS}: these are chains without money.",) if any(o.chain_id in TEST_CHAINS for o in listed) else ()
 
@@ -32,7 +32,7 @@ def contracts(api: Any) -> View:
 
 
 def users(api: Any) -> View:
-    """Give users, companies and owners known here: from the sandbox's guide, calls of this journal, and events."""
+    """Return users, companies and owners known here: from the sandbox's guide, calls of this journal, and events."""
     known: dict[str, dict[str, Any]] = {}
 
     def meet(key: Any, **facts: Any) -> None:
@@ -64,7 +64,7 @@ def users(api: Any) -> View:
 
 
 def payment_accounts(api: Any) -> View:
-    """Give payment accounts made or deleted here; the service lists none."""
+    """Return payment accounts made or deleted here; the service lists none."""
     known: dict[str, dict[str, Any]] = {
         key: {"id": key, "known_from": "guide of the sandbox"} for key in guide(api).get("payment_accounts", ())
     }
@@ -84,7 +84,7 @@ def payment_accounts(api: Any) -> View:
 
 
 def disputes(api: Any) -> View:
-    """Give disputes known here."""
+    """Return disputes known here."""
     known = {
         key: {"id": key, "status": str(status), "known_from": "guide of the sandbox"}
         for status, ids in guide(api).get("disputes", {}).items()
@@ -98,14 +98,14 @@ def disputes(api: Any) -> View:
 
 
 def rewards(api: Any, user_id: str, **asked: Any) -> View:
-    """Give the rewards activity of a user, all pages that the interface reaches."""
+    """Return the rewards activity of a user, all pages that the interface reaches."""
     from workbench.tables.reads import read_rewards
 
     return of_frame(read_rewards(api, [user_id], progress=False, **asked).frame(), "id")
 
 
 def transactions(api: Any) -> View:
-    """Give the transactions that events told of, each as its newest event says."""
+    """Yield the transactions that events told of, each as its newest event says."""
     newest: dict[str, Any] = {}
     for kept in told(api):
         if kept.event.kind.startswith("transaction.") and isinstance(getattr(kept.event.body, "id", None), str):
@@ -124,7 +124,7 @@ def transactions(api: Any) -> View:
 
 
 def sequences(_: Any) -> View:
-    """Give the sequences of the catalogue, each with its file."""
+    """Return the sequences of the catalogue, each with its file."""
     from workbench.sequences import catalogue
 
     columns = ("name", "steps", "doc")
@@ -132,7 +132,7 @@ def sequences(_: Any) -> View:
 
 
 def events(api: Any) -> View:
-    """Give the events received."""
+    """Return the events received."""
     columns = ("sequence", "kind", "about", "arrived", "verified", "times", "id")
     rows = (
         (
@@ -146,7 +146,7 @@ def events(api: Any) -> View:
 
 
 def deliveries(api: Any) -> View:
-    """Give the deliveries of the sandbox to registered endpoints, and what the inbox refused."""
+    """Return the deliveries of the sandbox to registered endpoints, and what the inbox refused."""
     sandbox = getattr(api, "_sandbox", None)
     found = [] if sandbox is None else sandbox.deliveries()
     refused = [
@@ -163,7 +163,7 @@ def deliveries(api: Any) -> View:
 
 
 def journal(api: Any) -> View:
-    """Give the calls with an effect and how they ended."""
+    """Return the calls with an effect and how they ended."""
     columns = ("started", "end", "operation", "what", "environment", "id")
     rows = ((tuple(getattr(one, name) for name in columns), _entry(one), one.id) for one in entries(api))
     return view(columns, ((tuple(map(_text, row)), thing, key) for row, thing, key in rows))
@@ -183,7 +183,7 @@ def _entry(one: Any) -> dict[str, Any]:
 
 
 def guesses(_: Any) -> View:
-    """Give every guess about the service."""
+    """Return every guess about the service."""
     columns = ("where", "value", "known", "reason", "id")
     rows = ((tuple(_text(getattr(one, name)) for name in columns), one, one.id) for one in assumptions())
     return view(columns, rows)
@@ -198,7 +198,7 @@ VIEWS: Mapping[str, Callable[[Any], View]] = {
 
 
 def read(name: str, api: Any) -> View:
-    """Give a view by its name.
+    """Return a view by its name.
 
     Raises:
         InvalidRequest: There is none of that name.

@@ -8,11 +8,11 @@ from functools import wraps
 from html import escape
 from typing import Any, Literal, ParamSpec
 
-from workbench import faces
+from workbench import rendering
+from workbench.bulk.progress import notebook_shell
 from workbench.errors import WorkbenchError
-from workbench.faces.markup import isolated
 from workbench.interface.operation import Async
-from workbench.runs.progress import notebook_shell
+from workbench.rendering.markup import isolated
 from workbench.tables import reads
 from workbench.tables.progress import EVERY, Line, Progress, clock
 from workbench.tables.reads import Rewards
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 
 
 def watched(read: Callable[P, Any]) -> Callable[P, Any]:
-    """Give a read that is shown in a notebook, unless it was told otherwise."""
+    """Return a read that is shown in a notebook, unless it was told otherwise."""
 
     @wraps(read)
     def watching(*args: P.args, **how: P.kwargs) -> Any:
@@ -41,7 +41,7 @@ def watched(read: Callable[P, Any]) -> Callable[P, Any]:
     return watching
 
 
-read_rewards = watched(reads.read_rewards)
+read = watched(reads.read_rewards)
 
 
 class Watch:
@@ -96,12 +96,12 @@ class Watch:
 
     def show(self) -> None:
         """Show the gauge below the running cell."""
-        from workbench.forms.gauge import Gauge
+        from workbench.forms.gauge import ProgressWidget
 
         with self._lock:
             if self.state not in ("reading", "stopping"):
                 return
-            gauge = Gauge("Read rewards", self._api, stop=self.stop, resume=self.resume)
+            gauge = ProgressWidget("Read rewards", self._api, stop=self.stop, resume=self.resume)
             self.gauge = gauge
             gauge.result(f'<div class="wb-quiet">{escape(ADVICE)}</div>')
             gauge.display("<div>Rewards are being read.</div>", repr(self))
@@ -149,7 +149,7 @@ class Watch:
         """How it stands as static HTML."""
         parts = []
         if self.error is not None:
-            parts.append(f'<div role="alert">{faces.html(self.error)}</div>')
+            parts.append(f'<div role="alert">{rendering.html(self.error)}</div>')
         if self.rewards is not None:
             if self.rewards.complete:
                 parts.append("<div>Complete: every row that the service shows is here.</div>")

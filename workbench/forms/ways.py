@@ -5,17 +5,17 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from workbench.faces import curl as faces_curl
 from workbench.forms.draft import Draft
 from workbench.interface import masks, strict_json
 from workbench.interface.rules import Full
+from workbench.rendering import curl as faces_curl
 from workbench.sequences import Parameter, Sequence, Step, dumps, param
 
 _ONE_LINE = 90
 
 
 def python(draft: Draft) -> str:
-    """Give the call as Python."""
+    """Return the call as Python."""
     name = f"api.{draft.operation.name}"
     arguments = [f"{key}={_literal(value)}" for key, value in masked(draft).items()]
     line = f"{name}({', '.join(arguments)})"
@@ -40,7 +40,7 @@ def _literal(value: Any) -> str:
 
 
 def terminal(draft: Draft) -> str:
-    """Give the call as a command."""
+    """Return the call as a command."""
     words = ["workbench", draft.operation.name]
     for path, value in _flat(masked(draft)):
         words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(value))]
@@ -62,12 +62,12 @@ def _typed(value: Any) -> str:
 
 
 def curl(draft: Draft, api: Any) -> str:
-    """Give the call as a curl command; the key is a variable of the shell."""
+    """Return the call as a curl command; the key is a variable of the shell."""
     return faces_curl.curl(draft.operation, draft.record(), base_url=api.base_url, wires=api.wires)
 
 
 def step(draft: Draft) -> Sequence:
-    """Give the call as a sequence of one step; private values are parameters of the run, so none is in its file."""
+    """Return the call as a sequence of one step; private values are parameters of the run, so none is in its file."""
     private: list[Parameter] = []
 
     def taken(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
@@ -90,12 +90,12 @@ def step(draft: Draft) -> Sequence:
 
 
 def toml(draft: Draft) -> str:
-    """Give the call as the text of a sequence file."""
+    """Return the call as the text of a sequence file."""
     return dumps(step(draft))
 
 
 def masked(draft: Draft, prefix: str = "", values: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Give what is given, nested by attribute name, with dots for what is private."""
+    """Return what is given, nested by attribute name, with dots for what is private."""
     made: dict[str, Any] = {}
     for name, value in (draft.nested() if values is None else values).items():
         if isinstance(value, Mapping):

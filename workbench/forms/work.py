@@ -7,16 +7,16 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench import faces, runs, sequences
+from workbench import bulk, rendering, sequences
+from workbench.bulk.progress import Progress
 from workbench.errors import InvalidArguments, WorkbenchError
-from workbench.forms.gauge import Gauge
+from workbench.forms.gauge import ProgressWidget
 from workbench.forms.still import bundle
-from workbench.runs.progress import Progress
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
 
 
-def bulk(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any) -> "Work":
+def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any) -> "Work":
     """Send one write for each row, as `apply`, beside the notebook: with a bar, and buttons to stop and to go on.
 
     Args:
@@ -30,16 +30,16 @@ def bulk(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any) -> "
     name, kept = call.operation.name, Path(path)
 
     def begin(tell: Progress) -> Any:
-        return runs.apply(call, rows, path=kept, progress=tell, **how)
+        return bulk.run(call, rows, path=kept, progress=tell, **how)
 
     def go_on(tell: Progress) -> Any:
-        return runs.resume(kept, call.client, rows, progress=tell, **how)
+        return bulk.resume(kept, call.client, rows, progress=tell, **how)
 
-    title = f"{faces.label(name).capitalize()}, in bulk"
+    title = f"{rendering.label(name).capitalize()}, in bulk"
     return Work(f"bulk {name}", title, call.client, kept, begin=begin, go_on=go_on)
 
 
-def play(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> "Work":
+def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> "Work":
     """Run a sequence as `sequences.run_kept`, beside the notebook: with a bar, and buttons to stop and to go on.
 
     Args:
@@ -74,7 +74,7 @@ class Work:
         self._name, self._path, self._go_on = name, path, go_on
         self._flag = threading.Event()
         self._over = threading.Event()
-        self.gauge = Gauge(title, api, stop=self.stop, resume=self.resume)
+        self.gauge = ProgressWidget(title, api, stop=self.stop, resume=self.resume)
         self.widget = self.gauge.widget
         self._begin(go_on if path.exists() else begin)
 
@@ -155,6 +155,6 @@ class Work:
 
 
 def face(x: Any) -> str:
-    """Give the HTML of a result or an error."""
+    """Return the HTML of a result or an error."""
     own = getattr(x, "_repr_html_", None)
-    return str(own()) if own is not None else faces.html(x)
+    return str(own()) if own is not None else rendering.html(x)

@@ -40,7 +40,7 @@ Check = Callable[[Any, str, list[Problem]], None]
 
 
 def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
-    """Give all that is wrong with a request by the rules of the interface, each with its wire path; empty if nothing.
+    """Return all that is wrong with a request by the rules of the interface, each with its wire path; empty if nothing.
 
     Args:
         partial: Take nested records that the service is taken to accept in part as they are.
@@ -103,7 +103,7 @@ def _planned(cls: type[Any]) -> tuple[tuple[_Planned, ...], tuple[CrossRule, ...
 
 
 def checker(kind: Kind, rule: Rule) -> Check:
-    """Give the check of a value by its kind and rule.
+    """Return the check of a value by its kind and rule.
 
     Raises:
         TypeError: No check is known for the kind.
@@ -345,7 +345,7 @@ def _cross(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
 
 
 def cautions(record: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Give what a careful client refuses, and what it only warns of, beyond the interface's rules.
+    """Return what a careful client refuses, and what it only warns of, beyond the interface's rules.
 
     Args:
         allowing: Names of refusals that are waived: "masked_value", "unusual_text".
@@ -377,7 +377,7 @@ def _caution(
 
 
 def _hidden(value: str) -> tuple[str, ...]:
-    """Give the names of the characters that nobody can see, without those that cannot be sent at all."""
+    """Return the names of the characters that nobody can see, without those that cannot be sent at all."""
     if value.isascii() and value.isprintable():
         return ()
     return tuple(name for name in hidden_characters(value) if name != "U+0000" and not name.startswith(_SURROGATES))
@@ -466,7 +466,7 @@ _ADVICE: dict[str, Callable[[Any, Any], str | None]] = {
 
 
 def flags(answer: Any) -> tuple[Problem, ...]:
-    """Give all that is odd about an answer that was read all the same: missing, unknown, or beside its rule."""
+    """Return all that is odd about an answer that was read all the same: missing, unknown, or beside its rule."""
     found: list[Problem] = []
     _flag_record(answer, "", found)
     return tuple(found)
@@ -511,7 +511,7 @@ def _answer_plan(cls: type[Any]) -> _AnswerPlan:
 
 
 def _flagging(one: Member) -> Check | None:
-    """Give the check of an answer's member, or None where what was read cannot be beside its rule."""
+    """Return the check of an answer's member, or None where what was read cannot be beside its rule."""
     kind, rule = one.kind, one.about.rule
     if isinstance(kind, Moment | Loose | Flag | Exact | Numeric):
         return None  # a time that could not be read is among the marks

@@ -220,7 +220,7 @@ class Wires:
         self._writers: dict[tuple[type[Any], bool], Callable[[Any], dict[str, Any]]] = {}
 
     def wire(self, cls: type[Any], one: Member) -> str:
-        """Give the wire name of a member."""
+        """Return the wire name of a member."""
         return self.names.get(f"{snake(cls.__name__)}.{one.name}", one.wire) if self.names else one.wire
 
     # reading answers
@@ -238,14 +238,14 @@ class Wires:
         raise Unreadable(tuple(self._all_mismatches(cls, raw, ""))) from None
 
     def reader(self, cls: type[Any]) -> Reader:
-        """Give the function that reads one record; made once."""
+        """Return the function that reads one record; made once."""
         made = self._readers.get(cls)
         if made is None:
             made = self._readers[cls] = _compile_reader(self, cls)
         return made
 
     def reader_of(self, kind: Kind, member: Member) -> Reader:
-        """Give the reader of a kind.
+        """Return the reader of a kind.
 
         Raises:
             TypeError: No reader is known for the kind.
@@ -538,11 +538,11 @@ _READERS: tuple[tuple[type[Kind], Reader], ...] = (
 
 
 def _absent(one: Member, in_query: bool) -> Any:
-    """Give what leaving a member out of a request means to the service: all of it, and cents."""
+    """Return what leaving a member out of a request means to the service: all of it, and cents."""
     if isinstance(one.kind, Whole) and one.kind.full:
         return FULL
     if isinstance(one.kind, Flag) and one.required and in_query:
-        return False  # assumed: see the behaviour `withdrawal_unit_default`
+        return False  # assumed: see the behavior `withdrawal_unit_default`
     return None if one.default is attrs.NOTHING else one.default
 
 
@@ -566,7 +566,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @cache
 def placeholders(path: str) -> tuple[str, ...]:
-    """Give the names in braces of a path template."""
+    """Return the names in braces of a path template."""
     return tuple(_PLACEHOLDER.findall(path))
 
 
@@ -605,7 +605,7 @@ def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
 
 
 def _thawed(cls: type[Any]) -> type[Any]:
-    """Give a class of the same layout whose instances can be written to, until they are given their real class.
+    """Return a class of the same layout whose instances can be written to, until they are given their real class.
 
     A plain store costs half of a call of the slot's `__set__`, and a record has up to twenty members.
     """
@@ -617,7 +617,7 @@ _PLAIN = {Text: ("str", "text"), Flag: ("bool", "true or false")}
 
 
 def _reading(i: str, one: Member, wire: str, space: dict[str, Any]) -> list[str]:
-    """Give the lines that turn the wire value of one member, None where it is absent, into what the record holds."""
+    """Return the lines that turn the wire value of one member, None where it is absent, into what the record holds."""
     plain = _PLAIN.get(type(one.kind))
     if plain is not None:
         lines = [f"if value.__class__ is not {plain[0]} and value is not None: raise bad({plain[1]!r})"]
@@ -654,7 +654,7 @@ _MADE: dict[frozenset[tuple[str, str]], Wires] = {}
 
 
 def wires(names: Names = _NO_NAMES) -> Wires:
-    """Give the converter for wire names; the same names give the same one."""
+    """Return the converter for wire names; the same names give the same one."""
     key = frozenset(names.items())
     made = _MADE.get(key)
     if made is None:

@@ -170,7 +170,7 @@ class Event(Answer):
 
     @property
     def kind(self) -> str:
-        """Give resource and action as `user.updated`."""
+        """Return resource and action as `user.updated`."""
         return f"{self.resource}.{self.action}"
 
 
@@ -188,7 +188,7 @@ class EventKind:
 
     @property
     def name(self) -> str:
-        """Give resource and action as `user.updated`."""
+        """Return resource and action as `user.updated`."""
         return f"{self.resource}.{self.action}"
 
 

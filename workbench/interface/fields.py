@@ -104,7 +104,7 @@ def about(
 
 
 def _look(fact: About) -> Callable[[Any], str]:
-    """Give how a value of a field is printed: by the record itself, and by others that go through its fields."""
+    """Return how a value of a field is printed: by the record itself, and by others that go through its fields."""
 
     def look(value: Any) -> str:
         if value is None:

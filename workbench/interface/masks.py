@@ -39,7 +39,7 @@ LOOKS: Mapping[str, Callable[[str], str]] = {
 
 
 def masked(value: Any, form: str | None = None, secret: bool = False) -> str:
-    """Give what stands for a private value: never its length, nor more of it than its format's look allows.
+    """Return what stands for a private value: never its length, nor more of it than its format's look allows.
 
     Args:
         form: The format of the field's rule.
@@ -59,7 +59,7 @@ class Told(dict[str, Any]):
     __slots__ = ()
 
     def shown(self) -> dict[str, Any]:
-        """Give it as it is printed."""
+        """Return it as it is printed."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -36,7 +36,7 @@ from workbench.interface.walk import (
 Schema = dict[str, Any]
 
 LARGEST = 2**53 - 1
-"""Whole numbers beyond it do not survive every JSON reader. Assumed: see the behaviour `whole_numbers`."""
+"""Whole numbers beyond it do not survive every JSON reader. Assumed: see the behavior `whole_numbers`."""
 
 _V4 = r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _H = "[0-9a-fA-F]{1,4}"
@@ -77,7 +77,7 @@ _NO_NAMES: Mapping[str, str] = {}
 
 
 def document(names: Mapping[str, str] = _NO_NAMES, server: str = "https://api.example.com/v1") -> dict[str, Any]:
-    """Give the OpenAPI 3.1 document, as plain data.
+    """Return the OpenAPI 3.1 document, as plain data.
 
     Args:
         names: Wire names that differ from the declared ones, by `record.attribute`.
@@ -114,7 +114,7 @@ class _Document:
         self.schemas: dict[str, Schema] = {"Error": _ERROR}
 
     def operation(self, operation: Operation[..., Any]) -> Schema:
-        """Give one operation."""
+        """Return one operation."""
         cls = operation.request
         in_path = placeholders(operation.path)
         inside = [one for one in members(cls) if self.wires.wire(cls, one) in in_path]
@@ -142,7 +142,7 @@ class _Document:
         return made
 
     def event(self, kind: Any) -> Schema:
-        """Give one kind of event, as the request that a receiver gets."""
+        """Return one kind of event, as the request that a receiver gets."""
         envelope = {
             "allOf": [{"$ref": self._answered(Event)}],
             "properties": {
@@ -194,7 +194,7 @@ class _Document:
     # what is sent
 
     def taken(self, cls: type[Any], fields: Iterable[Member], partial: bool = False) -> Schema:
-        """Give the schema of a record in a request."""
+        """Return the schema of a record in a request."""
         fields = list(fields)
         spelled = {one.name: self.wires.wire(cls, one) for one in fields}
         made: Schema = {

@@ -93,7 +93,7 @@ class Operation(Generic[P, R]):
         return self if instance is None else Call(self, instance)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
-        """Give the path with its places filled, and the query where there is one. A place without a value stays."""
+        """Return the path with its places filled, and the query where there is one. A place without a value stays."""
         made = self.path
         for name, value in path.items():
             made = made.replace("{" + name + "}", quote(str(value), safe=""))

@@ -102,13 +102,13 @@ class Member:
 
 
 def camel(name: str) -> str:
-    """Give the wire name of an attribute: `new_amount` becomes `newAmount`."""
+    """Return the wire name of an attribute: `new_amount` becomes `newAmount`."""
     head, *rest = name.split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def snake(name: str) -> str:
-    """Give the attribute or operation name of a class or wire name: `SimulateRefund` becomes `simulate_refund`."""
+    """Return the attribute or operation name of a class or wire name: `SimulateRefund` becomes `simulate_refund`."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
@@ -157,7 +157,7 @@ _NAMES: dict[type[Any], frozenset[str]] = {}
 
 
 def members(cls: type[Any]) -> tuple[Member, ...]:
-    """Give the members of a record that may be given, in the order of its class body.
+    """Return the members of a record that may be given, in the order of its class body.
 
     Raises:
         TypeError: A field has no `about`, or a type that no kind is known for.
@@ -192,7 +192,7 @@ def _resolved(cls: type[Any]) -> tuple[Member, ...]:
 
 
 def member(cls: type[Any], name: str) -> Member:
-    """Give one member of a record by its attribute name."""
+    """Return one member of a record by its attribute name."""
     for one in members(cls):
         if one.name == name:
             return one
@@ -200,20 +200,20 @@ def member(cls: type[Any], name: str) -> Member:
 
 
 def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
-    """Give the rules that bind several members of a record."""
+    """Return the rules that bind several members of a record."""
     rules: tuple[CrossRule, ...] = getattr(cls, "rules", ())
     return rules
 
 
 def parts(kind: Kind) -> type[Any] | None:
-    """Give the record a kind holds, one or many of it, or None."""
+    """Return the record a kind holds, one or many of it, or None."""
     while isinstance(kind, Many):
         kind = kind.of
     return kind.of if isinstance(kind, Part) else None
 
 
 def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
-    """Give each member of a record with its dotted attribute path, nested records opened and lists of them too."""
+    """Yield each member of a record with its dotted attribute path, nested records opened and lists of them too."""
     for one in members(cls):
         inner = parts(one.kind)
         yield prefix + one.name, one
@@ -222,7 +222,7 @@ def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
 
 
 def records(cls: type[Any]) -> Iterator[type[Any]]:
-    """Give a record and every record nested in it, each once."""
+    """Yield a record and every record nested in it, each once."""
     seen = [cls]
     for _, one in leaves(cls):
         inner = parts(one.kind)
@@ -232,12 +232,12 @@ def records(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 def given(record: Any) -> dict[str, Any]:
-    """Give the members of a record that are given, by attribute name; nested records stay records."""
+    """Return the members of a record that are given, by attribute name; nested records stay records."""
     return {one.name: value for one in members(type(record)) if (value := getattr(record, one.name)) is not None}
 
 
 def change(record: Any, **changes: Any) -> Any:
-    """Give a record with some members changed."""
+    """Return a record with some members changed."""
     return build(type(record), {**given(record), **changes})
 
 
@@ -333,7 +333,7 @@ def _span(low: int | None, high: int | None, unit: str) -> str:
 
 
 def masked(record: Any, reveal: Collection[str] = ()) -> dict[str, Any]:
-    """Give a record as wire names with its private values masked, for faces, journals and logs.
+    """Return a record as wire names with its private values masked, for faces, journals and logs.
 
     Args:
         reveal: Dotted attribute names that stay as they are.
@@ -370,7 +370,7 @@ def _look(one: Member, value: Any, path: str, reveal: Collection[str]) -> Any:
 
 
 def mask_wire(cls: type[Any] | None, raw: Any) -> Any:
-    """Give a wire body with the private values of a record masked; what is not known is masked too."""
+    """Return a wire body with the private values of a record masked; what is not known is masked too."""
     if isinstance(raw, list):
         return [mask_wire(cls, item) for item in raw]
     if not isinstance(raw, Mapping) or cls is None:

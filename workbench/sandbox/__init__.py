@@ -1,22 +1,12 @@
 """A service that answers: the whole interface on a seeded world, in process, on a clock that moves only when told."""
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.sandbox.embedded import Sandbox as Sandbox
     from workbench.sandbox.service import Request as Request
     from workbench.sandbox.service import Response as Response
 
-__all__ = ["Request", "Response", "Sandbox"]
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
 
-
-def __getattr__(name: str) -> Any:
-    if name == "Sandbox":
-        from workbench.sandbox import embedded
-
-        return embedded.Sandbox
-    if name in __all__:
-        from workbench.sandbox import service
-
-        return getattr(service, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__, __dir__ = public_names(__name__, __file__)

@@ -8,10 +8,10 @@ from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
-from workbench.sandbox.turn import Turn, plain
+from workbench.sandbox.turn import RequestContext, plain
 
 
-def create_payment_account(turn: Turn, asked: CreatePaymentAccount) -> PaymentAccount:
+def create_payment_account(turn: RequestContext, asked: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team."""
     company = turn.tenant["team"] == "company"
     owner = asked.company_id if company else asked.user_id
@@ -37,7 +37,7 @@ def create_payment_account(turn: Turn, asked: CreatePaymentAccount) -> PaymentAc
 
 
 def shown(account: dict[str, Any]) -> PaymentAccount:
-    """Give an account as it is answered."""
+    """Return an account as it is answered."""
     made: PaymentAccount = build(
         PaymentAccount,
         {"id": account["id"], "created_at": moment_of(account["created_at"]), **account["members"]},
@@ -45,24 +45,26 @@ def shown(account: dict[str, Any]) -> PaymentAccount:
     return made
 
 
-def delete_payment_account(turn: Turn, asked: DeletePaymentAccount) -> None:
+def delete_payment_account(turn: RequestContext, asked: DeletePaymentAccount) -> None:
     """Delete an account; there is no body."""
     account = turn.mine("payment_account", asked.payment_account_id.lower(), "Payment account")
     turn.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(turn: Turn, asked: Any) -> list[Any]:
-    """Give no routes: only the list is served. assumed: payment_routes"""
+def list_payment_routes(turn: RequestContext, asked: Any) -> list[Any]:
+    """Return no routes: only the list is served. assumed: payment_routes"""
     return []
 
 
-def list_automations(turn: Turn, asked: Any) -> list[Any]:
-    """Give the same by its deprecated name. assumed: payment_routes"""
+def list_automations(turn: RequestContext, asked: Any) -> list[Any]:
+    """Return the same by its deprecated name. assumed: payment_routes"""
     turn.headers["deprecation"] = "true"
     return list_payment_routes(turn, asked)
 
 
-def arrive(turn: Turn, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]) -> dict[str, Any]:
+def arrive(
+    turn: RequestContext, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]
+) -> dict[str, Any]:
     """Have a deposit arrive on a route. A small one raises an event and is not processed. Source: Events."""
     small = amount < MINIMUM_DEPOSIT
     told = small and route["fiat_deposit"] is not None  # "Only routes with a fiat deposit address receive these events"

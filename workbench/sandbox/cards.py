@@ -16,13 +16,13 @@ from workbench.interface.simulations import (
 )
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.lifecycle import CARD, TRANSACTION, Table, Transition
-from workbench.sandbox.turn import Turn
+from workbench.sandbox.turn import RequestContext
 
 Record = dict[str, Any]
 _HOLDER = ("id", "first_name", "last_name", "email")
 
 
-def authorize(turn: Turn, asked: SimulateAuthorization) -> SimulatedTransaction:
+def authorize(turn: RequestContext, asked: SimulateAuthorization) -> SimulatedTransaction:
     """Place a hold, or decline where a decline is asked for."""
     card = turn.mine("card", asked.card_id.lower(), "Card")
     if card["status"] != "active":  # assumed: card_not_active
@@ -66,7 +66,7 @@ def authorize(turn: Turn, asked: SimulateAuthorization) -> SimulatedTransaction:
     return SimulatedTransaction(transaction_id=spend["id"], status=status or "", declined_reason=reason)
 
 
-def reverse(turn: Turn, asked: SimulateReversal) -> SimulatedTransaction:
+def reverse(turn: RequestContext, asked: SimulateReversal) -> SimulatedTransaction:
     """Release a hold, or a part of it."""
     spend = _spend(turn, asked.transaction_id)
     remains = 0 if asked.new_amount is FULL else asked.new_amount
@@ -94,7 +94,7 @@ def reverse(turn: Turn, asked: SimulateReversal) -> SimulatedTransaction:
     )
 
 
-def settle(turn: Turn, asked: SettleTransaction) -> SimulatedTransaction:
+def settle(turn: RequestContext, asked: SettleTransaction) -> SimulatedTransaction:
     """Post an authorization, wholly or in part; what is not posted is released."""
     spend = _spend(turn, asked.transaction_id)
     _amount_said(turn, asked.amount)
@@ -111,7 +111,7 @@ def settle(turn: Turn, asked: SettleTransaction) -> SimulatedTransaction:
     return _completed(turn, spend, "SETTLEMENT")
 
 
-def refund(turn: Turn, asked: SimulateRefund) -> SimulatedTransaction:
+def refund(turn: RequestContext, asked: SimulateRefund) -> SimulatedTransaction:
     """Credit a settled transaction back, wholly or in part."""
     spend = _spend(turn, asked.transaction_id)
     _amount_said(turn, asked.amount)
@@ -129,7 +129,7 @@ def refund(turn: Turn, asked: SimulateRefund) -> SimulatedTransaction:
     return _completed(turn, spend, "REFUND")
 
 
-def set_card(turn: Turn, card: Record, action: str) -> Record:
+def set_card(turn: RequestContext, card: Record, action: str) -> Record:
     """Activate, lock, unlock or cancel a card."""
     step = _step(turn, CARD, card["status"], action, "card")
     card = {**card, "status": step.to}
@@ -139,8 +139,8 @@ def set_card(turn: Turn, card: Record, action: str) -> Record:
     return card
 
 
-def issue(turn: Turn, user: Record, limit: int) -> Record:
-    """Give a user a new, active card."""
+def issue(turn: RequestContext, user: Record, limit: int) -> Record:
+    """Return a user a new, active card."""
     card = {
         "id": turn.new_id("card"),
         "tenant": user["tenant"],
@@ -160,12 +160,12 @@ def issue(turn: Turn, user: Record, limit: int) -> Record:
     return card
 
 
-def _spend(turn: Turn, key: str) -> Record:
+def _spend(turn: RequestContext, key: str) -> Record:
     found: Record = turn.mine("transaction", key.lower(), "Transaction")
     return found
 
 
-def _step(turn: Turn, of: Table, status: str, action: str, what: str) -> Transition:
+def _step(turn: RequestContext, of: Table, status: str, action: str, what: str) -> Transition:
     found = of.get((status, action))
     if found is None:  # assumed: wrong_state
         raise turn.refusal(table.WRONG_STATE, reason=f"a {what} that is {status} cannot be {_DONE[action]}")
@@ -184,26 +184,26 @@ _DONE = {
 }
 
 
-def _amount_said(turn: Turn, amount: int | Full) -> None:
+def _amount_said(turn: RequestContext, amount: int | Full) -> None:
     if amount is FULL and turn.settings["refund_amount_omitted"] == "400":  # assumed: refund_amount_omitted
         turn.assumed.append("refund_amount_omitted")
         raise turn.wrong("body must have required property 'amount'")
 
 
-def _move(turn: Turn, card: Record, **by: int) -> None:
+def _move(turn: RequestContext, card: Record, **by: int) -> None:
     changed = dict(card)
     for name, amount in by.items():
         changed[name] += amount
     turn.store.put("card", changed["id"], changed)
 
 
-def _change(turn: Turn, spend: Record, **to: Any) -> Record:
+def _change(turn: RequestContext, spend: Record, **to: Any) -> Record:
     changed = {**spend, **to}
     turn.store.put("transaction", changed["id"], changed)
     return changed
 
 
-def _tell(turn: Turn, spend: Record, *kinds: str | None, **more: int) -> None:
+def _tell(turn: RequestContext, spend: Record, *kinds: str | None, **more: int) -> None:
     user = turn.store.get("user", spend["user"])
     holder = {name: user.get(name) for name in _HOLDER}
     for kind in kinds:
@@ -211,7 +211,7 @@ def _tell(turn: Turn, spend: Record, *kinds: str | None, **more: int) -> None:
         turn.emit(kind, spend["tenant"], spend=spend, user=holder, **more)
 
 
-def _completed(turn: Turn, spend: Record, reason: str) -> SimulatedTransaction:
+def _completed(turn: RequestContext, spend: Record, reason: str) -> SimulatedTransaction:
     # The casing is assumed: completion_reason_case
     shown = reason if turn.settings["completion_reason_case"] == "upper" else reason.lower()
     return SimulatedTransaction(transaction_id=spend["id"], status="settled", completion_reason=shown)

@@ -9,18 +9,18 @@ from workbench.chains import WithdrawCall
 from workbench.chains.families import Family, family_of
 from workbench.errors import ApiError, BadRequest, InvalidRequest
 from workbench.sandbox.signing import secret_of, signer_of, wallet_address
-from workbench.sandbox.turn import Ground
+from workbench.sandbox.turn import Environment
 
 Record = dict[str, Any]
 
 
 def refused(name: str, why: str) -> ApiError:
-    """Give the 400 of a control."""
+    """Return the 400 of a control."""
     return BadRequest(operation=name, status=400, error="BadRequestError", message=why)
 
 
-def admin_secret(ground: Ground, admin: str) -> tuple[str, bytes]:
-    """Give the address and the throw-away key of an admin whose wallet the sandbox made.
+def admin_secret(ground: Environment, admin: str) -> tuple[str, bytes]:
+    """Return the address and the throw-away key of an admin whose wallet the sandbox made.
 
     Raises:
         ApiError: It is no admin here, not one of the sandbox's making, or not on an EVM chain.
@@ -34,7 +34,7 @@ def admin_secret(ground: Ground, admin: str) -> tuple[str, bytes]:
     raise refused("wallet", "the sandbox has a wallet only for admins of its own EVM contracts; see guide()")
 
 
-def sign_as(ground: Ground, admin: str, typed_data: Mapping[str, Any]) -> Record:
+def sign_as(ground: Environment, admin: str, typed_data: Mapping[str, Any]) -> Record:
     """Sign typed data as an admin."""
     address, secret = admin_secret(ground, admin)
     try:
@@ -44,7 +44,7 @@ def sign_as(ground: Ground, admin: str, typed_data: Mapping[str, Any]) -> Record
     return {"address": address, "signature": "0x" + signature.hex()}
 
 
-def execute(ground: Ground, transaction: Mapping[str, Any]) -> Record:
+def execute(ground: Environment, transaction: Mapping[str, Any]) -> Record:
     """Carry a withdrawal out: check both halves as the contract would, and move the balance.
 
     Raises:
@@ -95,7 +95,7 @@ def _whole_tokens(amount: Decimal) -> str:
     return f"{amount:.{places}f}"
 
 
-def _call(ground: Ground, transaction: Mapping[str, Any]) -> tuple[WithdrawCall, Record]:
+def _call(ground: Environment, transaction: Mapping[str, Any]) -> tuple[WithdrawCall, Record]:
     try:
         data, to = str(transaction["data"]), str(transaction["to"])
         chain = transaction["chainId"]
@@ -115,7 +115,7 @@ def _call(ground: Ground, transaction: Mapping[str, Any]) -> tuple[WithdrawCall,
     raise refused("execute", "the sandbox has no such contract on this chain")
 
 
-def _signed_by_service(ground: Ground, call: WithdrawCall, contract: Record) -> bool:
+def _signed_by_service(ground: Environment, call: WithdrawCall, contract: Record) -> bool:
     signer = signer_of(ground.seeds, contract["chain_id"], contract["id"])
     for admin in contract["admin_addresses"]:
         message = chains.coordinator_typed_data(

@@ -13,12 +13,12 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def milliseconds(moment: datetime) -> int:
-    """Give a time as milliseconds since 1970."""
+    """Return a time as milliseconds since 1970."""
     return (moment - EPOCH) // _MILLISECOND
 
 
 def moment_of(at: int) -> datetime:
-    """Give milliseconds since 1970 as a time."""
+    """Return milliseconds since 1970 as a time."""
     return EPOCH + timedelta(milliseconds=at)
 
 
@@ -37,15 +37,15 @@ class Clock:
         return at
 
     def now(self) -> datetime:
-        """Give the time, aware, in UTC."""
+        """Return the time, aware, in UTC."""
         return moment_of(self.at)
 
     def text(self) -> str:
-        """Give the time as the wire writes it."""
+        """Return the time as the wire writes it."""
         return self._texts()[1]
 
     def http_date(self) -> str:
-        """Give the time as HTTP writes it."""
+        """Return the time as HTTP writes it."""
         return self._texts()[2]
 
     def _texts(self) -> tuple[int, str, str]:

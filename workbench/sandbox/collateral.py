@@ -16,7 +16,7 @@ TOKENS = (("USDC", "1", "100"), ("XAUT", "2650.5", "50"))
 
 
 def address_on(seeds: Seeds, chain_id: int, label: str) -> str:
-    """Give the address of a contract or token on a chain, valid by its check sum."""
+    """Return the address of a contract or token on a chain, valid by its check sum."""
     family = family_of(chain_id)
     raw = seeds.octets(f"address:{family}:{label}")
     if family is Family.EVM:

@@ -12,22 +12,22 @@ from workbench.interface.walk import build
 from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.signing import Withdrawal, signature_over
-from workbench.sandbox.turn import Turn
+from workbench.sandbox.turn import RequestContext
 from workbench.sandbox.wallets import of_tenant
 
 Record = dict[str, Any]
 _OWN = frozenset({"tenant", "nonce"})
 
 
-def list_contracts(turn: Turn, _: ListContracts) -> list[IssuingContract]:
-    """Give the tenant's contracts, the oldest first."""
+def list_contracts(turn: RequestContext, _: ListContracts) -> list[IssuingContract]:
+    """Return the tenant's contracts, the oldest first."""
     if not turn.tenant["corporate_cards"]:  # "Available only to tenants that issue corporate cards."
         raise turn.refusal(table.NO_CORPORATE_CARDS)
     return [shown(contract) for contract in of_tenant(turn)]
 
 
 def shown(contract: Record) -> IssuingContract:
-    """Give a contract as it is answered."""
+    """Return a contract as it is answered."""
     tokens = [
         {
             "address": token["address"],
@@ -42,7 +42,7 @@ def shown(contract: Record) -> IssuingContract:
     return made
 
 
-def sign_withdrawal(turn: Turn, asked: SignWithdrawal) -> WithdrawalSignature:
+def sign_withdrawal(turn: RequestContext, asked: SignWithdrawal) -> WithdrawalSignature:
     """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
     contract, token, admin = _contract(turn, asked)
     amount = native_units(token, int(asked.amount), asked.is_amount_native)
@@ -77,14 +77,14 @@ def sign_withdrawal(turn: Turn, asked: SignWithdrawal) -> WithdrawalSignature:
 
 
 def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
-    """Give an amount in the token's native units; cents are counted by its exchange rate, rounded down."""
+    """Return an amount in the token's native units; cents are counted by its exchange rate, rounded down."""
     # assumed: token_decimals, cents_to_units
     if native:
         return int(amount)
     return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
 
 
-def _contract(turn: Turn, asked: SignWithdrawal) -> tuple[Record, Record, str]:
+def _contract(turn: RequestContext, asked: SignWithdrawal) -> tuple[Record, Record, str]:
     """Find the contract to withdraw from, and its admin: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
     fitting = [
         (contract, token)
@@ -105,13 +105,13 @@ def _contract(turn: Turn, asked: SignWithdrawal) -> tuple[Record, Record, str]:
     raise turn.refusal(table.NOT_AN_ADMIN, address=asked.admin_address)
 
 
-def _other_lives(turn: Turn) -> bool:
+def _other_lives(turn: RequestContext) -> bool:
     active = turn.store.get("active_signature", turn.tenant["id"])
     return active is not None and bool(active > turn.clock.at)
 
 
-def _recipient(turn: Turn, contract: Record, address: str) -> str:
-    """Give the recipient in one spelling. assumed: recipient_family"""
+def _recipient(turn: RequestContext, contract: Record, address: str) -> str:
+    """Return the recipient in one spelling. assumed: recipient_family"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
         address = eip55(address)  # the case of an EVM address does not count
     slips = check(address, contract["chain_id"])
@@ -121,7 +121,7 @@ def _recipient(turn: Turn, contract: Record, address: str) -> str:
 
 
 def _signed(
-    turn: Turn, question: str, contract: Record, token: Record, amount: int, admin: str, recipient: str
+    turn: RequestContext, question: str, contract: Record, token: Record, amount: int, admin: str, recipient: str
 ) -> Record:
     now = turn.clock.at
     # whole seconds, since the chain counts in them

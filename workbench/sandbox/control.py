@@ -56,7 +56,7 @@ class Controls(DeliveryControls, FaultControls, Inspection):
 
     @control(changes=True)
     def issue_card(self, user_id: str, limit: int = 1_000_000) -> Record:
-        """Give a user a new, active card with a limit in cents."""
+        """Return a user a new, active card with a limit in cents."""
         if type(limit) is not int or not 1 <= limit <= _MOST_CREDIT:
             raise bad("issue_card", f"limit must be a whole number of cents, 1 to {_MOST_CREDIT}")
         with self.store:
@@ -146,7 +146,7 @@ class Controls(DeliveryControls, FaultControls, Inspection):
 
     @control(changes=False)
     def wallet_address(self, admin: str) -> Record:
-        """Give the address of an admin's teaching wallet, where the sandbox has one."""
+        """Return the address of an admin's teaching wallet, where the sandbox has one."""
         with self.store:
             return {"address": chain.admin_secret(self.ground, admin)[0]}
 
@@ -302,7 +302,7 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def _exact(name: str, argument: str, row: Control, value: Any) -> Any:
-    """Give a JSON value as the control takes it: its type is the one it is declared with."""
+    """Return a JSON value as the control takes it: its type is the one it is declared with."""
     declared = row.signature.parameters[argument].annotation
     for hint in get_args(declared) if get_origin(declared) is UnionType else (declared,):
         if hint is float and type(value) in (int, float, Decimal):

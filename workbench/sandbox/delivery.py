@@ -19,9 +19,10 @@ from workbench.sandbox.faults import OF_DELIVERIES, Faults
 from workbench.sandbox.inspection import Inspection, bad, control, unknown
 from workbench.sandbox.sending import Answered, Forbidden, Target, send, target
 from workbench.sandbox.store import Store
+from workbench.sandbox.turn import Environment
 
 if TYPE_CHECKING:
-    from workbench.sandbox.turn import Ground
+    pass
 
 Record = dict[str, Any]
 KINDS = ("endpoint", "delivery", "waiting")
@@ -31,10 +32,10 @@ _LOOK = 0.5  # seconds between looks for what other processes did
 _GONE = 410
 
 
-class Courier:
+class WebhookDispatcher:
     """Delivers what is due, in a thread for each endpoint."""
 
-    def __init__(self, ground: "Ground", faults: Faults, may_deliver: Callable[[], bool]) -> None:
+    def __init__(self, ground: Environment, faults: Faults, may_deliver: Callable[[], bool]) -> None:
         self.ground = ground
         self.store: Store = ground.store
         self.faults = faults
@@ -137,7 +138,7 @@ class Courier:
         return True
 
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
-        """Give the time, the delivery and the event of what is due first."""
+        """Return the time, the delivery and the event of what is due first."""
         now = self.ground.clock.at
         fresh = self._fresh(row)
         held_for_next = []
@@ -164,7 +165,7 @@ class Courier:
         return best[0], best[2], kept
 
     def _fresh(self, row: Record) -> Record | None:
-        """Give the first event that the endpoint has not been sent, as a new delivery."""
+        """Return the first event that the endpoint has not been sent, as a new delivery."""
         last = self.store.get("counter", "event") or 0
         start = max(row["next"], self._seen.get(row["id"], 0))
         for sequence in range(start, last + 1):
@@ -230,7 +231,7 @@ class Courier:
 class DeliveryControls(Inspection):
     """The controls of webhooks out, as methods of a sandbox."""
 
-    courier: Courier
+    courier: WebhookDispatcher
 
     @control(changes=True)
     def register_endpoint(self, url: str, api_key: str | None = None, signing_key: str | None = None) -> Record:
@@ -285,13 +286,13 @@ class DeliveryControls(Inspection):
 
     @control(changes=False)
     def endpoints(self) -> list[Record]:
-        """Give the endpoints, without their keys."""
+        """Return the endpoints, without their keys."""
         with self.store:
             return [_shown(row) for row in self.store.all("endpoint")]
 
     @control(changes=False)
     def deliveries(self, event_id: str | None = None, state: str | None = None) -> list[Record]:
-        """Give the deliveries in order, each with its state and every attempt.
+        """Return the deliveries in order, each with its state and every attempt.
 
         Args:
             state: Only those that are waiting, delivered or failed.

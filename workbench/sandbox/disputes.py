@@ -5,10 +5,10 @@ from workbench.interface.disputes import Dispute, UpdateDispute
 from workbench.interface.rules import TEXT_EVIDENCE
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.lifecycle import DISPUTE
-from workbench.sandbox.turn import Turn
+from workbench.sandbox.turn import RequestContext
 
 
-def update_dispute(turn: Turn, asked: UpdateDispute) -> Dispute:
+def update_dispute(turn: RequestContext, asked: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
     dispute = turn.mine("dispute", asked.dispute_id.lower(), "Dispute")
     if asked.text_evidence is not None:
@@ -32,7 +32,7 @@ def update_dispute(turn: Turn, asked: UpdateDispute) -> Dispute:
     )
 
 
-def _next(turn: Turn, status: str, action: str, done: str) -> str:
+def _next(turn: RequestContext, status: str, action: str, done: str) -> str:
     step = DISPUTE.get((status, action))
     if step is None or step.to is None:  # assumed: dispute_cancel_twice
         raise turn.refusal(table.WRONG_STATE, reason=f"a dispute that is {status} cannot be {done}")

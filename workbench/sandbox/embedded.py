@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from workbench.errors import UnusableFile, discreet
+from workbench.errors import UnusableFile, hide_arguments
 from workbench.interface.assumptions import BEHAVIOURS
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names, wires
@@ -14,13 +14,13 @@ from workbench.interface.table import PREFIX
 from workbench.sandbox.clock import Clock
 from workbench.sandbox.control import Controls
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
-from workbench.sandbox.delivery import Courier
+from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.faults import Faults, Played
 from workbench.sandbox.file_store import FileBackend
 from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.service import Request, Response, Service
 from workbench.sandbox.store import Store
-from workbench.sandbox.turn import Ground, Turn
+from workbench.sandbox.turn import Environment, RequestContext
 from workbench.sandbox.wallet import TeachingWallet
 from workbench.sandbox.world import populate
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.sandbox.transport import SandboxTransport
 
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
-Environment = Literal["sandbox", "production"]
+EnvironmentName = Literal["sandbox", "production"]
 Profile = Literal["documented", "observed"]
 Subscriber = Callable[[dict[str, str], bytes], object]
 Record = dict[str, Any]
@@ -51,7 +51,7 @@ class Sandbox(Controls):
     Args:
         environment: In "production" the simulations are not found.
         profile: Where the document is silent: what fits it best ("documented"), or what live services do ("observed").
-        settings: Behaviours that differ from the profile's, by their id among the assumptions.
+        settings: Behaviors that differ from the profile's, by their id among the assumptions.
         wire_names: Wire names that differ, by `record.attribute`.
         path: A file that keeps the state, and survives a kill; several processes may share it. What it was made with
             stays: a seed, environment or profile that is not given is taken from it.
@@ -65,7 +65,7 @@ class Sandbox(Controls):
     def __init__(
         self,
         seed: int | None = None,
-        environment: Environment | None = None,
+        environment: EnvironmentName | None = None,
         profile: Profile | None = None,
         settings: Mapping[str, Any] | None = None,
         *,
@@ -79,20 +79,20 @@ class Sandbox(Controls):
         with self.store:
             made = _made(self.store, seed=seed, environment=environment, profile=profile)
         self.seed: int = made["seed"]
-        self.environment: Environment = made["environment"]
+        self.environment: EnvironmentName = made["environment"]
         self.profile: Profile = made["profile"]
         self.settings = {**settings_of(self.profile), **_known(settings or {})}
         self.wire_names = dict(wire_names or {})
         self.base_url = BASE_URL
         self.clock = Clock(self.store, self.move_clock)
-        self.ground = Ground(self.store, self.clock, Seeds(self.seed), self.settings, wires(self.wire_names))
+        self.ground = Environment(self.store, self.clock, Seeds(self.seed), self.settings, wires(self.wire_names))
         self.service = Service(self.environment, self.ground)
         self._subscribers: list[tuple[Subscriber, str]] = []
         self._telling = RLock()
         self._busy = False
         self._told = 0
         self.faults = Faults(self.ground.seeds)
-        self.courier = Courier(self.ground, self.faults, self._may_deliver)
+        self.courier = WebhookDispatcher(self.ground, self.faults, self._may_deliver)
         self.courier.outside = webhooks_outside
         if self.courier.active:
             self.courier.notify()
@@ -126,9 +126,9 @@ class Sandbox(Controls):
         backend = self.store.backend
         return not isinstance(backend, FileBackend) or backend.file.lease("deliveries")
 
-    @discreet
+    @hide_arguments
     def wallet(self, admin: str) -> TeachingWallet:
-        """Give the teaching wallet of an admin of the sandbox's contracts: it holds a throw-away key made from the seed.
+        """Return the teaching wallet of an admin of the sandbox's contracts: it holds a throw-away key made from the seed.
 
         Raises:
             ApiError: The address is not one the sandbox made.
@@ -136,7 +136,7 @@ class Sandbox(Controls):
         return TeachingWallet(self, admin)
 
     def transport(self) -> "SandboxTransport":
-        """Give the sandbox as a transport for sync and async clients of httpx."""
+        """Return the sandbox as a transport for sync and async clients of httpx."""
         from workbench.sandbox.transport import SandboxTransport
 
         return SandboxTransport(self.play)
@@ -152,7 +152,7 @@ class Sandbox(Controls):
         self._subscribers.append((callback, api_key or self.full_key))
 
     def tell(self) -> None:
-        """Give subscribers and endpoints what they have not had yet."""
+        """Return subscribers and endpoints what they have not had yet."""
         if self.courier.active:
             self.courier.notify()
         if not self._subscribers:
@@ -172,7 +172,7 @@ class Sandbox(Controls):
                 self._busy = False
 
     def fork(self) -> "Sandbox":
-        """Give an independent copy, in memory; cheap, since records are never changed in place."""
+        """Return an independent copy, in memory; cheap, since records are never changed in place."""
         store = Store()
         store.load(
             (kind, key, value)
@@ -210,9 +210,9 @@ class Sandbox(Controls):
         if isinstance(self.store.backend, FileBackend):
             self.store.backend.file.close()
 
-    def turn(self, name: str) -> Turn:
-        """Give a turn for a control."""
-        return Turn(self.ground, name)
+    def turn(self, name: str) -> RequestContext:
+        """Return a turn for a control."""
+        return RequestContext(self.ground, name)
 
     def __repr__(self) -> str:
         faults = f", {len(self.faults.rules)} fault rules on" if self.faults.rules else ""
@@ -222,7 +222,7 @@ class Sandbox(Controls):
 
 
 def _made(store: Store, **given: Any) -> Record:
-    """Give what a state was made with; an empty one is populated."""
+    """Return what a state was made with; an empty one is populated."""
     made: Record | None = store.get("meta", "made")
     if made is None:
         made = {**_FIRST, **{name: value for name, value in given.items() if value is not None}}
@@ -240,8 +240,8 @@ def _check(seed: object, environment: object, profile: object) -> None:
     wrong = []
     if seed is not None and type(seed) is not int:
         wrong.append("seed must be a whole number")
-    if environment is not None and environment not in get_args(Environment):
-        wrong.append(f"environment must be {' or '.join(get_args(Environment))}")
+    if environment is not None and environment not in get_args(EnvironmentName):
+        wrong.append(f"environment must be {' or '.join(get_args(EnvironmentName))}")
     if profile is not None and profile not in get_args(Profile):
         wrong.append(f"profile must be {' or '.join(get_args(Profile))}")
     if wrong:

@@ -12,14 +12,14 @@ from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.people import links
 from workbench.sandbox.told import Delivered, envelope
-from workbench.sandbox.turn import Ground
+from workbench.sandbox.turn import Environment
 
 Record = dict[str, Any]
 _MERCHANT_CATEGORIES = {"5411": "Grocery Stores", "5812": "Restaurants", "4511": "Airlines", "5541": "Service Stations"}
 
 
-def wire_event(ground: Ground, sequence: int, kept: Record) -> Record:
-    """Give an event as it is sent, in its envelope."""
+def wire_event(ground: Environment, sequence: int, kept: Record) -> Record:
+    """Return an event as it is sent, in its envelope."""
     resource, _, action = kept["kind"].partition(".")
     event = {
         "id": ground.seeds.uuid(f"event:{sequence}"),
@@ -33,8 +33,8 @@ def wire_event(ground: Ground, sequence: int, kept: Record) -> Record:
     return ground.wires.write(build(Event, {**event, "body": _BODIES[resource](ground, kept)}))
 
 
-def listed(ground: Ground, sequence: int, kept: Record) -> Record:
-    """Give an event as the sandbox lists it: the wire form, and what caused it."""
+def listed(ground: Environment, sequence: int, kept: Record) -> Record:
+    """Return an event as the sandbox lists it: the wire form, and what caused it."""
     return {
         "sequence": sequence,
         "event": envelope(wire_event(ground, sequence, kept)),
@@ -45,8 +45,8 @@ def listed(ground: Ground, sequence: int, kept: Record) -> Record:
     }
 
 
-def signed(ground: Ground, sequence: int, kept: Record, keys: tuple[str, ...]) -> tuple[dict[str, str], bytes]:
-    """Give the headers and the body of a delivery. assumed: event_signing"""
+def signed(ground: Environment, sequence: int, kept: Record, keys: tuple[str, ...]) -> tuple[dict[str, str], bytes]:
+    """Return the headers and the body of a delivery. assumed: event_signing"""
     body = Delivered(strict_json.dumps(wire_event(ground, sequence, kept)))
     headers = {"content-type": "application/json"}
     for name, key in zip(("signature", "secondary-signature"), keys, strict=False):
@@ -54,7 +54,7 @@ def signed(ground: Ground, sequence: int, kept: Record, keys: tuple[str, ...]) -
     return headers, body
 
 
-def _user(ground: Ground, kept: Record) -> Any:
+def _user(ground: Environment, kept: Record) -> Any:
     one = kept["applicant"]
     return build(
         UserUpdated,
@@ -70,7 +70,7 @@ def _user(ground: Ground, kept: Record) -> Any:
     )
 
 
-def _spend(ground: Ground, kept: Record) -> Any:
+def _spend(ground: Environment, kept: Record) -> Any:
     spend, user, kind = kept["spend"], kept["user"], kept["kind"]
     refund = kept.get("refund")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
@@ -117,7 +117,7 @@ def _words(reason: str | None) -> str | None:
     return None if reason is None else reason.replace("_", " ").capitalize()
 
 
-def _card(ground: Ground, kept: Record) -> Any:
+def _card(ground: Environment, kept: Record) -> Any:
     card = kept["card"]
     return build(
         CardUpdated,
@@ -134,13 +134,13 @@ def _card(ground: Ground, kept: Record) -> Any:
     )
 
 
-def _deposit(ground: Ground, kept: Record) -> Any:
+def _deposit(ground: Environment, kept: Record) -> Any:
     one = dict(kept["deposit"])
     del one["tenant"]
     return build(MicroDepositReceived, {**one, "received_at": moment_of(one["received_at"])})
 
 
-_BODIES: Mapping[str, Callable[[Ground, Record], Any]] = {
+_BODIES: Mapping[str, Callable[[Environment, Record], Any]] = {
     "user": _user,
     "transaction": _spend,
     "card": _card,

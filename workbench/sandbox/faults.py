@@ -113,7 +113,7 @@ class Faults:
             self.rules.clear()
 
     def strike(self, name: str | None, kinds: Mapping[str, str]) -> Fault | None:
-        """Give the rule that strikes a call or a delivery, or None; every rule that it fits counts it."""
+        """Return the rule that strikes a call or a delivery, or None; every rule that it fits counts it."""
         found = None
         with self._lock:
             for rule in self.rules.values():
@@ -131,7 +131,7 @@ class Faults:
         return self._seeds.number(f"fault:{rule.id}:{met}", 0, 999_999) < rule.probability * 1_000_000
 
     def listed(self) -> list[Record]:
-        """Give the rules, each with how often it was met and how often it struck."""
+        """Return the rules, each with how often it was met and how often it struck."""
         return [
             {**attrs.asdict(rule), "met": self._met.get(number, 0), "struck": self._struck.get(number, 0)}
             for number, rule in self.rules.items()
@@ -225,7 +225,7 @@ class FaultControls:
 
     @control(changes=False)
     def list_faults(self) -> list[Record]:
-        """Give the rules that are on, each with how often it was met and how often it struck."""
+        """Return the rules that are on, each with how often it was met and how often it struck."""
         return self.faults.listed()
 
 

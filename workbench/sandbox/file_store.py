@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import orjson
 
-from workbench.durable import File
 from workbench.sandbox.store import Change, Store
+from workbench.storage import File
 
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = "CREATE TABLE log(version INTEGER PRIMARY KEY, whole INTEGER NOT NULL, changes BLOB NOT NULL)"
@@ -73,7 +73,7 @@ class FileBackend:
             raise
 
     def rollback(self) -> None:
-        """Give the file back as it was."""
+        """Return the file back as it was."""
         self.file.rollback()
 
     def _write(self, changes: bytes, whole: bool) -> None:

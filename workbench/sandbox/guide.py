@@ -7,14 +7,14 @@ from workbench.chains.families import chain_of
 from workbench.sandbox.collateral import WARNING
 from workbench.sandbox.rewards import BEYOND_PAGING
 from workbench.sandbox.signing import signer_of
-from workbench.sandbox.turn import Ground
+from workbench.sandbox.turn import Environment
 from workbench.sandbox.world import KEYS, PRIMARY, TENANTS, key_of, tenant_id
 
 Record = dict[str, Any]
 
 
-def guide(ground: Ground, base_url: str) -> Record:
-    """Give base URL, keys by what they may do, and example ids of every kind and state, as the records are now."""
+def guide(ground: Environment, base_url: str) -> Record:
+    """Return base URL, keys by what they may do, and example ids of every kind and state, as the records are now."""
     return {
         "base_url": base_url,
         "api_keys": {name: key_of(ground.seeds, name) for name in KEYS},
@@ -28,7 +28,7 @@ def guide(ground: Ground, base_url: str) -> Record:
     }
 
 
-def _examples(ground: Ground, tenant: str) -> Record:
+def _examples(ground: Environment, tenant: str) -> Record:
     def theirs(kind: str) -> list[Record]:
         return [one for one in ground.store.all(kind) if one["tenant"] == tenant]
 
@@ -70,7 +70,7 @@ def _by_status(records: list[Record]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _contract(ground: Ground, one: Record) -> Record:
+def _contract(ground: Environment, one: Record) -> Record:
     return {
         "id": one["id"],
         "chain_id": one["chain_id"],

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.sandbox import accounts, cards, contracts, disputes, people, rewards
-from workbench.sandbox.turn import Turn
+from workbench.sandbox.turn import RequestContext
 
-Handler = Callable[[Turn, Any], Any]
+Handler = Callable[[RequestContext, Any], Any]
 """Takes the turn and the request, checked; gives an answer's record, a list of them, bytes, or None for no body."""
 
 HANDLERS: Mapping[str, Handler] = {

@@ -14,7 +14,7 @@ from workbench.sandbox.events import listed, signed
 from workbench.sandbox.guide import guide
 from workbench.sandbox.store import Store
 from workbench.sandbox.told import State
-from workbench.sandbox.turn import Ground, Turn
+from workbench.sandbox.turn import Environment, RequestContext
 from workbench.sandbox.world import key_of
 
 if TYPE_CHECKING:
@@ -50,22 +50,22 @@ def control(*, changes: bool) -> Callable[[F], F]:
 class Inspection:
     """The controls that look, as methods of a sandbox."""
 
-    ground: Ground
+    ground: Environment
     store: Store
     clock: Clock
     service: "Service"
     base_url: str
 
-    def turn(self, name: str) -> Turn:
-        """Give a turn for a control."""
+    def turn(self, name: str) -> RequestContext:
+        """Return a turn for a control."""
         raise AttributeError(name)
 
     def tell(self) -> None:
-        """Give subscribers what they have not had yet."""
+        """Return subscribers what they have not had yet."""
 
     @control(changes=False)
     def guide(self) -> Record:
-        """Give base URL, keys by what they may do, and example ids of every kind and state."""
+        """Return base URL, keys by what they may do, and example ids of every kind and state."""
         with self.store:
             return guide(self.ground, self.base_url)
 
@@ -76,7 +76,7 @@ class Inspection:
 
     @control(changes=False)
     def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:
-        """Give the events in order, each with the request that caused it. They print masked, and hold plain values.
+        """Return the events in order, each with the request that caused it. They print masked, and hold plain values.
 
         Args:
             kind: Only of this kind, as "user.updated".
@@ -93,24 +93,24 @@ class Inspection:
 
     @control(changes=False)
     def last_event(self) -> int:
-        """Give the sequence number of the last event, 0 where there is none."""
+        """Return the sequence number of the last event, 0 where there is none."""
         return self.store.get("counter", "event") or 0
 
     @control(changes=False)
     def requests(self) -> list[Record]:
-        """Give the last requests and how they were answered, their private values masked, the oldest first."""
+        """Return the last requests and how they were answered, their private values masked, the oldest first."""
         return self.service.requests()
 
     @control(changes=False)
     def balance(self, card_id: str) -> dict[str, int]:
-        """Give the money of a card in cents: limit, available, held, posted, refunded."""
+        """Return the money of a card in cents: limit, available, held, posted, refunded."""
         with self.store:
             card = self._record("balance", "card", card_id)
         return {name: card[name] for name in ("limit", "available", "held", "posted", "refunded")}
 
     @control(changes=False)
     def state(self, record_id: str) -> Record:
-        """Give a record as the sandbox keeps it, with its kind. It prints masked, and holds plain values."""
+        """Return a record as the sandbox keeps it, with its kind. It prints masked, and holds plain values."""
         with self.store:
             for kind in _STATEFUL:
                 found = self.store.get(kind, record_id.lower())
@@ -119,7 +119,7 @@ class Inspection:
         raise unknown("state", "Record")
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Give the deliveries after a sequence number, each with its own, and the last number there is.
+        """Return the deliveries after a sequence number, each with its own, and the last number there is.
 
         Args:
             api_key: A key of the tenant whose events are wanted; it signs them. The full key where left out.
@@ -145,17 +145,17 @@ class Inspection:
             raise unknown(name, kind.replace("_", " ").capitalize())
         return found
 
-    def _for(self, record: Record, name: str) -> Turn:
+    def _for(self, record: Record, name: str) -> RequestContext:
         turn = self.turn(name)
         turn.tenant = self.store.get("tenant", record["tenant"])
         return turn
 
 
 def bad(name: str, message: str) -> ApiError:
-    """Give the 400 of a control."""
+    """Return the 400 of a control."""
     return BadRequest(operation=name, status=400, error="BadRequestError", message=message)
 
 
 def unknown(name: str, what: str) -> ApiError:
-    """Give the 404 of a control."""
+    """Return the 404 of a control."""
     return NotFound(operation=name, status=404, error="NotFoundError", message=f"{what} not found")

@@ -13,7 +13,7 @@ from workbench.interface.walk import build
 from workbench.sandbox import wallets
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.lifecycle import APPLICATION
-from workbench.sandbox.turn import Turn, plain
+from workbench.sandbox.turn import RequestContext, plain
 
 Record = dict[str, Any]
 LINKS = "https://sandbox.workbench.invalid/application"
@@ -42,7 +42,7 @@ _KEPT = (
 )
 
 
-def create_user_application(turn: Turn, asked: CreateUserApplication) -> User:
+def create_user_application(turn: RequestContext, asked: CreateUserApplication) -> User:
     """File an application, or the one that was initiated before."""
     tenant = turn.tenant
     if tenant["management"] == "provider" and not any(wallets.given(asked)):  # assumed: wallet_required
@@ -66,7 +66,7 @@ def create_user_application(turn: Turn, asked: CreateUserApplication) -> User:
     return shown(turn, submit(turn, "user", user["id"], "file", user.get("last_name", "")))
 
 
-def update_user(turn: Turn, asked: UpdateUser) -> User:
+def update_user(turn: RequestContext, asked: UpdateUser) -> User:
     """Change what is given; nothing given changes nothing."""
     user = turn.mine("user", asked.user_id.lower(), "User")
     changes = plain(asked)
@@ -82,7 +82,7 @@ def update_user(turn: Turn, asked: UpdateUser) -> User:
     return shown(turn, user)
 
 
-def update_ubo(turn: Turn, asked: UpdateUbo) -> CompanyApplication:
+def update_ubo(turn: RequestContext, asked: UpdateUbo) -> CompanyApplication:
     """Let an owner reapply: owner and company are reviewed again. assumed: owner_reapplies"""
     company = turn.mine("company", asked.company_id.lower(), "Company")
     owner = turn.mine("owner", asked.ubo_id.lower(), "Owner")
@@ -99,7 +99,7 @@ def update_ubo(turn: Turn, asked: UpdateUbo) -> CompanyApplication:
     return shown_company(turn, turn.store.get("company", company["id"]))
 
 
-def submit(turn: Turn, kind: str, key: str, action: str, last_name: str) -> Record:
+def submit(turn: RequestContext, kind: str, key: str, action: str, last_name: str) -> Record:
     """Put an application into review, and give it its outcome at once where the last name says it."""
     outcome = outcome_in(last_name)
     if outcome is not None:
@@ -112,13 +112,13 @@ def submit(turn: Turn, kind: str, key: str, action: str, last_name: str) -> Reco
 
 
 def outcome_in(last_name: str) -> str | None:
-    """Give the status a last name asks for, in any case and anywhere inside it. assumed: outcome_by_name"""
+    """Return the status a last name asks for, in any case and anywhere inside it. assumed: outcome_by_name"""
     text = last_name.lower()
     return next((status for word, status in _WORDS if word in text), None)
 
 
 def decide(
-    turn: Turn, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
+    turn: RequestContext, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
     action: str = "review",
 ) -> Record:  # fmt: skip
     """Move an application, and tell of it.
@@ -158,8 +158,8 @@ def decide(
     return applicant
 
 
-def shown_status(turn: Turn, status: str) -> str:
-    """Give a status as answers show it. assumed: event_statuses_shown"""
+def shown_status(turn: RequestContext, status: str) -> str:
+    """Return a status as answers show it. assumed: event_statuses_shown"""
     if status in _SHOWN and turn.settings["event_statuses_shown"] == "mapped":
         turn.assumed.append("event_statuses_shown")
         return _SHOWN[status]
@@ -167,7 +167,7 @@ def shown_status(turn: Turn, status: str) -> str:
 
 
 def links(applicant: Record, sign: Any = None) -> Record:
-    """Give the links that go with a status, as attribute names."""
+    """Return the links that go with a status, as attribute names."""
     if applicant["status"] not in _ASKS_MORE:
         return {}
     made = {}
@@ -181,8 +181,8 @@ def links(applicant: Record, sign: Any = None) -> Record:
     return made
 
 
-def shown(turn: Turn, user: Record) -> User:
-    """Give a user as it is answered."""
+def shown(turn: RequestContext, user: Record) -> User:
+    """Return a user as it is answered."""
     made: User = build(
         User,
         {
@@ -197,8 +197,8 @@ def shown(turn: Turn, user: Record) -> User:
     return made
 
 
-def shown_company(turn: Turn, company: Record) -> CompanyApplication:
-    """Give a company with its owners as it is answered."""
+def shown_company(turn: RequestContext, company: Record) -> CompanyApplication:
+    """Return a company with its owners as it is answered."""
     owners = [turn.store.get("owner", key) for key in company["owners"]]
     made: CompanyApplication = build(
         CompanyApplication,
@@ -221,7 +221,7 @@ def shown_company(turn: Turn, company: Record) -> CompanyApplication:
     return made
 
 
-def _new(turn: Turn) -> Record:
+def _new(turn: RequestContext) -> Record:
     return {
         "id": turn.new_id("user"),
         "tenant": turn.tenant["id"],
@@ -234,22 +234,22 @@ def _new(turn: Turn) -> Record:
     }
 
 
-def _initiated(turn: Turn, key: str) -> Record:
+def _initiated(turn: RequestContext, key: str) -> Record:
     user: Record = turn.mine("user", key, "User")
     if user["status"] != "notStarted":
         raise turn.wrong("id is of an application that was filed already")
     return user
 
 
-def _from_provider(turn: Turn, asked: CreateUserApplication) -> Record:
-    """Give the person behind a share token; a personal application brings its own."""
+def _from_provider(turn: RequestContext, asked: CreateUserApplication) -> Record:
+    """Return the person behind a share token; a personal application brings its own."""
     if asked.first_name is not None:
         return {}
     number = turn.store.next("shared person")
     return {"first_name": "Shared", "last_name": f"Person {number}", "email": f"shared.{number}@example.com"}
 
 
-def _claim(turn: Turn, user: Record, external_id: str | None) -> None:
+def _claim(turn: RequestContext, user: Record, external_id: str | None) -> None:
     """Take an external id, which nobody else in the tenant may have. assumed: duplicate_external_id"""
     if external_id is None or user.get("external_id") == external_id:
         return
@@ -263,7 +263,7 @@ def _claim(turn: Turn, user: Record, external_id: str | None) -> None:
     turn.store.put("external_id", f"{tenant}:{external_id}", user["id"])
 
 
-def _company_follows(turn: Turn, key: str) -> None:
+def _company_follows(turn: RequestContext, key: str) -> None:
     """Move a company with its owners: approved when all are, else as the first that is not. assumed: owner_reapplies"""
     company = turn.store.get("company", key)
     owners = [turn.store.get("owner", one) for one in company["owners"]]

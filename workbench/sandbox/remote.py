@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.errors import ApiError, NotSent, WrongEnvironment, discreet
+from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments
 from workbench.interface import strict_json, table
 from workbench.sandbox.control import CONTROLS
 from workbench.sandbox.server import BELOW, IDENTITY
@@ -57,15 +57,15 @@ class RemoteSandbox:
         return self._key or ""
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Give the deliveries after a sequence number, each with its own, and the last number there is."""
+        """Return the deliveries after a sequence number, each with its own, and the last number there is."""
         found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
         return [
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in found["deliveries"]
         ], found["last"]
 
-    @discreet
+    @hide_arguments
     def wallet(self, admin: str) -> TeachingWallet:
-        """Give the teaching wallet of an admin of the sandbox's contracts; its key stays with the sandbox.
+        """Return the teaching wallet of an admin of the sandbox's contracts; its key stays with the sandbox.
 
         Raises:
             ApiError: The address is not one the sandbox made.
@@ -142,7 +142,7 @@ class RemoteClock:
         self._sandbox = sandbox
 
     def now(self) -> datetime:
-        """Give its time, aware, in UTC."""
+        """Return its time, aware, in UTC."""
         return datetime.fromisoformat(self._sandbox.advance()["now"])
 
     def advance(

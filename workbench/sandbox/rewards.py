@@ -11,7 +11,7 @@ from workbench.interface import strict_json
 from workbench.interface.convert import write_moment
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.sandbox.clock import START
-from workbench.sandbox.turn import Ground, Turn
+from workbench.sandbox.turn import Environment, RequestContext
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
@@ -31,8 +31,8 @@ Row = tuple[str, bytes]
 """The type, and the item as it is sent."""
 
 
-def list_rewards_activity(turn: Turn, asked: ListRewardsActivity) -> bytes:
-    """Give one page of a user's activity, the newest first."""
+def list_rewards_activity(turn: RequestContext, asked: ListRewardsActivity) -> bytes:
+    """Return one page of a user's activity, the newest first."""
     user = turn.mine("user", asked.user_id.lower(), "User")
     rows = turn.ground.rewards.get(user["id"])
     if rows is None:
@@ -47,7 +47,7 @@ def list_rewards_activity(turn: Turn, asked: ListRewardsActivity) -> bytes:
     )
 
 
-def visible_rows(ground: Ground, user: dict[str, Any]) -> list[Row]:
+def visible_rows(ground: Environment, user: dict[str, Any]) -> list[Row]:
     """Make the rows of a user that are shown, the newest first."""
     count = user.get("rewards", 0)
     rows: list[Row] = []
@@ -58,7 +58,7 @@ def visible_rows(ground: Ground, user: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _row(ground: Ground, user: str, i: int, count: int) -> Row | None:
+def _row(ground: Environment, user: str, i: int, count: int) -> Row | None:
     """Make the i-th newest row; None where it is hidden."""
     dice = ground.seeds.octets(f"reward:{user}:{i}", 24)
     age = _YEAR * (2 * i + 1) // (2 * count) + dice[0]
@@ -88,7 +88,7 @@ def _row(ground: Ground, user: str, i: int, count: int) -> Row | None:
     return item["type"], strict_json.dumps(_wired(ground, item))
 
 
-def _wired(ground: Ground, item: dict[str, Any]) -> dict[str, Any]:
+def _wired(ground: Environment, item: dict[str, Any]) -> dict[str, Any]:
     names = ground.names(RewardsItem)
     return {
         names[name]: write_moment(value) if name.endswith("_at") else str(value) if name == "points" else value

@@ -20,18 +20,18 @@ class Seeds:
         return hash(self._key)
 
     def octets(self, label: str, size: int = 32) -> bytes:
-        """Give up to 64 bytes."""
+        """Return up to 64 bytes."""
         return blake2b(label.encode(), key=self._key, digest_size=size).digest()
 
     def uuid(self, label: str) -> str:
-        """Give an id in the shape of a random UUID."""
+        """Return an id in the shape of a random UUID."""
         h = blake2b(label.encode(), key=self._key, digest_size=16).hexdigest()
         return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
 
     def number(self, label: str, low: int, high: int) -> int:
-        """Give a whole number from low to high, both included."""
+        """Return a whole number from low to high, both included."""
         return low + int.from_bytes(self.octets(label, 8)) % (high - low + 1)
 
     def pick(self, label: str, options: Sequence[T]) -> T:
-        """Give one of the options."""
+        """Return one of the options."""
         return options[self.number(label, 0, len(options) - 1)]

@@ -50,12 +50,12 @@ class Answered:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Give the addresses of a name."""
+    """Return the addresses of a name."""
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def target(url: str, *, outside: bool = False, resolve: Resolve = resolve) -> Target:
-    """Give where a URL leads, if deliveries may go there.
+    """Return where a URL leads, if deliveries may go there.
 
     Args:
         outside: Whether public addresses are fine as well as this machine's own.

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from workbench import loopback
+from workbench import http_server
 from workbench.errors import ApiError, FileBusy, UnusableFile
+from workbench.http_server import Heard, Said
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
-from workbench.loopback import Heard, Said
 from workbench.sandbox.control import CONTROLS, perform
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import Played
@@ -46,12 +46,12 @@ _NOT_IMITATED = "It is made up: people, cards and money exist nowhere else. Its 
 
 
 def refused(status: int, message: str) -> Said:
-    """Give an error in the documented shape. Source: Errors."""
+    """Return an error in the documented shape. Source: Errors."""
     body = {"statusCode": status, "error": _ERRORS[status], "message": message}
     return Said(status=status, headers=(_JSON,), body=strict_json.dumps(body))
 
 
-class Together:
+class GroupCommit:
     """Requests that are there at the same time share one transaction: what one commit costs is paid once for all.
 
     None is answered before that commit. A refused one changes nothing, and takes nothing from the others.
@@ -113,7 +113,7 @@ class Together:
                 log.error("a subscriber failed with %s", type(error).__name__)
 
 
-class Front:
+class App:
     """Answers what is heard, for one sandbox at one address."""
 
     def __init__(self, sandbox: "Sandbox", url: str, local: bool) -> None:
@@ -122,7 +122,7 @@ class Front:
         self.local = local
         self.identity = sandbox.ground.seeds.uuid("served")
         self._openapi: bytes | None = None
-        self._together = Together(sandbox)
+        self._together = GroupCommit(sandbox)
 
     def answer(self, heard: Heard) -> Said | Awaitable[Said]:
         """Answer a request, or give what will."""
@@ -235,17 +235,17 @@ def serving(
     Raises:
         PortTaken: The port is in use.
     """
-    listening = loopback.bound(host, port, otherwise_free=or_another)
-    url = loopback.url_of(listening)
-    local = host in loopback.LOOPBACK
+    listening = http_server.bound(host, port, otherwise_free=or_another)
+    url = http_server.url_of(listening)
+    local = host in http_server.LOOPBACK
     names = [name.lower() for name in (*hosts, *(() if local else (host,)))]
-    front = Front(sandbox, url, local)
-    with loopback.running(front.answer, listening=listening, hosts=names, max_body=MAX_BODY, refusal=refused):
+    front = App(sandbox, url, local)
+    with http_server.running(front.answer, listening=listening, hosts=names, max_body=MAX_BODY, refusal=refused):
         yield url
 
 
 def introduction(sandbox: "Sandbox", url: str) -> list[str]:
-    """Give what to say about a served sandbox: base URL, keys with what they may do, and what it is not."""
+    """Return what to say about a served sandbox: base URL, keys with what they may do, and what it is not."""
     keys = sandbox.guide()["api_keys"]
     width = max(map(len, keys))
     return [

@@ -21,7 +21,7 @@ from workbench.interface.rules import UUID
 from workbench.interface.walk import mask_wire
 from workbench.sandbox import extensions
 from workbench.sandbox.handlers import HANDLERS, Handler
-from workbench.sandbox.turn import Ground, Turn
+from workbench.sandbox.turn import Environment, RequestContext
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1
@@ -65,7 +65,7 @@ class Route:
 
 
 def _routes() -> tuple[dict[str, dict[str, Route]], list[tuple[re.Pattern[str], dict[str, Route]]]]:
-    """Give the routes by path and method: those without placeholders by the path itself, the others by pattern."""
+    """Return the routes by path and method: those without placeholders by the path itself, the others by pattern."""
     fixed: dict[str, dict[str, Route]] = {}
     open_: dict[str, dict[str, Route]] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
@@ -87,16 +87,16 @@ _PART = re.compile(r"(\{\w+\})")
 class Service:
     """Answers requests on a store."""
 
-    def __init__(self, environment: str, ground: Ground) -> None:
+    def __init__(self, environment: str, ground: Environment) -> None:
         self.environment = environment
         self._ground = ground
         self._fixed, self._patterns = _routes()
         self._unit_flag = ground.names(table.SIGN_WITHDRAWAL.request)["is_amount_native"]
-        self._log: deque[tuple[Request, Operation[..., Any] | None, Turn, int]] = deque(maxlen=LOGGED)
+        self._log: deque[tuple[Request, Operation[..., Any] | None, RequestContext, int]] = deque(maxlen=LOGGED)
 
     def handle(self, request: Request) -> Response:
         """Answer one request; a refused one changes nothing."""
-        turn = Turn(self._ground, "")
+        turn = RequestContext(self._ground, "")
         operation = None
         try:
             with turn.store:
@@ -118,14 +118,14 @@ class Service:
         return Response(status, headers, body)
 
     def name_of(self, request: Request) -> str | None:
-        """Give the name of the operation that a request is for, None where nothing is served."""
+        """Return the name of the operation that a request is for, None where nothing is served."""
         by_method = self._fixed.get(request.path) or next(
             (by for pattern, by in self._patterns if pattern.fullmatch(request.path)), {}
         )
         route = by_method.get(request.method)
         return None if route is None else str(route.row.name)
 
-    def _find(self, turn: Turn, request: Request) -> tuple[Route, Mapping[str, str]]:
+    def _find(self, turn: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
         by_method = self._fixed.get(request.path)
         path: Mapping[str, str] = {}
         if by_method is None:
@@ -142,7 +142,7 @@ class Service:
             raise turn.refusal(NO_METHOD)
         return route, path
 
-    def _answer(self, turn: Turn, route: Route, path: Mapping[str, str], request: Request) -> Any:
+    def _answer(self, turn: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> Any:
         operation = turn.operation = route.row
         turn.cause[1] = operation.name
         turn.assumed += route.assumed
@@ -167,7 +167,9 @@ class Service:
         write = turn.wires.write
         return [write(one) for one in answer] if type(answer) is list else write(answer)
 
-    def _read(self, turn: Turn, operation: Operation[..., Any], path: Mapping[str, str], request: Request) -> Any:
+    def _read(
+        self, turn: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
+    ) -> Any:
         raw: Any = {}
         if operation.in_query:
             raw = self._query(turn, operation, request.query)
@@ -185,7 +187,7 @@ class Service:
                 raise turn.wrong(f"{name} is too large")
         return asked
 
-    def _query(self, turn: Turn, operation: Operation[..., Any], query: str) -> dict[str, Any]:
+    def _query(self, turn: RequestContext, operation: Operation[..., Any], query: str) -> dict[str, Any]:
         try:
             pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="surrogateescape")
         except ValueError:
@@ -198,7 +200,7 @@ class Service:
             turn.assumed.append("withdrawal_unit_default")
         return raw
 
-    def _body(self, turn: Turn, request: Request) -> Any:
+    def _body(self, turn: RequestContext, request: Request) -> Any:
         if len(request.body) > MAX_BODY:
             raise turn.wrong("the body is too large")
         kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
@@ -215,7 +217,7 @@ class Service:
             self._log.pop()
 
     def requests(self) -> list[dict[str, Any]]:
-        """Give the last requests and how they were answered, their private values masked, the oldest first."""
+        """Return the last requests and how they were answered, their private values masked, the oldest first."""
         return [_logged(*entry) for entry in tuple(self._log)]
 
 
@@ -224,7 +226,9 @@ def error_body(error: ApiError) -> bytes:
     return strict_json.dumps({"statusCode": error.status, "error": error.error, "message": error.message})
 
 
-def _logged(request: Request, operation: Operation[..., Any] | None, turn: Turn, status: int) -> dict[str, Any]:
+def _logged(
+    request: Request, operation: Operation[..., Any] | None, turn: RequestContext, status: int
+) -> dict[str, Any]:
     number = turn.cause[0]
     entry: dict[str, Any] = {
         "request_id": turn.seeds.uuid(f"request:{number}") if number else None,

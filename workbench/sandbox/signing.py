@@ -28,13 +28,13 @@ class Withdrawal:
 
 
 def secret_of(seeds: Seeds, *labels: str) -> bytes:
-    """Give a throw-away key of the sandbox."""
+    """Return a throw-away key of the sandbox."""
     return chains.derive_secret(seeds.octets("keys"), *labels)
 
 
 @lru_cache(maxsize=256)
 def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
-    """Give what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
+    """Return what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
     secret = secret_of(seeds, "contract", contract_id)
     if family_of(chain_id) is Family.EVM:
         return chains.public_address(secret)
@@ -42,7 +42,7 @@ def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
 
 
 def message_of(it: Withdrawal) -> bytes:
-    """Give the 32 bytes that are signed. assumed: withdrawal_service_half"""
+    """Return the 32 bytes that are signed. assumed: withdrawal_service_half"""
     parties: dict[str, Any] = {"chain_id": it.chain_id, "user": it.admin, "asset": it.token, "amount": it.amount}
     parties |= {"recipient": it.recipient, "expires_at": it.expires_at, "salt": it.salt}
     family = family_of(it.chain_id)
@@ -55,7 +55,7 @@ def message_of(it: Withdrawal) -> bytes:
 
 
 def signature_over(seeds: Seeds, it: Withdrawal) -> dict[str, Any]:
-    """Give the members of the answer that carry the signature, as JSON values."""
+    """Return the members of the answer that carry the signature, as JSON values."""
     secret = secret_of(seeds, "contract", it.contract_id)
     evm = family_of(it.chain_id) is Family.EVM
     signature = (chains.sign if evm else chains.sign_ed25519)(message_of(it), secret)
@@ -81,7 +81,7 @@ def signature_over(seeds: Seeds, it: Withdrawal) -> dict[str, Any]:
 
 
 def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
-    """Give the address of a teaching wallet: an account of the chain whose key is made from the seed."""
+    """Return the address of a teaching wallet: an account of the chain whose key is made from the seed."""
     secret = secret_of(seeds, "wallet", label)
     family = family_of(chain_id)
     if family is Family.EVM:

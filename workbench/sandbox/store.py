@@ -87,24 +87,24 @@ class Store:
         del self._undo[begun:]
 
     def get(self, kind: str, key: str) -> Any:
-        """Give a value, or None."""
+        """Return a value, or None."""
         values = self._kinds.get(kind)
         return None if values is None else values.get(key)
 
     def all(self, kind: str) -> Iterator[Any]:
-        """Give every value of a kind, in the order they were first put."""
+        """Return every value of a kind, in the order they were first put."""
         return iter(tuple(self._kinds.get(kind, {}).values()))
 
     def count(self, kind: str) -> int:
-        """Give how many values of a kind there are."""
+        """Return how many values of a kind there are."""
         return len(self._kinds.get(kind, ()))
 
     def kinds(self) -> tuple[str, ...]:
-        """Give the kinds there are."""
+        """Return the kinds there are."""
         return tuple(self._kinds)
 
     def items(self, kind: str) -> Iterator[tuple[str, Any]]:
-        """Give every id and value of a kind."""
+        """Return every id and value of a kind."""
         return iter(tuple(self._kinds.get(kind, {}).items()))
 
     def put(self, kind: str, key: str, value: Any) -> None:
@@ -121,7 +121,7 @@ class Store:
         self._undo.append((kind, key, values.pop(key)))
 
     def next(self, counter: str) -> int:
-        """Give the next number of a counter, from 1."""
+        """Return the next number of a counter, from 1."""
         number: int = (self.get("counter", counter) or 0) + 1
         self.put("counter", counter, number)
         return number
@@ -139,7 +139,7 @@ class Store:
         self._kinds.clear()
 
     def copy(self) -> dict[str, dict[str, Any]]:
-        """Give the contents; cheap, since values are never changed in place."""
+        """Return the contents; cheap, since values are never changed in place."""
         with self._lock:
             return {kind: dict(values) for kind, values in self._kinds.items() if values}
 

@@ -54,7 +54,7 @@ class Delivered(bytes):
 
 
 def envelope(raw: Mapping[str, Any]) -> Envelope:
-    """Give an event in its wire form."""
+    """Return an event in its wire form."""
     return Envelope({**raw, "body": Body(raw.get("body") or {})})
 
 

@@ -49,7 +49,7 @@ class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
 
 def _patience(request: httpx.Request, played: Played) -> float:
-    """Give how long to wait for a late answer.
+    """Return how long to wait for a late answer.
 
     Raises:
         ReadTimeout: Longer than the client would; nobody has to sit that out.

@@ -19,13 +19,13 @@ _BY_MESSAGE: Mapping[str, Failure] = {
 
 
 def _guess(operation: Operation[..., Any], failure: Failure) -> str:
-    """Give the id of a failure among the assumptions; the general one where the operation does not list it."""
+    """Return the id of a failure among the assumptions; the general one where the operation does not list it."""
     if failure in operation.failures:
         return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
     return "validation_errors"
 
 
-class Ground:
+class Environment:
     """What every turn of one sandbox stands on."""
 
     def __init__(self, store: Store, clock: Clock, seeds: Seeds, settings: Mapping[str, Any], wires: Wires) -> None:
@@ -38,21 +38,21 @@ class Ground:
         self._names: dict[type[Any], dict[str, str]] = {}
 
     def names(self, cls: type[Any]) -> dict[str, str]:
-        """Give the wire names of a record's attributes."""
+        """Return the wire names of a record's attributes."""
         found = self._names.get(cls)
         if found is None:
             found = self._names[cls] = {one.name: self.wires.wire(cls, one) for one in members(cls)}
         return found
 
 
-class Turn:
+class RequestContext:
     """What a handler works with: the store, the time, the settings, the tenant that asks, and where its guesses go."""
 
     __slots__ = (
         "assumed", "cause", "clock", "ground", "headers", "operation", "seeds", "settings", "store", "tenant", "wires",
     )  # fmt: skip
 
-    def __init__(self, ground: Ground, name: str) -> None:
+    def __init__(self, ground: Environment, name: str) -> None:
         self.ground = ground
         self.store = ground.store
         self.clock = ground.clock
@@ -66,7 +66,7 @@ class Turn:
         self.headers: dict[str, str] = {}
 
     def new_id(self, kind: str) -> str:
-        """Give an id nobody had."""
+        """Return an id nobody had."""
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
     def emit(self, kind: str, tenant: str, **of: Any) -> None:
@@ -92,7 +92,7 @@ class Turn:
             self.store.delete("due", due)
 
     def mine(self, kind: str, key: str, what: str) -> Any:
-        """Give the tenant's record.
+        """Return the tenant's record.
 
         Raises:
             ApiError: There is none, or it is another tenant's, which reads the same.
@@ -103,7 +103,7 @@ class Turn:
         return found
 
     def refusal(self, of: Failure | str, **words: object) -> ApiError:
-        """Give the error for a row of the table, or for the row that has this message, ready to be raised."""
+        """Return the error for a row of the table, or for the row that has this message, ready to be raised."""
         failure = self._row(of) if isinstance(of, str) else of
         if failure.assumed and self.operation is not None:
             self.assumed.append(_guess(self.operation, failure))
@@ -119,14 +119,14 @@ class Turn:
         return next((failure for failure in own if failure.message == message), None) or _BY_MESSAGE[message]
 
     def wrong(self, problems: str) -> ApiError:
-        """Give the 400 for a request that breaks a rule."""
+        """Return the 400 for a request that breaks a rule."""
         if self.operation is table.CREATE_PAYMENT_ACCOUNT:
             return self.refusal(table.INVALID_ACCOUNT)
         return self.refusal("{problems}", problems=problems)
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """Give what a record holds as plain values by attribute name, to be kept."""
+    """Return what a record holds as plain values by attribute name, to be kept."""
     kept: dict[str, Any] = {}
     for name, value in given(record).items():
         if is_record(value):

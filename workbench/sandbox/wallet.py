@@ -10,7 +10,7 @@ class Keeper(Protocol):
     """The control that keeps the key: an embedded sandbox, or the control of a served one."""
 
     def wallet_address(self, admin: str) -> Mapping[str, str]:
-        """Give the address of an admin's teaching wallet."""
+        """Return the address of an admin's teaching wallet."""
 
     def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Mapping[str, str]:
         """Sign typed data as an admin."""

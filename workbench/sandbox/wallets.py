@@ -6,7 +6,7 @@ from workbench.chains import eip55, same_address
 from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.sandbox.collateral import contract_on
-from workbench.sandbox.turn import Turn
+from workbench.sandbox.turn import RequestContext
 
 Record = dict[str, Any]
 WALLETS = {
@@ -19,11 +19,11 @@ NEW_CONTRACTS = {Family.EVM: 84532, Family.SOLANA: 901, Family.STELLAR: 1501}
 
 
 def given(record: Any) -> tuple[str | None, ...]:
-    """Give the wallets of a request."""
+    """Return the wallets of a request."""
     return tuple(getattr(record, name) for name in WALLETS)
 
 
-def check_changes(turn: Turn, user: Record, changes: Record) -> None:
+def check_changes(turn: RequestContext, user: Record, changes: Record) -> None:
     """Refuse a change of a wallet that the rules forbid."""
     for name, family in WALLETS.items():
         new = changes.get(name)
@@ -44,21 +44,21 @@ def check_changes(turn: Turn, user: Record, changes: Record) -> None:
             )
 
 
-def of_tenant(turn: Turn) -> list[Record]:
-    """Give the contracts of the tenant that asks, the oldest first."""
+def of_tenant(turn: RequestContext) -> list[Record]:
+    """Return the contracts of the tenant that asks, the oldest first."""
     ids = turn.store.get("contracts_of", turn.tenant["id"]) or ()
     return [turn.store.get("contract", key) for key in ids]
 
 
-def collateral(turn: Turn, user: Record) -> set[Family]:
-    """Give the families of chains on which a user has collateral contracts."""
+def collateral(turn: RequestContext, user: Record) -> set[Family]:
+    """Return the families of chains on which a user has collateral contracts."""
     chains = [turn.store.get("contract", key)["chain_id"] for key in user.get("contracts", ())]
     if "external_contract" in user:
         chains.append(user["external_contract"]["chain_id"])
     return {family_of(chain) for chain in chains}
 
 
-def become_owner(turn: Turn, user: Record, asked: Any) -> None:
+def become_owner(turn: RequestContext, user: Record, asked: Any) -> None:
     """Make the given wallets owners on contracts of the user's own, where the provider manages.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract

@@ -55,12 +55,12 @@ _CONTRACTS = ((84532, 2), (11155111, 1), (901, 2), (1501, 2))
 
 
 def key_of(seeds: Seeds, name: str) -> str:
-    """Give the API key that may do what its name says."""
+    """Return the API key that may do what its name says."""
     return f"sandbox_{seeds.octets(f'key:{name}', 16).hex()}"
 
 
 def tenant_id(seeds: Seeds, name: str) -> str:
-    """Give the id of a tenant."""
+    """Return the id of a tenant."""
     return seeds.uuid(f"tenant:{name}")
 
 
@@ -124,7 +124,7 @@ class _Tenant:
         return record
 
     def person(self) -> dict[str, Any]:
-        """Give the names of the next person; all addresses and numbers are reserved for examples."""
+        """Return the names of the next person; all addresses and numbers are reserved for examples."""
         self.people += 1
         number = self.people
         first = _FIRST[number % len(_FIRST)]
@@ -226,7 +226,7 @@ class _Tenant:
         self.store.put("contracts_of", self.id, made)
 
     def cards(self, people: list[dict[str, Any]], states: tuple[str, ...]) -> None:
-        """Give each person an active card, and some people cards in every other state too."""
+        """Return each person an active card, and some people cards in every other state too."""
         limits = [(25_000 - 500 * i) * 100 for i in range(len(people))]
         wanted = [(person, "active", limit) for person, limit in zip(people, limits, strict=True)]
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]

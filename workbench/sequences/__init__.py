@@ -1,59 +1,44 @@
 """Scripted transactions: sequences as data, run anywhere, with the money in double entry.
 
 sequence = wb.sequences.load("refund.toml")
-run = wb.run(sequence, api, amount=2500)
+run = wb.sequences.run(sequence, api, amount=2500)
 run.ok, run.verdict, run.ledger()
 """
 
-from collections.abc import Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.sequences.audit import problems
-    from workbench.sequences.chance import Mix, traffic
-    from workbench.sequences.journaled import from_journal
-    from workbench.sequences.kept import run_kept
-    from workbench.sequences.ledger import Entry, Ledger, Unbalanced
-    from workbench.sequences.lessons import CATALOGUE as catalogue  # noqa: N811 - read as a mapping of names
-    from workbench.sequences.many import Runs, run_many
-    from workbench.sequences.play import Done
-    from workbench.sequences.running import Run, Stage, run, run_async
-    from workbench.sequences.steps import (
-        EventWanted,
-        Expect,
-        InvalidSequence,
-        Parameter,
-        Sequence,
-        Step,
-        guide,
-        param,
-        ref,
-        step,
-    )
-    from workbench.sequences.toml_form import dumps, load, loads
+    from workbench.forms.work import sequence_panel as panel  # noqa: F401
+    from workbench.sequences.audit import problems as problems
+    from workbench.sequences.chance import Mix as Mix
+    from workbench.sequences.chance import traffic as traffic
+    from workbench.sequences.journaled import from_journal as from_journal
+    from workbench.sequences.kept import run_kept as run_kept
+    from workbench.sequences.ledger import Entry as Entry
+    from workbench.sequences.ledger import Ledger as Ledger
+    from workbench.sequences.ledger import Unbalanced as Unbalanced
+    from workbench.sequences.lessons import catalogue as catalogue
+    from workbench.sequences.many import Runs as Runs
+    from workbench.sequences.many import run_many as run_many
+    from workbench.sequences.play import Done as Done
+    from workbench.sequences.running import Run as Run
+    from workbench.sequences.running import Stage as Stage
+    from workbench.sequences.running import run as run
+    from workbench.sequences.running import run_async as run_async
+    from workbench.sequences.steps import EventWanted as EventWanted
+    from workbench.sequences.steps import Expect as Expect
+    from workbench.sequences.steps import InvalidSequence as InvalidSequence
+    from workbench.sequences.steps import Parameter as Parameter
+    from workbench.sequences.steps import Sequence as Sequence
+    from workbench.sequences.steps import Step as Step
+    from workbench.sequences.steps import guide as guide
+    from workbench.sequences.steps import param as param
+    from workbench.sequences.steps import ref as ref
+    from workbench.sequences.steps import step as step
+    from workbench.sequences.toml_form import dumps as dumps
+    from workbench.sequences.toml_form import load as load
+    from workbench.sequences.toml_form import loads as loads
 
-_HOMES: Mapping[str, str] = {
-    "Done": "play", "Entry": "ledger", "EventWanted": "steps", "Expect": "steps", "InvalidSequence": "steps",
-    "Ledger": "ledger", "Mix": "chance", "Parameter": "steps", "Run": "running", "Runs": "many", "Sequence": "steps",
-    "Stage": "running", "Step": "steps", "Unbalanced": "ledger", "catalogue": "lessons", "dumps": "toml_form",
-    "from_journal": "journaled", "guide": "steps", "load": "toml_form", "loads": "toml_form", "param": "steps",
-    "problems": "audit", "ref": "steps", "run": "running", "run_async": "running", "run_kept": "kept", "run_many": "many", "step": "steps",
-    "traffic": "chance",
-}  # fmt: skip
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
 
-__all__ = [
-    "Done", "Entry", "EventWanted", "Expect", "InvalidSequence", "Ledger", "Mix", "Parameter", "Run", "Runs", "Sequence",
-    "Stage", "Step", "Unbalanced", "catalogue", "dumps", "from_journal", "guide", "load", "loads", "param", "problems",
-    "ref", "run", "run_async", "run_kept", "run_many", "step", "traffic",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{home}")
-    value = getattr(module, "CATALOGUE" if name == "catalogue" else name)
-    globals()[name] = value
-    return value
+    __getattr__, __dir__ = public_names(__name__, __file__)

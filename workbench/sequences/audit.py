@@ -34,7 +34,7 @@ CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and nam
 
 
 def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tuple[Problem, ...]:
-    """Give all that is wrong with a sequence; empty if nothing.
+    """Return all that is wrong with a sequence; empty if nothing.
 
     Args:
         values: The parameters of a run, to be checked too; None leaves them out.
@@ -124,7 +124,7 @@ def _is_duration(value: Any) -> bool:
 
 
 def problems_of_values(sequence: Sequence, values: Mapping[str, Any]) -> Iterator[Problem]:
-    """Give what is wrong with the parameters of a run."""
+    """Yield what is wrong with the parameters of a run."""
     declared = {one.name: one for one in sequence.parameters}
     for name in values:
         if name not in declared:

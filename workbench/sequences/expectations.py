@@ -11,7 +11,7 @@ from workbench.sequences.steps import EventWanted, Expect
 
 
 @attrs.frozen
-class Miss:
+class Mismatch:
     """One expectation that was not met."""
 
     what: str
@@ -31,7 +31,7 @@ def _shown(value: Any) -> str:
 
 
 def path_of(value: Any, path: str) -> Any:
-    """Give a member of a record or mapping by its dotted attribute or wire path; None where there is none."""
+    """Return a member of a record or mapping by its dotted attribute or wire path; None where there is none."""
     for part in path.split("."):
         if isinstance(value, Mapping):
             value = value.get(part)
@@ -44,24 +44,24 @@ def path_of(value: Any, path: str) -> Any:
 
 def missed_result(
     expect: Expect, end: str, answer: Any, error: WorkbenchError | None, result: Mapping[str, Any]
-) -> list[Miss]:
-    """Give what an answer or a refusal misses."""
+) -> list[Mismatch]:
+    """Return what an answer or a refusal misses."""
     if not expect.refusal:
         if end != "done":
-            return [Miss("end", "done", f"{end}: {error}")]
+            return [Mismatch("end", "done", f"{end}: {error}")]
         return [
-            Miss(f"result.{path}", _shown(wanted), _shown(came))
+            Mismatch(f"result.{path}", _shown(wanted), _shown(came))
             for path, wanted in result.items()
             if (came := path_of(answer, path)) != wanted
         ]
     if not isinstance(error, ApiError):
-        return [Miss("end", "a refusal", end if error is None else f"{end}: {error}")]
+        return [Mismatch("end", "a refusal", end if error is None else f"{end}: {error}")]
     missing = []
     for name, wanted in expect.error.items():
         came = getattr(error, name)
         fits = wanted in (came or "") if name == "message" else came == wanted
         if not fits:
-            missing.append(Miss(f"error.{name}", _shown(wanted), _shown(came)))
+            missing.append(Mismatch(f"error.{name}", _shown(wanted), _shown(came)))
     return missing
 
 
@@ -72,8 +72,8 @@ def fits(event: Mapping[str, Any], wanted: EventWanted) -> bool:
     return all(path_of(event.get("body"), path) == value for path, value in wanted.where.items())
 
 
-def missed_events(wanted: Iterable[EventWanted], events: Iterable[Mapping[str, Any]]) -> list[Miss]:
-    """Give the events that did not come; each event serves one expectation."""
+def missed_events(wanted: Iterable[EventWanted], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
+    """Return the events that did not come; each event serves one expectation."""
     left = list(events)
     missing = []
     for one in wanted:
@@ -84,25 +84,29 @@ def missed_events(wanted: Iterable[EventWanted], events: Iterable[Mapping[str, A
         else:
             came = ", ".join(f"{event.get('resource')}.{event.get('action')}" for event in left[:5]) or "no event"
             where = " with " + ", ".join(one.where) if one.where else ""
-            missing.append(Miss("event", f"{one.kind}{where}", visible(came, 200)))
+            missing.append(Mismatch("event", f"{one.kind}{where}", visible(came, 200)))
     return missing
 
 
-def missed_state(record: Any, wanted: Mapping[str, Any], state: Mapping[str, Any] | None) -> list[Miss]:
-    """Give the members of a record that differ, with what is private left masked."""
+def missed_state(record: Any, wanted: Mapping[str, Any], state: Mapping[str, Any] | None) -> list[Mismatch]:
+    """Return the members of a record that differ, with what is private left masked."""
     if state is None:
-        return [Miss("state", f"the record {_shown(record)}", "nothing of that id, or a service that does not show it")]
+        return [
+            Mismatch("state", f"the record {_shown(record)}", "nothing of that id, or a service that does not show it")
+        ]
     return [
-        Miss(f"state.{path}", _shown(value), _shown(came) if isinstance(came, str | int | bool | None) else masks.DOTS)
+        Mismatch(
+            f"state.{path}", _shown(value), _shown(came) if isinstance(came, str | int | bool | None) else masks.DOTS
+        )
         for path, value in wanted.items()
         if (came := path_of(state, path)) != value
     ]
 
 
-def missed_money(wanted: Mapping[str, int], total: Mapping[str, int]) -> list[Miss]:
-    """Give the accounts that moved otherwise, in cents since the run began."""
+def missed_money(wanted: Mapping[str, int], total: Mapping[str, int]) -> list[Mismatch]:
+    """Return the accounts that moved otherwise, in cents since the run began."""
     return [
-        Miss(f"money.{name}", f"{amount:+} cents", f"{total[name]:+} cents")
+        Mismatch(f"money.{name}", f"{amount:+} cents", f"{total[name]:+} cents")
         for name, amount in wanted.items()
         if total[name] != amount
     ]

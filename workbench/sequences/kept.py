@@ -13,20 +13,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from workbench.bulk.hold import FileLock
+from workbench.bulk.progress import Progress, progress_of
 from workbench.client.journal_file import installation_secret
-from workbench.durable import File
-from workbench.errors import InvalidRequest, Problem, discreet
+from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface import walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.runs.hold import Hold
-from workbench.runs.progress import Progress, progress_of
-from workbench.sequences.expectations import Miss
+from workbench.sequences.expectations import Mismatch
 from workbench.sequences.play import Done, Player
 from workbench.sequences.running import LONG, Run, drive, prepared, walk_member
 from workbench.sequences.steps import InvalidSequence, Ref, Sequence, Step, references
 from workbench.sequences.toml_form import dumps
+from workbench.storage import File
 
 APPLICATION = 0x57425351  # "WBSQ"
 SCHEMA = """
@@ -36,7 +36,7 @@ CREATE TABLE step (name TEXT PRIMARY KEY, state TEXT NOT NULL, at TEXT NOT NULL,
 """
 
 
-@discreet
+@hide_arguments
 def run_kept(
     sequence: Sequence,
     api: Any,
@@ -63,7 +63,7 @@ def run_kept(
         Held: Another process holds the run.
     """
     player = prepared(sequence, api, values)
-    with Hold(Path(path)), _Record(Path(path), sequence, values, player.venue.now()) as record:
+    with FileLock(Path(path)), _Record(Path(path), sequence, values, player.venue.now()) as record:
         record.restore(player, resolved or {})
         player.before = lambda step, arguments: record.sending(
             step, arguments, player.venue.now(), player.venue.cursor()
@@ -139,9 +139,9 @@ class _Record:
             if said == "not sent" or state in ("not sent", "blocked"):
                 continue
             end = said or ("unknown" if state == "sending" else state)
-            told = () if said else tuple(Miss(*one) for one in json.loads(misses))
+            told = () if said else tuple(Mismatch(*one) for one in json.loads(misses))
             if end == "unknown" and not told:
-                told = (Miss("end", "done", "unknown: the run was killed while the call was in the air"),)
+                told = (Mismatch("end", "done", "unknown: the run was killed while the call was in the air"),)
             player.done[step.name] = Done(
                 step, end, datetime.fromisoformat(at), _revived(arguments), json.loads(answer), None, before, after, told
             )  # fmt: skip
@@ -158,7 +158,7 @@ class _Record:
 
     def _put(
         self, name: str, state: str, at: datetime, before: int, after: int, arguments: Mapping[str, Any], answer: Any,
-        misses: tuple[Miss, ...],
+        misses: tuple[Mismatch, ...],
     ) -> None:  # fmt: skip
         told = [[one.what, one.expected, one.came] for one in misses]
         with self._file.write() as connection:
@@ -178,7 +178,7 @@ class _Record:
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:
-    """Give what tells the same parameters again, keyed by the installation: without its secret none can be guessed."""
+    """Return what tells the same parameters again, keyed by the installation: without its secret none can be guessed."""
     told = json.dumps(dict(sorted(values.items())), default=str)
     return hmac.new(installation_secret(), f"{salt}\0{told}".encode(), hashlib.sha256).hexdigest()
 

@@ -42,19 +42,19 @@ class Ledger:
         self._settled: dict[str, tuple[str, int]] = {}  # transaction -> card, amount not yet refunded
 
     def cards(self) -> tuple[str, ...]:
-        """Give the cards money moved on."""
+        """Return the cards money moved on."""
         return tuple(self._balances)
 
     def balance(self, card_id: str) -> dict[str, int]:
-        """Give the change of each account of a card, in cents."""
+        """Return the change of each account of a card, in cents."""
         return dict(self._balances.get(card_id) or dict.fromkeys(ACCOUNTS, 0))
 
     def total(self) -> dict[str, int]:
-        """Give the change of each account over all cards, in cents."""
+        """Return the change of each account over all cards, in cents."""
         return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
 
     def held(self, transaction_id: str) -> int | None:
-        """Give what is held for a transaction, or None where it is not open."""
+        """Return what is held for a transaction, or None where it is not open."""
         found = self._open.get(transaction_id)
         return None if found is None else found[1]
 
@@ -127,7 +127,7 @@ class Ledger:
                 yield f"{name} of card {card_id} moved by {moved} cents, the books say {booked}"
 
     def rows(self) -> list["LedgerRow"]:
-        """Give the entries as rows, with the balances of their card after each; amounts in cents."""
+        """Return the entries as rows, with the balances of their card after each; amounts in cents."""
         made: list[LedgerRow] = []
         running: dict[str, dict[str, int]] = {}
         for one in self.entries:

@@ -519,4 +519,4 @@ def _all() -> Iterator[Sequence]:
     yield from _others()
 
 
-CATALOGUE: Mapping[str, Sequence] = {one.name: one for one in _all()}
+catalogue: Mapping[str, Sequence] = {one.name: one for one in _all()}

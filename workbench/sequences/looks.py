@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
 from workbench.interface import masks, walk
 from workbench.interface.fields import Privacy
@@ -14,7 +14,7 @@ _LONGEST = 200  # characters of a value
 
 
 def html(sequence: Sequence) -> str:
-    """Give a sequence as HTML: what it is about, and its steps with arguments and expectations."""
+    """Return a sequence as HTML: what it is about, and its steps with arguments and expectations."""
     about = {"sequence": sequence.name, "about": sequence.doc or "–", "steps": len(sequence.steps)}
     rows = [
         {
@@ -25,7 +25,7 @@ def html(sequence: Sequence) -> str:
         }
         for one in sequence.steps
     ]
-    return faces.html(about) + faces.html_table(rows, limit=max(len(rows), 1))
+    return rendering.html(about) + rendering.html_table(rows, limit=max(len(rows), 1))
 
 
 def _arguments(step: Step) -> Iterator[str]:
@@ -46,7 +46,7 @@ def _expected(do: str, expect: Expect) -> Iterator[str]:
 
 
 def _private(record: Any) -> frozenset[str]:
-    """Give the members of a record that are private, or hold what may be."""
+    """Return the members of a record that are private, or hold what may be."""
     if not walk.is_record(record):
         return frozenset()
     leaves = walk.leaves(record)

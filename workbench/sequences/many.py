@@ -12,12 +12,12 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import Problem, WorkbenchError, discreet
-from workbench.runs.crew import Crew
-from workbench.runs.progress import Interrupted, Line, silent
+from workbench.bulk.progress import Interrupted, Line, silent
+from workbench.bulk.thread_pool import ThreadPool
+from workbench.errors import Problem, WorkbenchError, hide_arguments
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger, merged
-from workbench.sequences.play import Player, Venue
+from workbench.sequences.play import Player, Target
 from workbench.sequences.running import LONG, Run, StepRow, drive
 from workbench.sequences.steps import InvalidSequence, Sequence
 from workbench.sequences.venues import venue_of
@@ -44,11 +44,11 @@ class Runs(tuple[Run, ...]):
         return "\n".join([head, *(f"run {number}: {one.verdict}" for number, one in wrong[:20])])
 
     def ledger(self) -> Ledger:
-        """Give the books of all runs in one."""
+        """Return the books of all runs in one."""
         return merged(one.ledger() for one in self)
 
     def rows(self) -> list[StepRow]:
-        """Give the steps of all runs as rows, with the number of their run."""
+        """Return the steps of all runs as rows, with the number of their run."""
         return [attrs.evolve(row, run=number) for number, one in enumerate(self, 1) for row in one.rows()]
 
     @property
@@ -60,7 +60,7 @@ class Runs(tuple[Run, ...]):
         return f"<{len(self)} runs: {sum(one.ok for one in self)} as expected>"
 
 
-@discreet
+@hide_arguments
 def run_many(
     sequence: Sequence,
     api: Any,
@@ -135,7 +135,7 @@ class _Many:
 
     def work(self, workers: int, told: Callable[[int, bool], None]) -> bool:
         """Play what is left; give whether that came to its end."""
-        crew = Crew(self._work, workers, "sequence")
+        crew = ThreadPool(self._work, workers, "sequence")
         try:
             crew.start()
             while not crew.wait(_LOOK):
@@ -151,7 +151,7 @@ class _Many:
         return played == len(self._todo)
 
     def played(self) -> list[Run]:
-        """Give the runs in the order of their rows, up to the first that is not played."""
+        """Return the runs in the order of their rows, up to the first that is not played."""
         numbers = takewhile(lambda number: number in self._done, range(self._start, len(self._todo)))
         return [self._done[number] for number in numbers]
 
@@ -167,7 +167,7 @@ class _Many:
                 self._failed, self._ends = error, True
 
 
-def _one(sequence: Sequence, venue: Venue, row: Mapping[str, Any]) -> Run:
+def _one(sequence: Sequence, venue: Target, row: Mapping[str, Any]) -> Run:
     player = Player(sequence, venue, row, lean=True)
     began = player.venue.now()
     drive(player)
@@ -213,6 +213,6 @@ def _empty(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Give the Python value of a number of another library."""
+    """Return the Python value of a number of another library."""
     item = getattr(value, "item", None)
     return item() if item is not None and not isinstance(value, str) else value

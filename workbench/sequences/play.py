@@ -9,7 +9,7 @@ import attrs
 from workbench.errors import ApiError, InvalidRequest, NotSent, OutcomeUnknown, WorkbenchError
 from workbench.interface.rules import FULL
 from workbench.sequences.audit import SCRIPTED
-from workbench.sequences.expectations import Miss, missed_events, missed_money, missed_result, missed_state
+from workbench.sequences.expectations import Mismatch, missed_events, missed_money, missed_result, missed_state
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.steps import (
     NOTHING,
@@ -24,7 +24,7 @@ from workbench.sequences.steps import (
 )
 
 
-class Venue(Protocol):
+class Target(Protocol):
     """Where a sequence is played: an embedded sandbox, a served one, or a service behind a client."""
 
     controlled: bool  # whether it has the controls and the clock of a sandbox
@@ -33,13 +33,13 @@ class Venue(Protocol):
         """Do an operation of the interface; raise the error of its end."""
 
     def now(self) -> datetime:
-        """Give the time there."""
+        """Return the time there."""
 
     def cursor(self) -> int:
-        """Give how many events there are so far."""
+        """Return how many events there are so far."""
 
     def events(self, after: int) -> list[Mapping[str, Any]]:
-        """Give the events after a cursor, as wire members."""
+        """Return the events after a cursor, as wire members."""
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Do a control of the sandbox."""
@@ -48,13 +48,13 @@ class Venue(Protocol):
         """Move the clock on; a real one is waited at until something is there, or the span is over."""
 
     def balance(self, card_id: str) -> Mapping[str, int] | None:
-        """Give the money of a card, in cents, where the venue knows it."""
+        """Return the money of a card, in cents, where the venue knows it."""
 
     def state(self, record_id: str) -> Mapping[str, Any] | None:
-        """Give a record as the venue holds it, where it shows it."""
+        """Return a record as the venue holds it, where it shows it."""
 
     def example(self, path: str) -> Any:
-        """Give an id of the guide."""
+        """Return an id of the guide."""
 
 
 @attrs.frozen
@@ -66,7 +66,7 @@ class Ask:
     arguments: Mapping[str, Any] = attrs.field(repr=lambda given: f"<{len(given)}>")  # they may be private
 
     def given(self) -> Mapping[str, Any]:
-        """Give the arguments; a traceback that reads attributes on its own reads no method."""
+        """Return the arguments; a traceback that reads attributes on its own reads no method."""
         return self.arguments
 
 
@@ -82,7 +82,7 @@ class Done:
     error: WorkbenchError | None = None
     before: int = 0  # cursor of events before and after
     after: int = 0
-    misses: tuple[Miss, ...] = ()
+    misses: tuple[Mismatch, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -91,7 +91,7 @@ class Done:
 
 
 def ends(error: WorkbenchError) -> str:
-    """Give the end that an error of a call means."""
+    """Return the end that an error of a call means."""
     if isinstance(error, ApiError):
         return "refused"
     if isinstance(error, OutcomeUnknown):
@@ -102,7 +102,7 @@ def ends(error: WorkbenchError) -> str:
 class Player:
     """Plays one sequence at one venue. `steps()` is the generator; `done` and `ledger` grow while it goes on."""
 
-    def __init__(self, sequence: Sequence, venue: Venue, values: Mapping[str, Any], *, lean: bool = False) -> None:
+    def __init__(self, sequence: Sequence, venue: Target, values: Mapping[str, Any], *, lean: bool = False) -> None:
         self.sequence = sequence
         self.venue = venue
         self.done: dict[str, Done] = {}
@@ -152,7 +152,7 @@ class Player:
         try:
             arguments = self._arguments(one)
         except Blocked as blocked:
-            said = Miss("step", "its references", str(blocked))
+            said = Mismatch("step", "its references", str(blocked))
             self.done[one.name] = Done(one, "blocked", at, {}, before=before, after=before, misses=(said,))
             return
         answer: Any = None
@@ -180,7 +180,7 @@ class Player:
         if one.expect is not NOTHING:
             done.misses = tuple(self._misses(one, done))
         elif error is not None:
-            done.misses = (Miss("end", "done", f"{done.end}: {error}"),)
+            done.misses = (Mismatch("end", "done", f"{done.end}: {error}"),)
         done.after = venue.cursor()
 
     def _own(self, one: Step, arguments: Mapping[str, Any], before: int) -> Any:
@@ -198,7 +198,7 @@ class Player:
             return None
         return self.venue.control(one.do, arguments)
 
-    def _awaited(self, wanted: tuple[EventWanted, ...], since: int) -> list[Miss]:
+    def _awaited(self, wanted: tuple[EventWanted, ...], since: int) -> list[Mismatch]:
         resolved = tuple(attrs.evolve(one, where=self.resolved(one.where)) for one in wanted)
         missing = missed_events(resolved, self.venue.events(since))
         left = max((one.within for one in resolved), default=timedelta(0))
@@ -207,7 +207,7 @@ class Player:
             missing = missed_events(resolved, self.venue.events(since))
         return missing
 
-    def _misses(self, one: Step, done: Done) -> list[Miss]:
+    def _misses(self, one: Step, done: Done) -> list[Mismatch]:
         expect = one.expect
         missing = missed_result(expect, done.end, done.answer, done.error, self.resolved(expect.result))
         if expect.events:
@@ -232,7 +232,7 @@ class Player:
         return filled
 
     def resolved(self, value: Any) -> Any:
-        """Give a value with its references filled in.
+        """Return a value with its references filled in.
 
         Raises:
             Blocked: A reference names a step that came to no result.

@@ -10,11 +10,11 @@ from typing import Any
 
 import attrs
 
-from workbench import faces
-from workbench.errors import Problem, WorkbenchError, discreet
+from workbench import rendering
+from workbench.bulk.progress import Interrupted, Line
+from workbench.errors import Problem, WorkbenchError, hide_arguments
 from workbench.interface import walk
 from workbench.interface.rules import UUID, Full
-from workbench.runs.progress import Interrupted, Line
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.play import Ask, Done, Player
@@ -44,7 +44,7 @@ class Run:
         raise KeyError(name)
 
     def ledger(self) -> Ledger:
-        """Give the money's double-entry books."""
+        """Return the money's double-entry books."""
         return self._ledger
 
     @property
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def failures(self) -> tuple[Done, ...]:
-        """Give the steps that came to something else."""
+        """Return the steps that came to something else."""
         return tuple(one for one in self.steps if not one.ok)
 
     @property
@@ -79,7 +79,7 @@ class Run:
         return "\n".join(lines)
 
     def events(self, name: str | None = None) -> list[Mapping[str, Any]]:
-        """Give the events of one step, or of the whole run, as wire members in the order they came."""
+        """Return the events of one step, or of the whole run, as wire members in the order they came."""
         if not self.steps:
             return []
         first, last = (
@@ -93,7 +93,7 @@ class Run:
         return digest(self)
 
     def rows(self) -> list["StepRow"]:
-        """Give the run as rows, one per step; private values are left out."""
+        """Return the run as rows, one per step; private values are left out."""
         return [_row(0, number, one) for number, one in enumerate(self.steps, 1)]
 
     @property
@@ -102,14 +102,14 @@ class Run:
         return StepRow
 
     def _repr_html_(self) -> str:
-        return faces.html_table([_shown(row) for row in self.rows()]) + faces.html(self._summary())
+        return rendering.html_table([_shown(row) for row in self.rows()]) + rendering.html(self._summary())
 
     def _summary(self) -> dict[str, Any]:
-        moved = ", ".join(f"{name} {faces.money(cents)}" for name, cents in self._ledger.total().items() if cents)
+        moved = ", ".join(f"{name} {rendering.money(cents)}" for name, cents in self._ledger.total().items() if cents)
         return {"sequence": self.sequence.name, "verdict": self.verdict, "money": moved or "nothing moved"}
 
     def __str__(self) -> str:
-        return "\n".join((faces.table([_shown(row) for row in self.rows()]), faces.plain(self._summary())))
+        return "\n".join((rendering.table([_shown(row) for row in self.rows()]), rendering.plain(self._summary())))
 
     def __repr__(self) -> str:
         return f"<run of {self.sequence.name}: {'ok' if self.ok else 'not ok'}, {len(self.steps)} steps>"
@@ -158,7 +158,7 @@ def _shown(row: StepRow) -> dict[str, Any]:
         "step": row.step,
         "do": row.do,
         "end": row.end,
-        "amount": "" if row.amount is None else faces.money(row.amount),
+        "amount": "" if row.amount is None else rendering.money(row.amount),
         "status": row.status or "",
         "events": row.events,
         "": row.said or "",
@@ -166,7 +166,7 @@ def _shown(row: StepRow) -> dict[str, Any]:
 
 
 def walk_member(value: Any, name: str) -> Any:
-    """Give a member of a record or mapping, or None."""
+    """Return a member of a record or mapping, or None."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
@@ -186,7 +186,7 @@ def _amount(arguments: Mapping[str, Any]) -> int | None:
 
 
 def digest(run: Run) -> str:
-    """Give the SHA-256 of a run in a form that holds no id and no time of its own, only their order."""
+    """Return the SHA-256 of a run in a form that holds no id and no time of its own, only their order."""
     names: dict[str, str] = {}
     told = {
         "sequence": dumps(run.sequence),
@@ -238,7 +238,7 @@ def _canonical(value: Any, names: dict[str, str], began: datetime) -> Any:
 # the drivers
 
 
-@discreet
+@hide_arguments
 def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     """Check a sequence and its parameters as a whole, and give the player of it.
 
@@ -252,7 +252,7 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     return Player(sequence, venue_of(api), values)
 
 
-@discreet
+@hide_arguments
 def run(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence and give what came of it.
 

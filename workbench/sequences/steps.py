@@ -145,7 +145,7 @@ def step(
 
 @attrs.frozen(kw_only=True, repr=False)
 class Sequence:
-    """A script of steps over a card, an application, a dispute or a deposit. `wb.run(sequence, api)` runs it."""
+    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(sequence, api)` runs it."""
 
     name: str
     steps: tuple[Step, ...]
@@ -160,7 +160,7 @@ class Sequence:
         raise KeyError(name)
 
     def to_toml(self) -> str:
-        """Give the same sequence as the text of a TOML file."""
+        """Return the same sequence as the text of a TOML file."""
         from workbench.sequences import toml_form
 
         return toml_form.dumps(self)
@@ -211,7 +211,7 @@ def duration_text(span: timedelta) -> str:
 
 
 def references(value: Any) -> Iterator[Ref | Param | Guide]:
-    """Give every reference inside an argument, however deep."""
+    """Yield every reference inside an argument, however deep."""
     if isinstance(value, Ref | Param | Guide):
         yield value
     elif isinstance(value, Mapping):

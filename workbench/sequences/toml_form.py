@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import Problem, discreet, visible
+from workbench.errors import Problem, hide_arguments, visible
 from workbench.interface.rules import FULL, Full
 from workbench.sequences.steps import (
     NOTHING,
@@ -29,7 +29,7 @@ MAX_STEPS = 10_000
 _REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
 
 
-@discreet
+@hide_arguments
 def load(path: str | Path) -> Sequence:
     """Read a sequence from a TOML file.
 
@@ -55,7 +55,7 @@ def load(path: str | Path) -> Sequence:
     return loads(text, name=file.stem)
 
 
-@discreet
+@hide_arguments
 def loads(text: str, *, name: str = "") -> Sequence:
     """Read a sequence from the text of a TOML file.
 

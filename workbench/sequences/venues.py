@@ -13,14 +13,14 @@ from workbench.interface.rules import FULL
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.extensions import ROWS
-from workbench.sequences.play import Venue
+from workbench.sequences.play import Target
 
 _JSON = {"content-type": "application/json"}
 _BETWEEN = 0.1  # seconds between two looks into the inbox of a real service
 
 
-def venue_of(api: Any) -> Venue:
-    """Give the venue for a sandbox, a session or a client.
+def venue_of(api: Any) -> Target:
+    """Return the venue for a sandbox, a session or a client.
 
     Raises:
         WrongEnvironment: It is a production service.

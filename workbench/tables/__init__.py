@@ -1,37 +1,45 @@
-"""Records to DataFrames that can be trusted: typed, exact, masked, with what is to be known of them in `attrs`.
+"""Records to DataFrames: typed, exact, masked, with what a reader must know of them in `attrs`.
 
-`frame` makes tables, `save` exports them, `load_bodies` reads rows for bulk work, `read_rewards` and `read_events` read
-at any size. Names are loaded when first used, since pandas takes more than a second.
+`wb.to_frame` makes tables, `wb.export` saves them, `wb.rewards.read` and `wb.events.read` read at any size.
 """
 
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workbench.tables.bodies import Body as Body
+    from workbench.tables.bodies import load_bodies as load_bodies
+    from workbench.tables.bodies import typed as typed
+    from workbench.tables.cluster import ClusterRewards as ClusterRewards
+    from workbench.tables.contracts import contract_totals as contract_totals
+    from workbench.tables.contracts import contract_values as contract_values
+    from workbench.tables.decimals import added as added
+    from workbench.tables.decimals import cumulated as cumulated
+    from workbench.tables.decimals import divided as divided
+    from workbench.tables.decimals import floats as floats
+    from workbench.tables.decimals import grouped as grouped
+    from workbench.tables.decimals import mean as mean
+    from workbench.tables.decimals import multiplied as multiplied
+    from workbench.tables.decimals import quantile as quantile
+    from workbench.tables.decimals import resampled as resampled
+    from workbench.tables.decimals import subtracted as subtracted
+    from workbench.tables.decimals import total as total
+    from workbench.tables.described import describe as describe
+    from workbench.tables.event_logs import Events as Events
+    from workbench.tables.event_logs import read as read_events  # noqa: F401
+    from workbench.tables.exports import Saved as Saved
+    from workbench.tables.exports import export as export
+    from workbench.tables.exports import file_name as file_name
+    from workbench.tables.frames import register as register
+    from workbench.tables.frames import to_frame as to_frame
+    from workbench.tables.histories import micro_deposits as micro_deposits
+    from workbench.tables.histories import reasons as reasons
+    from workbench.tables.histories import status_history as status_history
+    from workbench.tables.histories import time_in_status as time_in_status
+    from workbench.tables.progress import Progress as Progress
+    from workbench.tables.reads import Rewards as Rewards
+    from workbench.tables.reads import read_rewards as read_rewards
+    from workbench.tables.rewards_frames import rewards_from_pages as rewards_from_pages
 
-_WHERE = {
-    "Body": "bodies", "load_bodies": "bodies", "typed": "bodies",
-    "ClusterRewards": "cluster",
-    "contract_totals": "contracts", "contract_values": "contracts",
-    "added": "decimals", "cumulated": "decimals", "divided": "decimals", "floats": "decimals", "grouped": "decimals",
-    "mean": "decimals", "multiplied": "decimals", "quantile": "decimals", "resampled": "decimals", "subtracted": "decimals",
-    "total": "decimals",
-    "describe": "described",
-    "Events": "event_logs", "read_events": "event_logs",
-    "Saved": "exports", "file_name": "exports", "save": "exports",
-    "frame": "frames", "register": "frames",
-    "micro_deposits": "histories", "reasons": "histories", "status_history": "histories", "time_in_status": "histories",
-    "Progress": "progress",
-    "Rewards": "reads", "read_rewards": "reads",
-    "rewards_from_pages": "rewards_frames",
-}  # fmt: skip
-__all__ = sorted(_WHERE)
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
 
-
-def __getattr__(name: str) -> Any:
-    where = _WHERE.get(name)
-    if where is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{where}"), name)
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_WHERE]
+    __getattr__, __dir__ = public_names(__name__, __file__)

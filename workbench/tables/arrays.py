@@ -19,7 +19,7 @@ ARROW: Any = pd.ArrowDtype
 
 
 def to_pandas(values: Any, column: Column | None = None) -> Any:
-    """Give the pandas array of an Arrow column.
+    """Return the pandas array of an Arrow column.
 
     Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC], days and decimals Arrow's own; a
     member of an enum is a category, the known values first and in their order, those unknown after them.

@@ -89,7 +89,7 @@ def raw_bodies(path: str | Path) -> list[Body]:
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
-    """Give rows of text as arguments of an operation: names known, whole numbers, flags and `FULL` read.
+    """Return rows of text as arguments of an operation: names known, whole numbers, flags and `FULL` read.
 
     Args:
         operation: An operation, its name, or a request record.
@@ -107,7 +107,7 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
 
 
 def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> tuple[list[Body], list[Problem]]:
-    """Give rows of text as arguments, and what does not fit, for whoever has more to say of the same rows."""
+    """Return rows of text as arguments, and what does not fit, for whoever has more to say of the same rows."""
     cls = _request(operation)
     problems: list[Problem] = []
     made = []
@@ -165,7 +165,7 @@ def _typed(
 
 
 def _cell(kind: Kind, value: Any) -> tuple[Any, str | None]:
-    """Give what a cell says, and what is wrong with it."""
+    """Return what a cell says, and what is wrong with it."""
     if isinstance(value, str):
         if isinstance(kind, Whole):
             if kind.full and value == "FULL":
@@ -187,7 +187,7 @@ def _cell(kind: Kind, value: Any) -> tuple[Any, str | None]:
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a row of dotted columns as nested dictionaries; what is None is left out.
+    """Return a row of dotted columns as nested dictionaries; what is None is left out.
 
     Raises:
         InvalidRequest: A column and a part of it are both given.

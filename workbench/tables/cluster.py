@@ -111,7 +111,7 @@ def _distributed() -> Any:
 
 
 def _where(api: Any) -> Where:
-    """Give what a worker makes its client of; never a client, which holds a key."""
+    """Return what a worker makes its client of; never a client, which holds a key."""
     if isinstance(api, str) or (callable(api) and not isinstance(api, Client)):
         where: Where = api
         return where
@@ -146,7 +146,7 @@ def _task(
 ) -> tuple[dict[str, Any], Any]:  # fmt: skip
     """Read some users on a worker: what is told of each, and their rows."""
     from workbench.tables import reads
-    from workbench.tables.pieces import Question
+    from workbench.tables.pieces import ReadFilter
 
     with _made(where) as client:
         _pace(client, share)
@@ -156,7 +156,7 @@ def _task(
         watch.start()
         try:
             job = reads.Job(
-                client, tuple(users), Question(**how), concurrency=share.concurrency, progress=False, path=path,
+                client, tuple(users), ReadFilter(**how), concurrency=share.concurrency, progress=False, path=path,
             )  # fmt: skip
             job.limited = lambda: held.set(time.time() + 1.0)
             rewards = reads.in_background(job)
@@ -175,7 +175,7 @@ def _pace(client: Client, share: Share) -> None:
     from workbench.client.pace import Pace
 
     limits: Limits = client.limits
-    client._line.pace = Pace(reads=share.reads_per_second, writes=limits.writes_per_second)
+    client._context.pace = Pace(reads=share.reads_per_second, writes=limits.writes_per_second)
 
 
 def _watch(client: Client, held: Any, over: threading.Event) -> None:
@@ -184,7 +184,7 @@ def _watch(client: Client, held: Any, over: threading.Event) -> None:
         until = held.get()
         wait = until - time.time()
         if wait > 0:
-            clock = client._line.clock
+            clock = client._context.clock
             client.pace.hold(clock.monotonic() + wait)
 
 
@@ -198,7 +198,7 @@ def _rows(result: tuple[dict[str, Any], Any]) -> Any:
 
 
 def _pandas(table: Any) -> Any:
-    """Give a partition: the same dtypes in each, whatever is in it, so the type is text and points have 18 places."""
+    """Return a partition: the same dtypes in each, whatever is in it, so the type is text and points have 18 places."""
     import pandas as pd
 
     from workbench.tables.arrays import to_pandas
@@ -231,7 +231,7 @@ class ClusterRewards:
         return tuple(notes_of(self.told, self.users, names=self._names))
 
     def frame(self) -> Any:
-        """Give the rows as a Dask DataFrame; each task is a partition."""
+        """Return the rows as a Dask DataFrame; each task is a partition."""
         dd: Any = import_module("dask.dataframe")
         delayed: Any = import_module("dask").delayed
         meta = _pandas(SCHEMA.empty_table())

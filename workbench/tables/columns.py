@@ -78,15 +78,15 @@ class Plan:
     seals_extra: bool  # `extra` counts as secret too
 
     def names(self) -> tuple[str, ...]:
-        """Give the names of the columns, `extra` included."""
+        """Return the names of the columns, `extra` included."""
         return tuple(column.name for column in self.columns) + ((EXTRA,) if self.has_extra else ())
 
     def column(self, name: str) -> Column:
-        """Give one column."""
+        """Return one column."""
         return next(column for column in self.columns if column.name == name)
 
     def shown(self, reveal: Collection[str]) -> frozenset[str]:
-        """Give the names of the private columns that `reveal` names, by their path or its last part.
+        """Return the names of the private columns that `reveal` names, by their path or its last part.
 
         Raises:
             ValueError: A name is no private column, or one that never stands in a frame.
@@ -109,7 +109,7 @@ _PLANS: dict[type[Any], Plan] = {}
 
 
 def plan(cls: type[Any]) -> Plan:
-    """Give the columns of a record class, or of any attrs class with plain annotations.
+    """Return the columns of a record class, or of any attrs class with plain annotations.
 
     Raises:
         TypeError: It holds two lists of records, or a type no column is known for.
@@ -188,7 +188,7 @@ _PLAIN: Mapping[Any, Kind] = {
 
 
 def kind_of(hint: Any, where: str) -> Kind:
-    """Give the kind of a plain annotation, for classes that are no records of the interface.
+    """Return the kind of a plain annotation, for classes that are no records of the interface.
 
     Raises:
         TypeError: No kind is known for it.
@@ -284,7 +284,7 @@ _TEXT_FORM = Form(pa.large_string(), _text)
 
 
 def form(column: Column) -> Form:
-    """Give how a column's values stand in Arrow.
+    """Return how a column's values stand in Arrow.
 
     Raises:
         TypeError: No form is known for the kind.
@@ -298,7 +298,7 @@ def form(column: Column) -> Form:
 
 
 def masked(column: Column, value: Any) -> str | None:
-    """Give a private value as it looks masked."""
+    """Return a private value as it looks masked."""
     if value is None or value == ():
         return None
     if isinstance(value, tuple):
@@ -309,6 +309,6 @@ def masked(column: Column, value: Any) -> str | None:
 
 
 def joined(values: Sequence[Any], kind: Kind) -> str | None:
-    """Give a list as one text, its items parted by a comma and a blank; None where it is empty."""
+    """Return a list as one text, its items parted by a comma and a blank; None where it is empty."""
     take = json_text if isinstance(kind, Loose) else str
     return ", ".join(take(value) for value in values) if values else None

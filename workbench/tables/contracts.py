@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from workbench.tables.decimals import grouped, multiplied, series, total
-from workbench.tables.frames import frame
+from workbench.tables.frames import to_frame
 
 NOTE = "Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages."
 PERCENT = Decimal("0.01")
@@ -19,12 +19,12 @@ COLUMNS = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchang
 
 
 def contract_values(contracts: Any) -> pd.DataFrame:
-    """Give one row per token: its balance, rates, `value` (balance × exchange rate) and `advance` (value × rate), in USD.
+    """Return one row per token: its balance, rates, `value` (balance × exchange rate) and `advance` (value × rate), in USD.
 
     Args:
         contracts: Contracts, or their frame. A token whose balance or rate is missing has no value.
     """
-    tokens = frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
+    tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
     made = tokens.loc[tokens["tokens.address"].notna(), list(COLUMNS)].reset_index(drop=True)
     made["value"] = multiplied(made["tokens.balance"], made["tokens.exchange_rate"])
     share = multiplied(made["tokens.advance_rate"], PERCENT)
@@ -38,7 +38,7 @@ def contract_values(contracts: Any) -> pd.DataFrame:
 
 
 def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFrame:
-    """Give value and advance in USD, in all or by columns such as "chain_id".
+    """Return value and advance in USD, in all or by columns such as "chain_id".
 
     Args:
         contracts: Contracts, their frame, or what `contract_values` gave.

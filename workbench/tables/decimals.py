@@ -55,7 +55,7 @@ def cast(texts: Any) -> Any:
 
 
 def _letters(texts: Any) -> bytes:
-    """Give all the bytes of a large_string column."""
+    """Return all the bytes of a large_string column."""
     _, ends, data = texts.buffers()
     if data is None or not len(texts):
         return b""
@@ -69,7 +69,7 @@ def plain(value: Decimal) -> str:
 
 
 def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
-    """Give a column's values as Decimals, None where missing.
+    """Return a column's values as Decimals, None where missing.
 
     Raises:
         ValueError: A value is no exact number: a float, a masked value, a word.
@@ -108,7 +108,7 @@ def series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = No
 
 
 def total(column: pd.Series[Any]) -> Decimal:
-    """Give the exact sum of a column; what is missing is left out, and the sum of nothing is 0."""
+    """Return the exact sum of a column; what is missing is left out, and the sum of nothing is 0."""
     return _sum(value for value in decimals(column) if value is not None)
 
 
@@ -118,7 +118,7 @@ def _sum(values: Iterable[Decimal]) -> Decimal:
 
 
 def mean(column: pd.Series[Any]) -> Decimal | None:
-    """Give the mean of a column to 38 digits; what is missing is left out, and the mean of nothing is None."""
+    """Return the mean of a column to 38 digits; what is missing is left out, and the mean of nothing is None."""
     return _mean([value for value in decimals(column) if value is not None])
 
 
@@ -127,7 +127,7 @@ def _mean(values: Sequence[Decimal]) -> Decimal | None:
 
 
 def quantile(column: pd.Series[Any], q: Decimal | float | str) -> Decimal | None:
-    """Give what a share `q` of a column is below, exactly; between two values by their distance, as pandas does.
+    """Return what a share `q` of a column is below, exactly; between two values by their distance, as pandas does.
 
     Args:
         q: From 0 to 1; 0.5 is the median.
@@ -139,7 +139,7 @@ def quantile(column: pd.Series[Any], q: Decimal | float | str) -> Decimal | None
 
 
 def quantile_of(values: Sequence[Decimal], share: Decimal) -> Decimal | None:
-    """Give the quantile of values that are in order; None where there are none."""
+    """Return the quantile of values that are in order; None where there are none."""
     if not values:
         return None
     with localcontext(EXACT):
@@ -201,7 +201,7 @@ def resampled(frame: pd.DataFrame, rule: str, column: str, *, on: str, how: How 
 
 
 def cumulated(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Give the running sum of a column, exactly; a missing value adds nothing, and stays missing.
+    """Return the running sum of a column, exactly; a missing value adds nothing, and stays missing.
 
     Args:
         by: A column as long as this one; the sum starts anew for each of its values.
@@ -217,22 +217,22 @@ def cumulated(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Se
 
 
 def multiplied(column: pd.Series[Any], by: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
-    """Give the product of two columns, or of a column and a number, exactly."""
+    """Return the product of two columns, or of a column and a number, exactly."""
     return _paired(column, by, lambda a, b: a * b)
 
 
 def added(column: pd.Series[Any], to: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
-    """Give the sum of two columns, row by row, or of a column and a number, exactly."""
+    """Return the sum of two columns, row by row, or of a column and a number, exactly."""
     return _paired(column, to, lambda a, b: a + b)
 
 
 def subtracted(column: pd.Series[Any], what: pd.Series[Any] | Decimal | int) -> pd.Series[Any]:
-    """Give a column less another, row by row, or less a number, exactly."""
+    """Return a column less another, row by row, or less a number, exactly."""
     return _paired(column, what, lambda a, b: a - b)
 
 
 def divided(column: pd.Series[Any], by: pd.Series[Any] | Decimal | int, *, places: int = 6) -> pd.Series[Any]:
-    """Give the quotient of two columns, or of a column and a number, rounded half to even; missing where `by` is 0.
+    """Return the quotient of two columns, or of a column and a number, rounded half to even; missing where `by` is 0.
 
     Args:
         places: Digits after the point, at most 18.
@@ -272,6 +272,6 @@ def _number(other: Any) -> Decimal:
 
 
 def floats(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Give a column as floats, for drawing; sums belong before this."""
+    """Return a column as floats, for drawing; sums belong before this."""
     values = [float("nan") if value is None else float(value) for value in decimals(column)]
     return pd.Series(values, index=column.index, name=column.name, dtype="float64")

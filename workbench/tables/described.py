@@ -66,7 +66,7 @@ def _sum(values: Sequence[Decimal]) -> Decimal:
 
 
 def _deviation(values: Sequence[Decimal]) -> Decimal | None:
-    """Give the standard deviation of a sample; None of fewer than two values."""
+    """Return the standard deviation of a sample; None of fewer than two values."""
     n = len(values)
     if n < 2:
         return None

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.errors import InvalidRequest, discreet
+from workbench.errors import InvalidRequest, hide_arguments
 from workbench.interface import strict_json
 from workbench.interface.convert import Names, Unreadable, read_moment, wires
 from workbench.interface.events import EVENT_KINDS, Event
@@ -47,7 +47,7 @@ class Events:
         self._wires = wires(names)
 
     def __iter__(self) -> Iterator[Event]:
-        """Give each event, read strictly.
+        """Yield each event, read strictly.
 
         Raises:
             InvalidRequest: A line is no event; it names file and line.
@@ -61,10 +61,10 @@ class Events:
                 else:
                     continue
                 del line  # a traceback that prints locals shows no private value
-                raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="read_events")
+                raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="read")
 
     def frame(self, of: str | None = None, *, reveal: Collection[str] = ()) -> pd.DataFrame:
-        """Give the events as a typed frame, as `frame(events)` does.
+        """Return the events as a typed frame, as `frame(events)` does.
 
         Args:
             of: Keep one kind, as "user.updated".
@@ -104,8 +104,8 @@ class Events:
         return _summary(counted)
 
 
-def read_events(paths: Any, *, names: Names = _NO_NAMES) -> Events:
-    """Give the events of logs, one JSON object a line, plain or gzip; nothing is read before it is asked for.
+def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
+    """Return the events of logs, one JSON object a line, plain or gzip; nothing is read before it is asked for.
 
     Args:
         paths: A file, a pattern such as "logs/*.ndjson.gz", or several.
@@ -133,7 +133,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             number += 1
             if len(line) == LINE:
                 del line
-                raise InvalidRequest(f"{path.name}, line {number}: longer than {LINE:,} bytes", of="read_events")
+                raise InvalidRequest(f"{path.name}, line {number}: longer than {LINE:,} bytes", of="read")
             if line.strip():
                 yield number, line
 
@@ -192,11 +192,11 @@ def _counted_by_engine(duckdb: Any, paths: Iterable[Path]) -> Counted:
                 for at, kind, status, count in rows:
                     counted[at, kind, status] += count
                 continue
-            raise InvalidRequest(problem, of="read_events")  # outside the block: the engine's words hold the line
+            raise InvalidRequest(problem, of="read")  # outside the block: the engine's words hold the line
     return counted
 
 
-@discreet
+@hide_arguments
 def _counted_by_line(paths: Iterable[Path]) -> Counted:
     counted: Counted = Counter()
     for path in paths:
@@ -213,12 +213,12 @@ def _counted_by_line(paths: Iterable[Path]) -> Counted:
             else:
                 counted[at[:10] if isinstance(at, str) and at.endswith("Z") else at, kind, status] += 1
                 continue
-            raise InvalidRequest(problem, of="read_events")
+            raise InvalidRequest(problem, of="read")
     return counted
 
 
 def _day(text: str | None) -> str | None:
-    """Give the day of a time, in UTC; one that cannot be read has none."""
+    """Return the day of a time, in UTC; one that cannot be read has none."""
     if text is None or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return text
     moment = read_moment(text, [])

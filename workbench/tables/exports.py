@@ -52,7 +52,7 @@ class Saved:
         return "; ".join(words)
 
 
-def save(
+def export(
     frame: "pd.DataFrame | pd.Series[Any]",
     path: str | Path,
     *,
@@ -231,7 +231,7 @@ def _write_text(sheet: Any, i: int, j: int, text: str, form: Any) -> None:
 
 
 def _xlsx_column(column: "pd.Series[Any]") -> Callable[[Any, int, int, Any, Mapping[str, Any]], None]:
-    """Give the writer of a column: as numbers only where a spreadsheet keeps every digit of all of them."""
+    """Return the writer of a column: as numbers only where a spreadsheet keeps every digit of all of them."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         if column.notna().any() and (column.min().year < 1901 or column.max().year > 9998):
             return lambda s, i, j, v, f: _write_text(s, i, j, v.isoformat(), f["text"])

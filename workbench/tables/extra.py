@@ -31,12 +31,12 @@ def _plain(value: Any) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Give text that can be encoded: half of a surrogate pair becomes an escape."""
+    """Return text that can be encoded: half of a surrogate pair becomes an escape."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def unknown(extra: Mapping[str, Any], prefix: str, *, reveal: bool) -> dict[str, Any]:
-    """Give the unknown members of a record by wire path, those that are null left out, masked unless revealed."""
+    """Return the unknown members of a record by wire path, those that are null left out, masked unless revealed."""
     return {
         f"{prefix}{name}": value if reveal else masks.DOTS for name, value in extra.items() if value is not None
     }  # fmt: skip

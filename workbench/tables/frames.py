@@ -30,7 +30,7 @@ Build = Callable[[Any, Wanted], pd.DataFrame]
 _MORE: list[tuple[Applies, Build]] = []
 
 
-def frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.DataFrame:
     """Make a DataFrame of a record, a list of records, a page, events, or a result of this package.
 
     Columns are named like the attributes, nested ones dotted; a contract makes one row per token. Dtypes follow the
@@ -145,7 +145,7 @@ def events_frame(events: Iterable[Event], kind: str | None, reveal: Collection[s
 
 
 def events_plan(kinds: Collection[str]) -> Plan:
-    """Give the columns of events of these kinds, in the order of the interface."""
+    """Return the columns of events of these kinds, in the order of the interface."""
     envelope = plan(Event)
     columns = [column for column in envelope.columns if column.name != "body"]
     columns.insert(3, Column(name="kind", wire="kind", kind=Text(), about=OPEN_FACT))

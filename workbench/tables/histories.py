@@ -8,7 +8,7 @@ import pandas as pd
 
 from workbench.interface.events import EVENT_KINDS, Event, UserUpdated
 from workbench.tables.arrays import TEXT
-from workbench.tables.frames import frame
+from workbench.tables.frames import to_frame
 
 USER_UPDATED = EVENT_KINDS["user.updated"].name
 MICRO_DEPOSIT = EVENT_KINDS["microDeposit.received"].name
@@ -16,7 +16,7 @@ ORDER = "Order: by eventReceivedAt, those without it in the order given; whether
 
 
 def status_history(events: Iterable[Event]) -> pd.DataFrame:
-    """Give one row per change of a user's application status, oldest first within a user.
+    """Return one row per change of a user's application status, oldest first within a user.
 
     A repeated status is no change, and neither is an event with an id that came before.
 
@@ -55,7 +55,7 @@ def status_history(events: Iterable[Event]) -> pd.DataFrame:
 
 
 def _in_order(events: list[Event]) -> list[Event]:
-    """Sort by time where there is one; an event without one keeps its place after its neighbour before."""
+    """Sort by time where there is one; an event without one keeps its place after its neighbor before."""
     at: list[tuple[float, int, Event]] = []
     latest = float("-inf")
     for i, event in enumerate(events):
@@ -74,7 +74,7 @@ def _times(values: list[Any]) -> Any:
 
 
 def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame:
-    """Give how long each user stayed in each status, one row per stay.
+    """Return how long each user stayed in each status, one row per stay.
 
     Args:
         history: Events, or what `status_history` gave.
@@ -100,7 +100,7 @@ def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame
 
 
 def reasons(history: Any) -> pd.DataFrame:
-    """Give one row per reason of each status change; the service sends them parted by commas.
+    """Return one row per reason of each status change; the service sends them parted by commas.
 
     Args:
         history: Events, or what `status_history` gave.
@@ -118,11 +118,11 @@ def reasons(history: Any) -> pd.DataFrame:
 
 
 def micro_deposits(events: Iterable[Event]) -> pd.DataFrame:
-    """Give one row per micro deposit, its amount in USD exact and shown: the frame is marked as one with secrets.
+    """Return one row per micro deposit, its amount in USD exact and shown: the frame is marked as one with secrets.
 
     A micro deposit can prove who owns an account; see `frame(events, of="microDeposit.received")` for the masked form.
     """
-    made = frame(list(events), of=MICRO_DEPOSIT, reveal={"amount"})
+    made = to_frame(list(events), of=MICRO_DEPOSIT, reveal={"amount"})
     keep = {name: name.removeprefix("body.") for name in made.columns if name.startswith("body.")}
     marks = {**made.attrs, "kind": "micro_deposits", "revealed": ["amount"]}
     made = made[list(keep)].rename(columns=keep)

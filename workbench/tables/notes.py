@@ -37,7 +37,7 @@ class Told:
 
     @classmethod
     def of(cls, said: Walk, *, rows: int, other_type: int = 0, why: str = "") -> "Told":
-        """Give what is kept of a walk."""
+        """Return what is kept of a walk."""
         return cls(
             end=said.end, rows=rows, pages=said.asked, offset=said.offset, readings=said.readings,
             duplicates=said.duplicates, without_id=said.without_id, hidden=said.hidden,
@@ -108,7 +108,7 @@ def _users(users: Iterable[str]) -> str:
 
 
 def summed_up(users: int, rows: int, complete: bool, notes: int) -> str:
-    """Give what a read came to, in a line."""
+    """Return what a read came to, in a line."""
     whole = "complete" if complete else "not complete"
     return f"of {_counted(users, 'user')}: {_counted(rows, 'row')}, {whole}; {_counted(notes, 'note')}"
 

@@ -81,7 +81,7 @@ def walk(said: Walk, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Step
 
 
 def _newest(pages: Sequence[Page]) -> list[tuple[int, ...] | None]:
-    """Give the rows to keep of several readings of a list that kept changing: each key once, from the last of them."""
+    """Return the rows to keep of several readings of a list that kept changing: each key once, from the last of them."""
     seen: set[Key] = set()
     kept: list[tuple[int, ...] | None] = []
     for page in reversed(pages):
@@ -148,7 +148,7 @@ def _reading(said: Walk, pages: list[Page], limit: int, reach: int) -> Generator
 
 
 def _new(said: Walk, page: Page, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
-    """Give the rows of a page that are new: none of the overlap, none that was seen; rows without id always."""
+    """Return the rows of a page that are new: none of the overlap, none that was seen; rows without id always."""
     kept = []
     for i, key in enumerate(page):
         if i < overlap:

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.tables.rewards_pages import Part
-from workbench.tables.rows import Aside, Table
+from workbench.tables.rows import Notes, Table
 
 
 @attrs.define(kw_only=True)
-class Question:
+class ReadFilter:
     """What of each user is wanted."""
 
     type: str | None = None
@@ -21,16 +21,16 @@ class Question:
     until: datetime | None = None
 
     def asked(self) -> dict[str, Any]:
-        """Give it as JSON can hold it."""
+        """Return it as JSON can hold it."""
         times = {"since": self.since, "until": self.until}
         return {"type": self.type, **{name: time.isoformat() if time else None for name, time in times.items()}}
 
 
 def split(
-    parts: Sequence[Part], owners: Sequence[int], kept: Sequence[tuple[int, ...] | None], question: Question,
+    parts: Sequence[Part], owners: Sequence[int], kept: Sequence[tuple[int, ...] | None], question: ReadFilter,
     other_type: dict[int, int],
 ) -> dict[int, list[Part]]:  # fmt: skip
-    """Give each user's rows of some parsed pages: those kept by paging, of the type and the time asked for.
+    """Return each user's rows of some parsed pages: those kept by paging, of the type and the time asked for.
 
     Args:
         owners: The user of each page.
@@ -71,7 +71,7 @@ def split(
             length = len(columns["type"])
             sub = Part(Table(columns, aside), (length,), part.fast, pages=i - first)
             made.setdefault(owner, []).append(sub)
-            aside = Aside()  # what is said of the whole part is said once
+            aside = Notes()  # what is said of the whole part is said once
     return made
 
 
@@ -83,8 +83,8 @@ def _offsets(counts: Sequence[int]) -> list[int]:
     return found
 
 
-def _wanted(columns: dict[str, Any], question: Question) -> Any:
-    """Give which rows are of the type and the time asked for; None for all of them."""
+def _wanted(columns: dict[str, Any], question: ReadFilter) -> Any:
+    """Return which rows are of the type and the time asked for; None for all of them."""
     tests = []
     if question.type is not None:
         tests.append(pc.fill_null(pc.equal(columns["type"], question.type), True))
@@ -100,7 +100,7 @@ def _wanted(columns: dict[str, Any], question: Question) -> Any:
 
 
 def with_user(part: Part, user: str) -> Any:
-    """Give a part as an Arrow table, its user in the first column."""
+    """Return a part as an Arrow table, its user in the first column."""
     columns = part.table.columns
     length = len(columns["type"])
     return pa.table({"user_id": pa.array([user] * length, pa.large_string()), **columns})

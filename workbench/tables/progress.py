@@ -57,7 +57,7 @@ class Progress:
 
 
 def clock(seconds: float) -> str:
-    """Give seconds as hours, minutes and seconds."""
+    """Return seconds as hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -67,7 +67,7 @@ Meter = Callable[[Progress], None]
 
 
 def meter(wanted: "bool | Meter", stream: TextIO | None = None) -> Meter:
-    """Give what shows progress: a function of the caller's, a line where somebody looks, or nothing."""
+    """Return what shows progress: a function of the caller's, a line where somebody looks, or nothing."""
     if callable(wanted):
         return wanted
     out = sys.stderr if stream is None else stream

@@ -15,7 +15,7 @@ from workbench.interface.walk import build
 from workbench.tables.gate import Gate
 from workbench.tables.notes import Told
 from workbench.tables.paging import Key, Walk, walk
-from workbench.tables.pieces import Question, split, with_user
+from workbench.tables.pieces import ReadFilter, split, with_user
 from workbench.tables.progress import Meter, Progress
 from workbench.tables.rewards_pages import BATCH, Pages, Part
 from workbench.tables.spool import Spool
@@ -45,7 +45,7 @@ class Reading:
     """One read. `run` is awaited once; what it came to stands in `parts` and `told`, also when it was stopped."""
 
     def __init__(
-        self, fetch: Fetch, users: Sequence[str], question: Question, *, pages: Pages, gate: Gate, show: Meter,
+        self, fetch: Fetch, users: Sequence[str], question: ReadFilter, *, pages: Pages, gate: Gate, show: Meter,
         pause: Callable[[float], Awaitable[None]], spool: Spool | None = None, begun: dict[str, list[bytes]] | None = None,
     ) -> None:  # fmt: skip
         self.users = users
@@ -235,7 +235,7 @@ class Reading:
 
 
 def glimpse(body: bytes, pages: Pages, number: int) -> list[Key]:
-    """Give the keys of a page's rows: what paging needs to know of it, long before it is parsed.
+    """Return the keys of a page's rows: what paging needs to know of it, long before it is parsed.
 
     Raises:
         UnexpectedAnswer: It is no page.

@@ -23,12 +23,12 @@ from workbench.interface.walk import build, member
 from workbench.loops import new_loop
 from workbench.tables.gate import Gate
 from workbench.tables.notes import Told, notes_of, summed_up
-from workbench.tables.pieces import Question, with_user
+from workbench.tables.pieces import ReadFilter, with_user
 from workbench.tables.progress import Meter, meter
 from workbench.tables.reading import Reading
 from workbench.tables.rewards_frames import assembled
 from workbench.tables.rewards_pages import Pages, Part
-from workbench.tables.rows import Aside, Table
+from workbench.tables.rows import Notes, Table
 from workbench.tables.spool import SCHEMA, Spool, read_folder, uniform
 
 CONCURRENCY = 64
@@ -77,7 +77,7 @@ class Rewards:
         return sum(one.rows for one in self.told.values())
 
     def frame(self) -> pd.DataFrame:
-        """Give the rows as one typed frame, users in the order asked for; `attrs` holds `complete` and `notes`."""
+        """Return the rows as one typed frame, users in the order asked for; `attrs` holds `complete` and `notes`."""
         if self._frame is None:
             self._frame = self._from_folder() if self.path is not None else self._from_parts()
         frame = self._frame.copy(deep=False)
@@ -86,7 +86,7 @@ class Rewards:
         return frame
 
     def table(self) -> Any:
-        """Give the rows as one Arrow table, with the user of each."""
+        """Return the rows as one Arrow table, with the user of each."""
         tables = [
             uniform(with_user(part, self.users[place])) for place in sorted(self._parts) for part in self._parts[place]
         ]
@@ -113,7 +113,7 @@ class Rewards:
         columns = {name: _one(table.column(name)) for name in table.column_names}
         users = columns.pop("user_id").to_pylist()
         columns["points"] = _narrow(columns["points"])
-        part = Part(Table(columns, Aside()), (1,) * len(users), fast=True)
+        part = Part(Table(columns, Notes()), (1,) * len(users), fast=True)
         frame = assembled(self._pages, [part], users)
         del frame.attrs["routes"]  # of a folder nobody knows any more
         return frame
@@ -184,7 +184,7 @@ def read_rewards(
             progress=progress,
         )  # fmt: skip
     job = Job(
-        api, _ids(users), Question(type=None if type is None else str(type), since=since, until=until),
+        api, _ids(users), ReadFilter(type=None if type is None else str(type), since=since, until=until),
         concurrency=concurrency, progress=progress, path=path, resume=resume, reveal=reveal,
     )  # fmt: skip
     return job.read() if isinstance(api, Async) else in_background(job)
@@ -209,7 +209,7 @@ class Job:
     """One call of `read_rewards`, for either kind of client."""
 
     def __init__(
-        self, api: Any, users: tuple[str, ...], question: Question, *, concurrency: int | None,
+        self, api: Any, users: tuple[str, ...], question: ReadFilter, *, concurrency: int | None,
         progress: bool | Meter, path: str | Path | None, resume: Rewards | None = None, reveal: Collection[str] = (),
     ) -> None:  # fmt: skip
         if question.type is not None and question.type not in frozenset(RewardType):
@@ -279,7 +279,7 @@ class Job:
 
 
 def _parts_again(rewards: Rewards, places: Mapping[str, int], new: Mapping[int, Any]) -> dict[int, list[Part]]:
-    """Give the parts of an earlier read that no new ones replace."""
+    """Return the parts of an earlier read that no new ones replace."""
     here = {place: places.get(rewards.users[place]) for place in rewards._parts}
     return {at: rewards._parts[place] for place, at in here.items() if at is not None and at not in new}
 

@@ -16,7 +16,7 @@ from workbench.tables.arrays import to_pandas
 from workbench.tables.columns import EXTRA
 from workbench.tables.decimals import WIDTHS, packed
 from workbench.tables.rewards_pages import BATCH, POOL, Pages, Part, runs
-from workbench.tables.rows import Aside, Table, arrow_table, with_attrs
+from workbench.tables.rows import Notes, Table, arrow_table, with_attrs
 
 CHUNK = 100_000
 """Rows of one piece of a column: few enough to be made in passing, and a million rows are ten of them."""
@@ -65,7 +65,7 @@ def rewards_from_pages(
 
 
 def _merged(parts: Sequence[Part]) -> list[Part]:
-    """Give parts with neighbours of one kind made one: memory of small pieces is used again, not added to."""
+    """Return parts with neighbors of one kind made one: memory of small pieces is used again, not added to."""
     made: list[Part] = []
     for start, end, fast in runs([part.fast for part in parts]):
         run = parts[start:end]
@@ -73,7 +73,7 @@ def _merged(parts: Sequence[Part]) -> list[Part]:
         if len(run) == 1 or any(len({chunk.type for chunk in chunks}) > 1 for chunks in columns.values()):
             made += run
             continue
-        aside = Aside()
+        aside = Notes()
         for part in run:
             aside.add(part.table.aside)
         table = Table({name: pa.concat_arrays(chunks, memory_pool=POOL) for name, chunks in columns.items()}, aside)
@@ -87,7 +87,7 @@ def assembled(reader: Pages, parts: list[Part], users: Sequence[str] | None = No
     routes = {"fast": 0, "exact": 0}
     for part in parts:
         routes["fast" if part.fast else "exact"] += part.pages or len(part.rows)
-    aside = Aside()
+    aside = Notes()
     for part in parts:
         aside.add(part.table.aside)
     tables = [part.table.columns for part in parts]
@@ -128,7 +128,7 @@ def _repeated(users: Sequence[str], counts: Sequence[int]) -> Any:
 
 
 def _joined(chunks: Sequence[Any]) -> Any:
-    """Give one column of many chunks, in pieces of at least `CHUNK` rows."""
+    """Return one column of many chunks, in pieces of at least `CHUNK` rows."""
     if len({chunk.type for chunk in chunks}) > 1:  # decimals of two widths, or text among them
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return packed(values)

@@ -29,7 +29,7 @@ from workbench.interface.walk import Moment, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, plan
 from workbench.tables.decimals import cast
 from workbench.tables.extra import json_text
-from workbench.tables.rows import Aside, Table, arrow_table
+from workbench.tables.rows import Notes, Table, arrow_table
 
 BATCH = 64
 """Pages handed to Arrow at once."""
@@ -186,9 +186,9 @@ class Pages:
         return parts
 
     @staticmethod
-    def _beside(above: dict[str, Any], start: int, end: int) -> Aside:
+    def _beside(above: dict[str, Any], start: int, end: int) -> Notes:
         """Count the unknown members of pages."""
-        aside = Aside()
+        aside = Notes()
         for name, values in above.items():
             values = values.slice(start, end - start)
             if values.null_count < len(values):
@@ -234,7 +234,7 @@ class Pages:
 
 
 def runs(good: Sequence[bool]) -> Iterator[tuple[int, int, bool]]:
-    """Give start, end and value of each run of equal values."""
+    """Yield start, end and value of each run of equal values."""
     start = 0
     for i in range(1, len(good) + 1):
         if i == len(good) or good[i] != good[start]:
@@ -263,7 +263,7 @@ _FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:0
 
 
 def _moments(texts: Any) -> Any:
-    """Give times in UTC; a text without a zone, or beyond the years of a datetime, is left to the exact route."""
+    """Return times in UTC; a text without a zone, or beyond the years of a datetime, is left to the exact route."""
     try:
         made = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
     except pa.ArrowInvalid:
@@ -275,7 +275,7 @@ def _moments(texts: Any) -> Any:
 
 
 def _dots(more: dict[str, Any], rows: int) -> Any:
-    """Give the column of unknown members, each masked, in the order of their names in each row."""
+    """Return the column of unknown members, each masked, in the order of their names in each row."""
     if not more:
         return pa.nulls(rows, pa.large_string())
     names = sorted(more)

@@ -16,7 +16,7 @@ from workbench.tables.decimals import packed
 
 
 @attrs.define
-class Aside:
+class Notes:
     """What is said of a frame beside its columns: notes in words, and how often each unknown member was met."""
 
     notes: list[str] = attrs.field(factory=list)
@@ -24,7 +24,7 @@ class Aside:
     odd: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is odd)
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
 
-    def add(self, other: "Aside") -> None:
+    def add(self, other: "Notes") -> None:
         """Take what another says too."""
         self.notes += other.notes
         self.unknown.update(other.unknown)
@@ -32,7 +32,7 @@ class Aside:
         self.pages.update(other.pages)
 
     def words(self) -> list[str]:
-        """Give the notes as sentences, the counts in them."""
+        """Return the notes as sentences, the counts in them."""
         found = list(self.notes)
         for path, times in self.unknown.items():
             found.append(
@@ -45,7 +45,7 @@ class Aside:
         return found
 
 
-def with_attrs(frame: pd.DataFrame, kind: str, aside: Aside, shown: Collection[str], **more: Any) -> pd.DataFrame:
+def with_attrs(frame: pd.DataFrame, kind: str, aside: Notes, shown: Collection[str], **more: Any) -> pd.DataFrame:
     """Mark a frame with its kind, its notes, the unknown members met, and the private columns that it shows."""
     frame.attrs.update(kind=kind, notes=aside.words(), unknown=dict(aside.unknown), revealed=sorted(shown), **more)
     return frame
@@ -65,13 +65,13 @@ class Table:
     """Columns in Arrow, by name, and what is said beside them."""
 
     columns: dict[str, Any]
-    aside: Aside
+    aside: Notes
 
 
 def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> Table:
     """Make the Arrow columns of records; private ones are masked unless their names are `shown`."""
     rows = list(_opened(plan, records))
-    aside = Aside()
+    aside = Notes()
     set_aside: list[dict[str, Any]] = [{} for _ in rows] if plan.has_extra else []
     columns = {}
     for column in plan.columns:
@@ -121,9 +121,9 @@ def _getter(path: str, rows_of: str | None) -> Callable[[Row], Any]:
 
 
 def _array(
-    column: Column, values: list[Any], shown: bool, set_aside: Sequence[dict[str, Any]], aside: Aside
+    column: Column, values: list[Any], shown: bool, set_aside: Sequence[dict[str, Any]], aside: Notes
 ) -> Any:  # fmt: skip
-    """Give the Arrow column of values; those it cannot hold are put aside under its wire path."""
+    """Return the Arrow column of values; those it cannot hold are put aside under its wire path."""
     if column.many and not (column.private and not shown):
         values = [None if value is None else joined(value, column.kind) for value in values]
     if column.private and not shown:
@@ -156,7 +156,7 @@ def _texts(values: list[Any]) -> Any:
         return pa.array(safe, type=pa.large_string())
 
 
-def _extra(plan: Plan, rows: list[Row], set_aside: list[dict[str, Any]], reveal: bool, aside: Aside) -> Any:
+def _extra(plan: Plan, rows: list[Row], set_aside: list[dict[str, Any]], reveal: bool, aside: Notes) -> Any:
     getters = [(_getter(path.rstrip("."), plan.rows_of), wire) for path, wire in plan.answers]
     texts = []
     for row, kept in zip(rows, set_aside, strict=True):
@@ -170,12 +170,12 @@ def _extra(plan: Plan, rows: list[Row], set_aside: list[dict[str, Any]], reveal:
 
 
 def _unnamed(value: Any) -> Mapping[str, Any]:
-    """Give the unknown members of a record; where no record could be read, all members as they came."""
+    """Return the unknown members of a record; where no record could be read, all members as they came."""
     found: Mapping[str, Any] = value if isinstance(value, Mapping) else getattr(value, "extra", None) or {}
     return found
 
 
-def _count_marks(rows: list[Row], aside: Aside) -> None:
+def _count_marks(rows: list[Row], aside: Notes) -> None:
     for record, item in rows:
         for one in (record, item):
             for mark in getattr(one, "marks", ()):

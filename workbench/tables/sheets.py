@@ -27,7 +27,7 @@ class BadSheet(ValueError):
 
 
 def csv_rows(path: Path) -> Rows:
-    """Give the rows of a CSV file: UTF-8 with or without a mark, parted by comma, semicolon or tab."""
+    """Yield the rows of a CSV file: UTF-8 with or without a mark, parted by comma, semicolon or tab."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ _REF = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 
 
 def xlsx_rows(path: Path) -> Rows:
-    """Give the rows of the first sheet of an XLSX file: text cells as text, number cells as int or Decimal."""
+    """Yield the rows of the first sheet of an XLSX file: text cells as text, number cells as int or Decimal."""
     try:
         with zipfile.ZipFile(path) as file:
             infos = file.infolist()
@@ -175,7 +175,7 @@ def _number(text: str, row: int) -> Any:
 
 
 def parquet_rows(path: Path) -> Rows:
-    """Give the rows of a Parquet file; numbers stay numbers, text stays text."""
+    """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -70,7 +70,7 @@ class Spool:
 
 
 def about(path: Path) -> dict[str, Any]:
-    """Give what a part says of itself; nothing where it is no part of ours."""
+    """Return what a part says of itself; nothing where it is no part of ours."""
     try:
         metadata = pq.read_schema(path).metadata or {}
         said: dict[str, Any] = json.loads(metadata.get(KEY, b"{}"))
@@ -80,7 +80,7 @@ def about(path: Path) -> dict[str, Any]:
 
 
 def uniform(table: Any) -> Any:
-    """Give rows in the schema of the folder. Points that its decimals cannot hold stand in `extra`."""
+    """Return rows in the schema of the folder. Points that its decimals cannot hold stand in `extra`."""
     points = table.column("points")
     if pa.types.is_decimal(points.type):
         try:
@@ -105,5 +105,5 @@ def _with(table: Any, **columns: Any) -> Any:
 
 
 def read_folder(folder: Path) -> Any:
-    """Give the rows of a folder as one Arrow table."""
+    """Return the rows of a folder as one Arrow table."""
     return pa.concat_tables([pq.read_table(path) for path in sorted(folder.glob(PART))] or [SCHEMA.empty_table()])

@@ -14,12 +14,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from workbench.errors import UnusableFile, WorkbenchError, visible
-from workbench.faces.screen import screen_of
 from workbench.interface.assumptions import assumptions
 from workbench.interface.fields import Known
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
 from workbench.interface.walk import Member, leaves, rule_words
+from workbench.rendering.screen import screen_of
 from workbench.terminal.ends import DONE, PARTLY, wrong
 from workbench.terminal.output import Output, show
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.client.advice import AdviceWarning
 from workbench.errors import visible
-from workbench.faces.screen import screen_of
+from workbench.rendering.screen import screen_of
 from workbench.terminal.commands import Command, below, find
 from workbench.terminal.ends import DONE, Exit, say, wrong
 from workbench.terminal.overview import group_help, overview
@@ -77,7 +77,7 @@ def call(command: Command, tokens: list[str]) -> int:
     app = App(
         name=f"workbench {command.name}", help_format="plaintext", version_flags=[], default_parameter=None,
         result_action="return_value", suppress_keyboard_interrupt=False,
-        help_formatter="default" if screen.colour and not screen.plain else "plain",
+        help_formatter="default" if screen.color and not screen.plain else "plain",
     )  # fmt: skip
     app.default(function)
     try:

@@ -32,7 +32,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def options(operation: Operation[..., Any]) -> Iterator[inspect.Parameter]:
-    """Give the parameters of an operation's command: ids of its path in order, then an option for every member."""
+    """Yield the parameters of an operation's command: ids of its path in order, then an option for every member."""
     in_path = placeholders(operation.path)
     for path, one in option_members(operation.request):
         positional = one.wire in in_path
@@ -54,7 +54,7 @@ def options(operation: Operation[..., Any]) -> Iterator[inspect.Parameter]:
 
 
 def option_members(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
-    """Give each member of a request that is a single value, with its dotted path."""
+    """Yield each member of a request that is a single value, with its dotted path."""
     for one in members(cls):
         if isinstance(one.kind, Part):
             yield from option_members(one.kind.of, f"{prefix}{one.name}.")
@@ -68,7 +68,7 @@ def _help(one: Member) -> str:
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> dict[str, Any]:
-    """Give the texts of options as a nested mapping of values. What cannot be read stays text, and is refused by name."""
+    """Return the texts of options as a nested mapping of values. What cannot be read stays text, and is refused by name."""
     made: dict[str, Any] = {}
     for path, one in option_members(operation.request):
         text = texts.get(path.replace(".", "__"))
@@ -83,7 +83,7 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> d
 
 
 def value_of(one: Member, text: str) -> Any:
-    """Give the text of an option as the value its kind wants; text that does not fit stays text."""
+    """Return the text of an option as the value its kind wants; text that does not fit stays text."""
     if isinstance(one.kind, Whole):
         if one.kind.full and text == "FULL":
             return FULL
@@ -144,7 +144,7 @@ def _given(record: Any) -> dict[str, Any]:
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Give two nested mappings as one; where both say something, the second counts."""
+    """Return two nested mappings as one; where both say something, the second counts."""
     made = dict(below)
     for name, value in above.items():
         held = made.get(name)
@@ -153,7 +153,7 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 
 def json_or_text(text: str) -> Any:
-    """Give the text of a control's option: a number, true or false where it is written as one, else text."""
+    """Return the text of a control's option: a number, true or false where it is written as one, else text."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -43,7 +43,7 @@ def apply(
     An empty cell was not given; a full refund is the word FULL. Exit code 4 where an end is unknown, 5 where not all rows
     are done.
     """
-    from workbench import runs
+    from workbench import bulk
 
     name = operation.replace("-", "_")
     row = OPERATIONS.get(name)
@@ -52,7 +52,7 @@ def apply(
     with session(where) as api:
         phrase = _phrase(api, row, rows, duplicates)
         return _told(
-            lambda: runs.apply(
+            lambda: bulk.run(
                 getattr(api, name), rows, workers=workers, path=path, on_unknown=_said(on_unknown),
                 duplicates=duplicates, confirm=phrase,
             ),
@@ -78,17 +78,17 @@ def resume(
     how: Annotated[Output, Parameter(name="*")] = _HOW,
 ) -> int:
     """Go on with a run that was killed, interrupted or stopped. What is done or refused is never sent again."""
-    from workbench import runs
+    from workbench import bulk
 
     if not path.exists():
         raise wrong(f"There is no run in {visible(str(path), 200)}.")
     with session(where) as api:
         if api.environment == "production":
             raise wrong(
-                "In production a run is resumed in Python, where its plan is confirmed: wb.resume(…, confirm=…)."
+                "In production a run is resumed in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
             )
         return _told(
-            lambda: runs.resume(
+            lambda: bulk.resume(
                 path, api, rows, workers=workers, on_unknown=_said(on_unknown), resolved=_resolved(resolved),
                 accept_changes=accept_changes, duplicates=duplicates,
             ),
@@ -116,7 +116,7 @@ def _phrase(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | Non
     """In production, show the plan and ask for its phrase; give it."""
     if api.environment != "production":
         return None
-    from workbench.runs.plan import plan_of
+    from workbench.bulk.plan import plan_of
     from workbench.terminal.arming import typed
 
     plan = plan_of(operation, rows, secret=b"shown only", limits=api.limits, duplicates=duplicates)
@@ -127,7 +127,7 @@ def _phrase(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | Non
 
 
 def _told(send: Any, how: Output) -> int:
-    from workbench.runs.progress import Interrupted
+    from workbench.bulk.progress import Interrupted
 
     interrupted = False
     try:

@@ -25,7 +25,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """Give the words of the command."""
+        """Return the words of the command."""
         return " ".join(self.path)
 
 
@@ -88,7 +88,7 @@ _NAMED = (
 
 
 def commands() -> Mapping[tuple[str, ...], Command]:
-    """Give every command but the controls, by its words."""
+    """Return every command but the controls, by its words."""
     return {command.path: command for command in _commands()}
 
 
@@ -100,7 +100,7 @@ def _commands() -> Iterator[Command]:
 
 
 def controls() -> Mapping[tuple[str, ...], Command]:
-    """Give the controls of the sandbox as commands: `sandbox settle` and so on."""
+    """Return the controls of the sandbox as commands: `sandbox settle` and so on."""
     from workbench.sandbox.control import CONTROLS
 
     return {
@@ -123,11 +123,11 @@ def find(tokens: list[str]) -> tuple[Command | None, list[str], tuple[str, ...]]
 
 
 def known_below(words: tuple[str, ...]) -> Mapping[tuple[str, ...], Command]:
-    """Give all commands by their words; the controls are among them where the first word is theirs."""
+    """Return all commands by their words; the controls are among them where the first word is theirs."""
     return {**commands(), **(controls() if words[:1] == ("sandbox",) else {})}
 
 
 def below(words: tuple[str, ...]) -> list[Command]:
-    """Give the commands that begin with these words."""
+    """Return the commands that begin with these words."""
     known = known_below(words)
     return [command for path, command in known.items() if path[: len(words)] == words]

@@ -76,7 +76,7 @@ def _words(before: tuple[str, ...]) -> list[str]:
 
 
 def _parameters(function: Any) -> dict[str, Any]:
-    """Give the options of a command by their name, with what they are annotated with; groups of options opened."""
+    """Return the options of a command by their name, with what they are annotated with; groups of options opened."""
     made: dict[str, Any] = {}
     for one in inspect.signature(function).parameters.values():
         kind, *marks = get_args(one.annotation) or (one.annotation,)
@@ -123,7 +123,7 @@ def _member(operation: Operation[..., Any], name: str) -> Member | None:
 
 
 def _first_id(path: tuple[str, ...]) -> str:
-    """Give the name of what a command takes first."""
+    """Return the name of what a command takes first."""
     if path[0] in OPERATIONS:
         from workbench.interface.convert import placeholders
         from workbench.interface.walk import snake
@@ -144,7 +144,7 @@ def _first_id(path: tuple[str, ...]) -> str:
 
 
 def _ids(name: str) -> list[str]:
-    """Give ids for an option, from the sandbox of this user; none where there is no such sandbox yet."""
+    """Return ids for an option, from the sandbox of this user; none where there is no such sandbox yet."""
     if name == "operation":
         return list(OPERATIONS)
     from workbench.terminal.keeping import kept_path, kept_sandbox
@@ -156,7 +156,7 @@ def _ids(name: str) -> list[str]:
 
 
 def ids_of(name: str, sandbox: Any) -> list[str]:
-    """Give the ids that a sandbox knows for an argument of a name."""
+    """Return the ids that a sandbox knows for an argument of a name."""
     if name == "transaction_id":
         events = [one["event"] for one in sandbox.events("transaction.created")]
         return [str(event["body"]["id"]) for event in events[-50:]]

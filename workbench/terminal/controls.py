@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
 from workbench.sandbox.control import CONTROLS
 from workbench.sandbox.inspection import Control
@@ -22,7 +22,7 @@ _WHERE, _HOW = Where(), Output()
 
 
 def control_command(name: str) -> Callable[..., int]:
-    """Give the function of a control's command."""
+    """Return the function of a control's command."""
     control = CONTROLS[name]
     taken = [one for one in control.signature.parameters.values() if one.name not in {"self", *_KEYS}]
     keys = [one for one in control.signature.parameters.values() if one.name in _KEYS]
@@ -63,9 +63,9 @@ _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 
 def _read_by_people(answer: Any) -> Any:
-    """Give a balance as money; anything else as it is."""
+    """Return a balance as money; anything else as it is."""
     if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY:
-        return {name: faces.money(cents) for name, cents in answer.items()}
+        return {name: rendering.money(cents) for name, cents in answer.items()}
     return answer
 
 
@@ -86,7 +86,7 @@ def _parameter(one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
 
 
 def _keys_of(name: str, keys: list[inspect.Parameter]) -> dict[str, str]:
-    """Give the key a control takes, from the environment: keys never stand on a command line."""
+    """Return the key a control takes, from the environment: keys never stand on a command line."""
     key = os.environ.get(KEY_VARIABLE)
     for one in keys:
         if one.name == "signing_key" and key:
@@ -107,7 +107,7 @@ def _kind(one: inspect.Parameter) -> str:
 
 
 def _value(one: inspect.Parameter, text: str) -> Any:
-    """Give a text as the type that the control declares.
+    """Return a text as the type that the control declares.
 
     Raises:
         Exit: It is no number, or no JSON object.

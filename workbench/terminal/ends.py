@@ -30,7 +30,7 @@ class Stopped(BaseException):
 
 
 def wrong(words: str) -> Exit:
-    """Give the end of a command whose input is wrong."""
+    """Return the end of a command whose input is wrong."""
     return Exit(WRONG_INPUT, words)
 
 
@@ -77,16 +77,16 @@ def _failed(error: Exception) -> int:
         say(f"This is a fault of the workbench: {type(error).__name__}: {visible(str(error), 300)}")
         say("WORKBENCH_TRACE=1 shows where.")
         return 1
-    from workbench import faces
-    from workbench.faces.screen import screen_of
+    from workbench import rendering
+    from workbench.rendering.screen import screen_of
 
     screen = screen_of(sys.stderr)
-    say(screen.fit(faces.plain(error, screen.width, paint=screen.paint)))
+    say(screen.fit(rendering.plain(error, screen.width, paint=screen.paint)))
     return code_of(error)
 
 
 def code_of(error: BaseException) -> int:
-    """Give the exit code of an error of ours."""
+    """Return the exit code of an error of ours."""
     from workbench import errors
 
     codes: tuple[tuple[Any, int], ...] = (
@@ -114,7 +114,7 @@ def say(words: str) -> None:
     if not words:
         return
     try:
-        from workbench.faces.screen import screen_of
+        from workbench.rendering.screen import screen_of
 
         print(screen_of(sys.stderr).fit(words), file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -140,7 +140,7 @@ def _unwritten(error: Exception, code: int) -> int:
 
 def _write_anything() -> None:
     """Let no character that a terminal cannot show end a command."""
-    from workbench.faces.screen import LIKENESS
+    from workbench.rendering.screen import LIKENESS
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

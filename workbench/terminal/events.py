@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
-from workbench.faces.screen import screen_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import is_record, leaves
+from workbench.rendering.screen import screen_of
 from workbench.terminal.controls import KEY_VARIABLE
 from workbench.terminal.ends import DONE, PARTLY, REFUSED, say, wrong
 from workbench.terminal.output import Output, show
@@ -54,13 +54,13 @@ def _known(kind: str | None) -> None:
 
 
 def _table(events: list[Any]) -> list[dict[str, Any]]:
-    """Give events as rows; what they are about stands in them where the screen has room for two ids."""
+    """Return events as rows; what they are about stands in them where the screen has room for two ids."""
     wide = screen_of(sys.stdout).width >= _WIDE
     return [{name: text for name, text in _line(event).items() if wide or name != "about"} for event in events]
 
 
 def _line(event: Any) -> dict[str, Any]:
-    """Give an event as a row for people: what, how it stands, about whom, its own id."""
+    """Return an event as a row for people: what, how it stands, about whom, its own id."""
     body = event.body
     spend = getattr(body, "spend", None)
     status = getattr(body, "application_status", None) or getattr(spend or body, "status", None)
@@ -68,7 +68,7 @@ def _line(event: Any) -> dict[str, Any]:
     return {
         "event": event.kind,
         "status": str(status or ""),
-        "amount": faces.money(amount, getattr(spend, "currency", None)) if isinstance(amount, int) else "",
+        "amount": rendering.money(amount, getattr(spend, "currency", None)) if isinstance(amount, int) else "",
         "about": str(getattr(body, "id", "") if is_record(body) else ""),
         "id": event.id,
     }
@@ -99,7 +99,7 @@ def resend(
 
 @contextmanager
 def _inbox(where: Where) -> Iterator[tuple[Any, str | None]]:
-    """Give the events of a sandbox, or those that `listen` received for a profile, and the key to sign with."""
+    """Return the events of a sandbox, or those that `listen` received for a profile, and the key to sign with."""
     if chosen_profile(where):
         with _kept_inbox(where) as inbox:
             yield inbox, _webhook_key()
@@ -124,16 +124,16 @@ def trigger(
     ] = None,
 ) -> int:
     """Send one example of an event, signed with the key in WORKBENCH_WEBHOOK_KEY, or with the sandbox's."""
-    from workbench.webhooks.samples import sample_event
+    from workbench.webhooks.samples import sample
 
     _known(kind)
     target = _target(forward_to)
-    sample = sample_event(kind, _webhook_key() or _own_key(), **_members(kind, set_ or []))
-    return _sent(target, sample.headers, sample.body)
+    event = sample(kind, _webhook_key() or _own_key(), **_members(kind, set_ or []))
+    return _sent(target, event.headers, event.body)
 
 
 def _members(kind: str, said: list[str]) -> dict[str, Any]:
-    """Give `name=value` as members of an event's body, nested ones by a dot."""
+    """Return `name=value` as members of an event's body, nested ones by a dot."""
     from workbench.terminal.arguments import value_of
 
     known = dict(leaves(EVENT_KINDS[kind].body))
@@ -190,7 +190,7 @@ def listen(
 
 @contextmanager
 def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, str | None]]:
-    """Give an inbox to receive with, and the key to sign with."""
+    """Return an inbox to receive with, and the key to sign with."""
     from workbench.webhooks.inbox import Inbox
 
     if chosen_profile(where):
@@ -286,7 +286,7 @@ def _webhook_key() -> str | None:
 
 
 def _own_key() -> str:
-    """Give the key of this user's own sandbox."""
+    """Return the key of this user's own sandbox."""
     from workbench.terminal.keeping import kept_sandbox
 
     with closing(kept_sandbox()) as sandbox:

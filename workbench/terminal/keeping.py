@@ -5,7 +5,7 @@ from typing import Any
 
 
 def kept_path() -> Path:
-    """Give where the sandbox of this user is kept."""
+    """Return where the sandbox of this user is kept."""
     from workbench.client.state import state_folder
 
     return state_folder() / "sandbox.db"
@@ -23,7 +23,7 @@ def kept_sandbox() -> Any:
 
 
 def kept_session() -> Any:
-    """Give a session on the sandbox of this user, with a journal in a file beside it."""
+    """Return a session on the sandbox of this user, with a journal in a file beside it."""
     from workbench.client.journal import Journal
     from workbench.client.journal_file import JournalFile
     from workbench.session import SandboxTime, Session

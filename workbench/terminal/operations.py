@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 
 from workbench.errors import InvalidArguments, InvalidRequest
-from workbench.faces.curl import curl
-from workbench.faces.screen import screen_of
 from workbench.interface import checks
 from workbench.interface.operation import Operation
 from workbench.interface.table import LIST_REWARDS_ACTIVITY
 from workbench.interface.walk import UnknownMember, build
+from workbench.rendering.curl import curl
+from workbench.rendering.screen import screen_of
 from workbench.terminal.arguments import from_file, merged, options, values
 from workbench.terminal.ends import DONE, say
 from workbench.terminal.output import Output, show
@@ -25,7 +25,7 @@ _NONE_WHERE, _NONE_OUTPUT = Where(), Output()
 
 
 def operation_command(operation: Operation[..., Any]) -> Callable[..., int]:
-    """Give the function of an operation's command, with an option for every argument."""
+    """Return the function of an operation's command, with an option for every argument."""
     parameters = [*options(operation), *_more(operation)]
     signature = inspect.Signature(parameters)
 

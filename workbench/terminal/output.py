@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
-from workbench.faces.screen import screen_of
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import wires, write_moment
 from workbench.interface.walk import Loose, camel, is_record, leaves, members
 from workbench.interface.walk import masked as masked_record
+from workbench.rendering.screen import screen_of
 from workbench.terminal.ends import wrong
 
 _OUTPUT = Group("Output", sort_key=9)
@@ -64,26 +64,28 @@ def _for_people(x: Any, how: Output) -> None:
         x = [x]
     if fields and _loose(x, fields):
         rows = [_picked(_plain(one, how), fields) for one in x]
-        text = faces.table(rows, width=screen.width, limit=10**9, paint=screen.paint)
+        text = rendering.table(rows, width=screen.width, limit=10**9, paint=screen.paint)
     elif fields:
         x = [_plain(one, how) if not is_record(one) else one for one in x]
-        text = faces.table(x, _known(x, fields), width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint)
+        text = rendering.table(x, _known(x, fields), width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint)
     elif isinstance(x, list):
-        text = faces.table(x, width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint) if x else "nothing"
+        text = (
+            rendering.table(x, width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint) if x else "nothing"
+        )
     else:
-        text = faces.plain(x, screen.width, reveal=reveal, paint=screen.paint)
+        text = rendering.plain(x, screen.width, reveal=reveal, paint=screen.paint)
     print(screen.fit(text))
 
 
 def _opened(x: Any) -> Any:
-    """Give what prints masked as the plain mappings that it holds."""
+    """Return what prints masked as the plain mappings that it holds."""
     if isinstance(x, list):
         return [_opened(one) for one in x]
     return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
 
 
 def _revealed(x: Any) -> set[str]:
-    """Give the name of every member, so that none is masked."""
+    """Return the name of every member, so that none is masked."""
     held = [x] if is_record(x) else [one for one in x if is_record(one)] if isinstance(x, list) else []
     return {"extra", *(path.rpartition(".")[2] for one in {type(one) for one in held} for path, _ in leaves(one))}
 
@@ -138,7 +140,7 @@ def _for_programs(x: Any, how: Output) -> None:
 
 
 def _plain(x: Any, how: Output) -> Any:
-    """Give anything as what JSON can hold, by wire names; private values masked unless revealed."""
+    """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
         return _plain(wires().write(x) if how.reveal else masked_record(x), _AS_IT_IS)
     if isinstance(x, masks.Told) and not how.reveal:

@@ -3,7 +3,7 @@
 import sys
 import textwrap
 
-from workbench.faces.screen import Screen, screen_of
+from workbench.rendering.screen import Screen, screen_of
 from workbench.terminal.commands import GROUPS, Command, below, commands
 
 _LEAST = 30

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import visible
 from workbench.interface.walk import camel
 from workbench.terminal.ends import DONE, PARTLY, say, wrong
@@ -48,7 +48,7 @@ def told(
     frame = found.frame()
     if save is not None:
         try:
-            say(str(tables.save(frame, save)))
+            say(str(tables.export(frame, save)))
         except FileExistsError:
             raise wrong(f"{visible(str(save), 200)} exists; it is not written over.") from None
         except ValueError as slip:
@@ -62,7 +62,7 @@ def told(
 
 
 def _rows(frame: Any, *, many: bool, for_people: bool) -> list[dict[str, Any]]:
-    """Give the rows of a frame without what is missing, by wire names for programs."""
+    """Return the rows of a frame without what is missing, by wire names for programs."""
     columns = [name for name in frame.columns if many or name != "user_id"]
     held = frame[columns].astype(object).where(frame[columns].notna(), None)
     return [
@@ -75,7 +75,7 @@ def _value(name: str, value: Any, for_people: bool) -> Any:
     if isinstance(value, Decimal):
         return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
     if name == "transaction_amount_cents":
-        return faces.money(int(value)) if for_people else int(value)
+        return rendering.money(int(value)) if for_people else int(value)
     return value.to_pydatetime() if hasattr(value, "to_pydatetime") else str(value)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from workbench.errors import WorkbenchError, visible
-from workbench.faces.screen import screen_of
+from workbench.rendering.screen import screen_of
 from workbench.terminal.ends import DONE, PARTLY, WRONG_INPUT, say, wrong
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
@@ -16,7 +16,7 @@ _WHERE, _HOW = Where(), Output()
 
 
 def _sequence(name: str) -> Any:
-    """Give a sequence of the catalogue by its name, or read it from a file."""
+    """Return a sequence of the catalogue by its name, or read it from a file."""
     from workbench import sequences
 
     if name in sequences.catalogue:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from workbench.faces.screen import screen_of
+from workbench.rendering.screen import screen_of
 from workbench.terminal.ends import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say
 
 
@@ -21,7 +21,7 @@ def serve(
     ] = False,
     seed: Annotated[int | None, Parameter(help="Seed of a new world; 1 where left out.")] = None,
     environment: Annotated[Literal["sandbox", "production"] | None, Parameter(help="What it says it is.")] = None,
-    behaviour: Annotated[
+    behavior: Annotated[
         Literal["documented", "observed"] | None,
         Parameter(name="--profile", help="What it does where the document is silent."),
     ] = None,
@@ -38,7 +38,7 @@ def serve(
     from workbench.terminal.keeping import kept_path
 
     path = kept_path() if own else db
-    made = Sandbox(seed=seed, environment=environment, profile=behaviour, path=path, webhooks_outside=outside)
+    made = Sandbox(seed=seed, environment=environment, profile=behavior, path=path, webhooks_outside=outside)
     with closing(made) as sandbox, sandbox.serve(port=port, or_another=True) as url:
         print(screen_of(sys.stdout).fit(url), flush=True)
         for line in (*introduction(sandbox, url), f"Act on it with --url {url}."):

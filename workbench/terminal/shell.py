@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from workbench import faces
+from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.terminal.ends import DONE, Exit, say
 from workbench.terminal.where import Where, session
@@ -91,7 +91,7 @@ def _names(api: Any, workbench: Any) -> dict[str, Any]:
 
 
 def load(ipython: Any, api: Any = None) -> Callable[[], None]:
-    """Give an IPython shell or a notebook kernel the faces, the magics, and a history that keeps no key.
+    """Return an IPython shell or a notebook kernel the faces, the magics, and a history that keeps no key.
 
     Args:
         api: The session the magics act on; the shell's own `api` where left out.
@@ -99,7 +99,7 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     Returns:
         What takes it all back.
     """
-    undo_faces = faces.register(ipython)
+    undo_faces = rendering.register(ipython)
     magics = _Magics(ipython, api)
     for name in magics.all:
         ipython.register_magic_function(getattr(magics, name), "line", name)
@@ -136,7 +136,7 @@ _CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
 
 
 def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
-    """Give a completer of argument values: choices of the interface, and ids that the sandbox knows."""
+    """Return a completer of argument values: choices of the interface, and ids that the sandbox knows."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def values(context: Any) -> Any:
@@ -275,7 +275,7 @@ def _read(name: str, line: str, *arguments: tuple[str, dict[str, Any]]) -> Any:
 
 
 def _cents(text: str) -> int:
-    """Give dollars as written in exact cents."""
+    """Return dollars as written in exact cents."""
     from decimal import Decimal, InvalidOperation
 
     try:

@@ -36,7 +36,7 @@ class Where:
 
 
 def chosen_profile(where: Where) -> str | None:
-    """Give the profile that is meant, by option or by `WORKBENCH_PROFILE`."""
+    """Return the profile that is meant, by option or by `WORKBENCH_PROFILE`."""
     if where.url or where.fresh:
         return where.profile
     return where.profile or os.environ.get("WORKBENCH_PROFILE")
@@ -44,7 +44,7 @@ def chosen_profile(where: Where) -> str | None:
 
 @contextmanager
 def session(where: Where) -> Iterator[Any]:
-    """Give a session where the command acts.
+    """Return a session where the command acts.
 
     Raises:
         Exit: Options contradict each other, or production was not said aloud.

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.errors import InvalidWebhook, NothingArrived, discreet
+from workbench.errors import EventTimeout, InvalidWebhook, hide_arguments
 from workbench.interface.events import Event
 from workbench.webhooks.matching import Where, fits, missed
 from workbench.webhooks.outbox import Failure, Outbox
@@ -85,7 +85,7 @@ def _utc_now() -> datetime:
 class Inbox:
     """Events received, each kept once, in memory or in a file that survives a kill."""
 
-    @discreet
+    @hide_arguments
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -200,7 +200,7 @@ class Inbox:
     def kept(
         self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
     ) -> list[Kept]:
-        """Give what is kept, in order of arrival, each with its raw bytes and marks.
+        """Return what is kept, in order of arrival, each with its raw bytes and marks.
 
         Args:
             kind: As `user.updated`.
@@ -218,11 +218,11 @@ class Inbox:
     def events(
         self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
     ) -> list[Event]:
-        """Give the events, in order of arrival; arguments as for `kept`."""
+        """Return the events, in order of arrival; arguments as for `kept`."""
         return [one.event for one in self.kept(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
-        """Give the bytes of an event exactly as they came.
+        """Return the bytes of an event exactly as they came.
 
         Raises:
             KeyError: No event has that id.
@@ -234,7 +234,7 @@ class Inbox:
         return found[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
-        """Give the newest report about a resource, by arrival and by the time that events carry."""
+        """Return the newest report about a resource, by arrival and by the time that events carry."""
         self.pull()
         found = [one.event for one in self._store.kept(kind, about=resource_id)]
         timed = [(event.event_received_at, event) for event in found if isinstance(event.event_received_at, datetime)]
@@ -244,11 +244,11 @@ class Inbox:
         )
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
-        """Give deliveries that came under a known id with other bytes. The first ones are kept as the event."""
+        """Return deliveries that came under a known id with other bytes. The first ones are kept as the event."""
         return self._store.conflicts(event_id)
 
     def mark(self) -> int:
-        """Give where the inbox stands now, for `since`."""
+        """Return where the inbox stands now, for `since`."""
         self.pull()
         return self._store.last()
 
@@ -261,14 +261,14 @@ class Inbox:
         since: "datetime | int | None" = None,
         clock: Clock | None = None,
     ) -> Event:
-        """Give the newest event that fits, or the next one that comes.
+        """Return the newest event that fits, or the next one that comes.
 
         Args:
             within: Seconds; of `clock` where one is given, which is then moved on second by second.
             since: Only what arrived after a time, or after a number from `mark()`.
 
         Raises:
-            NothingArrived: None came in time.
+            EventTimeout: None came in time.
         """
         deadline = time.monotonic() + within
         left = within
@@ -293,14 +293,14 @@ class Inbox:
         wanted = kind or "event"
         why = missed(self.events(since=since), kind, where)
         where = None  # a traceback that prints locals would show what was looked for
-        raise NothingArrived(f"No {wanted} that fits came within {within:g} s. {why}")
+        raise EventTimeout(f"No {wanted} that fits came within {within:g} s. {why}")
 
     # handling
 
     def on(
         self, kind: str, *, name: str | None = None, atomic: bool = False
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Give a decorator that registers a handler of events of a kind from now on; `user.*` and `*` work too.
+        """Return a decorator that registers a handler of events of a kind from now on; `user.*` and `*` work too.
 
         A failure is recorded and tried again (3 times), and stops nothing else. After a crash the handler of the same
         name goes on where it was; it may then see an event a second time.
@@ -325,7 +325,7 @@ class Inbox:
         return self._outbox.run()
 
     def failures(self) -> tuple[Failure, ...]:
-        """Give the handler runs that failed and have not gone well since."""
+        """Return the handler runs that failed and have not gone well since."""
         return self._outbox.failures()
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:

@@ -54,7 +54,7 @@ class Outbox:
         self._running: dict[str, threading.Lock] = {}
 
     def on(self, pattern: str, name: str | None, atomic: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Give a decorator that registers a handler; one of the same name takes its place."""
+        """Return a decorator that registers a handler; one of the same name takes its place."""
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
             known = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
@@ -137,12 +137,12 @@ class Outbox:
             )
 
     def due_in(self, name: str) -> float | None:
-        """Give the seconds until a handler has something to do; None where nothing waits for it."""
+        """Return the seconds until a handler has something to do; None where nothing waits for it."""
         rows = self.store.file.run("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))
         return None if rows[0][0] is None else max(0.0, rows[0][0] - self.clock())
 
     def failures(self) -> tuple[Failure, ...]:
-        """Give what failed and has not gone well since."""
+        """Return what failed and has not gone well since."""
         rows = self.store.file.run(
             "SELECT handler, id, kind, tries, effects.state, error FROM effects JOIN events USING(sequence)"
             " WHERE effects.state != 'done' AND error IS NOT NULL ORDER BY sequence, handler"

@@ -82,13 +82,13 @@ def _deeper_than(value: Any, limit: int) -> bool:
 
 
 def resource_id(event: Event) -> str | None:
-    """Give the id of what the event is about."""
+    """Return the id of what the event is about."""
     found = event.body.get("id") if isinstance(event.body, Mapping) else getattr(event.body, "id", None)
     return None if found is None else str(found)
 
 
 def state(event: Event) -> bytes:
-    """Give a digest of the state that an event reports: its body, but for links, which are made anew each time."""
+    """Return a digest of the state that an event reports: its body, but for links, which are made anew each time."""
     body = event.body if isinstance(event.body, Mapping | list) else wires().write(event.body) if event.body else None
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from workbench import loopback
+from workbench import http_server
 from workbench.errors import InvalidWebhook, UnusableFile
 from workbench.webhooks.reading import TooLarge
 from workbench.webhooks.verify import SignatureRefused
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from workbench.webhooks.inbox import Inbox
 
 _SECRET = 24  # characters of a path that nobody guesses
-_TAKEN = loopback.Said(status=204)
+_TAKEN = http_server.Said(status=204)
 
 
 @contextmanager
 def receiving(inbox: "Inbox", *, host: str, port: int, path: str, hosts: Sequence[str]) -> Iterator[str]:
     """Serve an inbox, and give the URL to send to."""
-    if host not in loopback.LOOPBACK and not inbox.verifies:
+    if host not in http_server.LOOPBACK and not inbox.verifies:
         raise InvalidWebhook(
             f"An inbox that takes unsigned deliveries is not opened on {host}: anybody could send anything. "
             "Give it keys, or stay on 127.0.0.1."
@@ -30,17 +30,17 @@ def receiving(inbox: "Inbox", *, host: str, port: int, path: str, hosts: Sequenc
             "An inbox that takes unsigned deliveries is not opened to other hosts on a path that can be guessed: "
             f"give it keys, or a path of {_SECRET} characters or more."
         )
-    public = {name.lower() for name in (*hosts, *(() if host in loopback.LOOPBACK else (host,)))}
+    public = {name.lower() for name in (*hosts, *(() if host in http_server.LOOPBACK else (host,)))}
 
-    def answer(heard: loopback.Heard) -> loopback.Said:
+    def answer(heard: http_server.Heard) -> http_server.Said:
         status = _status(inbox, heard, path)
-        return _TAKEN if status == 204 else loopback.bare(status, "")
+        return _TAKEN if status == 204 else http_server.bare(status, "")
 
-    with loopback.running(answer, host=host, port=port, hosts=public, max_body=inbox.max_body) as url:
+    with http_server.running(answer, host=host, port=port, hosts=public, max_body=inbox.max_body) as url:
         yield url + path
 
 
-def _status(inbox: "Inbox", heard: loopback.Heard, path: str) -> int:
+def _status(inbox: "Inbox", heard: http_server.Heard, path: str) -> int:
     if heard.method != "POST":
         return 405
     if heard.target != path:

@@ -76,7 +76,7 @@ class Sample:
         return f"<sample of {self.event.kind}, {len(self.body)} bytes>"
 
 
-def sample_event(
+def sample(
     kind: str,
     key: str | bytes | None = None,
     *,
@@ -85,7 +85,7 @@ def sample_event(
     event_received_at: datetime | None = _TIME,
     **overrides: Any,
 ) -> Sample:
-    """Give an example delivery of a kind of event, signed where a key is given.
+    """Return an example delivery of a kind of event, signed where a key is given.
 
     Args:
         kind: As `user.updated`.

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from workbench.durable import File
 from workbench.interface.events import Event
+from workbench.storage import File
 from workbench.webhooks.reading import read_delivery, resource_id, state
 
 APPLICATION = 0x57424958  # "WBIX"
@@ -156,7 +156,7 @@ class Store:
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
-        """Give the id of an earlier event with the same state: the one just before, or one of the same time.
+        """Return the id of an earlier event with the same state: the one just before, or one of the same time.
 
         assumed: the envelope id may differ over retries, so a repeat is told by resource, action and state as well. A
         state may honestly return, so an older event counts only where its time is the same.
@@ -179,7 +179,7 @@ class Store:
         self, kind: str | None = None, after: int = 0, since: datetime | None = None, about: str | None = None,
         event_id: str | None = None,
     ) -> list[Kept]:  # fmt: skip
-        """Give what is kept, in order of arrival."""
+        """Return what is kept, in order of arrival."""
         tests, values = ["sequence > ?"], [after]  # type: tuple[list[str], list[Any]]
         for column, value in (("kind", kind), ("about", about), ("id", event_id)):
             if value is not None:
@@ -198,7 +198,7 @@ class Store:
         ]  # fmt: skip
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
-        """Give what came under an id that was known with other bytes."""
+        """Return what came under an id that was known with other bytes."""
         rows = self.file.run(
             "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') ORDER BY sequence", (event_id or "",)
         )
@@ -214,12 +214,12 @@ class Store:
         ]
 
     def count(self) -> int:
-        """Give how many events are kept."""
+        """Return how many events are kept."""
         found: int = self.file.run("SELECT count(*) FROM events")[0][0]
         return found
 
     def last(self) -> int:
-        """Give the sequence number of the newest event."""
+        """Return the sequence number of the newest event."""
         found: int = self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0]
         return found
 

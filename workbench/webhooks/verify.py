@@ -31,7 +31,7 @@ class SignatureRefused(InvalidWebhook):
 
 
 def sign(body: bytes, key: str | bytes) -> str:
-    """Give the signature of a raw body."""
+    """Return the signature of a raw body."""
     return hmac.new(as_key(key), body, hashlib.sha256).hexdigest()
 
 
@@ -50,7 +50,7 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
 
 
 def as_key(key: str | bytes) -> bytes:
-    """Give a key as bytes.
+    """Return a key as bytes.
 
     Raises:
         ValueError: It is empty: everybody could sign with it.
@@ -82,7 +82,7 @@ class SigningKey(bytes):
 
 
 def lowered(headers: Headers) -> dict[str, str]:
-    """Give headers with their names in lower case; one that came twice is joined, so a signature given twice is wrong."""
+    """Return headers with their names in lower case; one that came twice is joined, so a signature given twice is wrong."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     made: dict[str, str] = {}
     for name, value in pairs:

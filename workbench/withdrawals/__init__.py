@@ -6,16 +6,15 @@
 Nothing here asks for, reads or keeps a private key.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workbench.forms.countdown import countdown as countdown
     from workbench.withdrawals.admin import AdminMessage as AdminMessage
     from workbench.withdrawals.admin import AdminSignature as AdminSignature
     from workbench.withdrawals.amounts import Cents as Cents
     from workbench.withdrawals.amounts import Native as Native
-    from workbench.withdrawals.amounts import cents as cents
-    from workbench.withdrawals.amounts import native as native
+    from workbench.withdrawals.amounts import native_units as native_units
+    from workbench.withdrawals.amounts import usd as usd
     from workbench.withdrawals.calls import CallData as CallData
     from workbench.withdrawals.calls import Explanation as Explanation
     from workbench.withdrawals.calls import Transaction as Transaction
@@ -25,25 +24,7 @@ if TYPE_CHECKING:
     from workbench.withdrawals.secret import Revealed as Revealed
     from workbench.withdrawals.withdrawal import Withdrawal as Withdrawal
 
-_HOMES = {
-    "admin": ("AdminMessage", "AdminSignature"),
-    "amounts": ("Cents", "Native", "cents", "native"),
-    "calls": ("CallData", "Explanation", "Transaction", "explain"),
-    "planning": ("Plan", "plan"),
-    "secret": ("Revealed",),
-    "withdrawal": ("Withdrawal",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = sorted(_HOME)
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOME))
+    __getattr__, __dir__ = public_names(__name__, __file__)

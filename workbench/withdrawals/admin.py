@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import chains
 from workbench.chains.byte_forms import Octets
-from workbench.errors import InvalidRequest, Problem, discreet
-from workbench.faces.layout import Sheet
+from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface.masks import DOTS
-from workbench.withdrawals.secret import Unkept
+from workbench.rendering.layout import Sheet
+from workbench.withdrawals.secret import NotSerializable
 from workbench.withdrawals.sheets import Shown, sheet_of
 
 if TYPE_CHECKING:
     from workbench.withdrawals.planning import Plan
 
 
-class AdminSignature(Unkept):
+class AdminSignature(NotSerializable):
     """An admin's signature that was checked: it is this admin's, over this withdrawal. It prints masked."""
 
     __slots__ = ("admin", "nonce", "salt", "signature")
@@ -48,7 +48,7 @@ class AdminMessage(dict[str, Any], Shown):
         return chains.digest(self)
 
     def json(self) -> str:
-        """Give it as JSON text, for any wallet (`eth_signTypedData_v4`)."""
+        """Return it as JSON text, for any wallet (`eth_signTypedData_v4`)."""
         return json.dumps(self, indent=2)
 
     def save(self, path: str | Path) -> Path:
@@ -57,7 +57,7 @@ class AdminMessage(dict[str, Any], Shown):
         place.write_text(self.json() + "\n", encoding="utf-8")
         return place
 
-    @discreet
+    @hide_arguments
     def accept(self, signature: Octets) -> AdminSignature:
         """Check what the wallet gave back: 65 bytes, as hex or bytes, made by this admin over exactly this message.
 
@@ -77,7 +77,7 @@ class AdminMessage(dict[str, Any], Shown):
         )
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         domain, message = self["domain"], self["message"]
         return sheet_of(
             "message for the admin's wallet (EIP-712)",

@@ -9,13 +9,13 @@ from typing import Any
 import attrs
 
 from workbench.chains import refuse_private_key
-from workbench.errors import InvalidRequest, Problem, discreet
-from workbench.faces import money
+from workbench.errors import InvalidRequest, Problem, hide_arguments
+from workbench.rendering import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
 _UNITS = re.compile(r"[1-9][0-9]{0,77}")
 _MOST_DECIMALS = 36
-_HOW = 'write wb.cents("25.00") for 25 dollars, or wb.native(25_000_000) for native units of the token'
+_HOW = 'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units of the token'
 
 
 @attrs.frozen
@@ -41,9 +41,9 @@ class Native:
 Amount = Cents | Native
 
 
-@discreet
-def cents(dollars: str | Decimal) -> Cents:
-    """Give an amount in cents, from dollars with both digits of the cents: `cents("25.00")` is 25 dollars.
+@hide_arguments
+def usd(dollars: str | Decimal) -> Cents:
+    """Return an amount in cents, from dollars with both digits of the cents: `cents("25.00")` is 25 dollars.
 
     Raises:
         InvalidRequest: It is a float, has another number of decimals, or is not above zero.
@@ -64,9 +64,9 @@ def cents(dollars: str | Decimal) -> Cents:
     return Cents(number)
 
 
-@discreet
-def native(units: int | str) -> Native:
-    """Give an amount in native units of the token, a whole number: `native(25_000_000)`; digits as text pass as well.
+@hide_arguments
+def native_units(units: int | str) -> Native:
+    """Return an amount in native units of the token, a whole number: `native(25_000_000)`; digits as text pass as well.
 
     Raises:
         InvalidRequest: It is a float, not digits alone, not above zero, or beyond 256 bits.
@@ -90,14 +90,14 @@ def native(units: int | str) -> Native:
 
 
 def amount_problem(amount: object) -> Problem | None:
-    """Give what is wrong with what was given as an amount."""
+    """Return what is wrong with what was given as an amount."""
     if isinstance(amount, Cents | Native):
         return None
     return Problem("amount", "type", f"does not say its unit: {_HOW}")
 
 
 def decimals_problem(decimals: object) -> Problem | None:
-    """Give what is wrong with a number of decimals."""
+    """Return what is wrong with a number of decimals."""
     if decimals is None or (type(decimals) is int and 0 <= decimals <= _MOST_DECIMALS):
         return None
     return Problem(
@@ -106,7 +106,7 @@ def decimals_problem(decimals: object) -> Problem | None:
 
 
 def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Give an amount in native units as far as it can be told here, not rounded; None where it cannot."""
+    """Return an amount in native units as far as it can be told here, not rounded; None where it cannot."""
     if isinstance(amount, Native):
         return Fraction(amount.units)
     if decimals is None or not rate:
@@ -116,7 +116,7 @@ def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Frac
 
 
 def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Give what an amount is worth in US dollars, not rounded; None where it cannot be told."""
+    """Return what an amount is worth in US dollars, not rounded; None where it cannot be told."""
     if isinstance(amount, Cents):
         return Fraction(amount.cents, 100)
     if decimals is None or rate is None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from workbench import chains
-from workbench.errors import InvalidRequest, Problem, discreet
-from workbench.faces import moment
-from workbench.faces.layout import Cell, Sheet
+from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface.masks import DOTS
+from workbench.rendering import moment
+from workbench.rendering.layout import Cell, Sheet
 from workbench.withdrawals.amounts import Native, decimals_problem, readings
-from workbench.withdrawals.secret import Unkept
+from workbench.withdrawals.secret import NotSerializable
 from workbench.withdrawals.sheets import Shown, sheet_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.withdrawals.planning import Plan
 
 
-class CallData(Unkept, str):
+class CallData(NotSerializable, str):
     """Call data as 0x hex text. It holds the signature, so it prints masked where nobody asked: `print(…)` shows it."""
 
     __slots__ = ()
@@ -30,15 +30,15 @@ class CallData(Unkept, str):
         return f"<call data, {len(self) // 2 - 1:,} bytes, {DOTS}>"
 
 
-class Transaction(Unkept, dict[str, Any], Shown):
+class Transaction(NotSerializable, dict[str, Any], Shown):
     """A transaction for a wallet to send, ready as JSON. Its data holds the signature, so it prints masked."""
 
     def json(self) -> str:
-        """Give it as JSON text, for a wallet; the signature stands in it."""
+        """Return it as JSON text, for a wallet; the signature stands in it."""
         return json.dumps(self, indent=2)
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         rows = {name: value for name, value in self.items() if name != "data"}
         return sheet_of("transaction", {**rows, "data": repr(self["data"])}, notes=("json() gives it to a wallet.",))
 
@@ -46,15 +46,15 @@ class Transaction(Unkept, dict[str, Any], Shown):
         return f"<transaction to {self['to']} on {chains.chain_of(int(self['chainId'], 0))}, data {DOTS}>"
 
 
-class Parameters(Unkept, list[Any], Shown):
+class Parameters(NotSerializable, list[Any], Shown):
     """The arguments of an on-chain call, in order. They hold the signature, so they print masked."""
 
     def json(self) -> str:
-        """Give them as JSON text; the signature stands in it."""
+        """Return them as JSON text; the signature stands in it."""
         return json.dumps(self, indent=2)
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         rows: dict[str, object] = dict(zip(("proxy", "asset", "amount", "recipient", "expires at"), self, strict=False))
         masked = dict.fromkeys(("salt", "signature"), Cell((DOTS,), "private"))
         key = {"public key": self[7]} if len(self) > 7 else {}
@@ -98,7 +98,7 @@ class Explanation(Shown):
         )
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         direct = {None: None, True: "yes", False: "no"}[self.direct_transfer]
         differences = self.differences
         return sheet_of(
@@ -127,7 +127,7 @@ class Explanation(Shown):
         return f"<call of withdrawAsset, version {self.version}: {self.units} to {self.recipient}>"
 
 
-@discreet
+@hide_arguments
 def explain(data: Any, *, decimals: int | None = None) -> Explanation:
     """Read call data (hex text or bytes), or a transaction that has it, back into plain words.
 
@@ -159,7 +159,7 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
 
 
 def explained(plan: "Plan", read: "Read", said: Explanation, data: Any) -> Explanation:
-    """Give an explanation with the words of a plan, and where it differs from what was planned and signed."""
+    """Return an explanation with the words of a plan, and where it differs from what was planned and signed."""
     differences = list(_differences(plan, read, said))
     if isinstance(data, Mapping):
         differences += _envelope(plan, data)

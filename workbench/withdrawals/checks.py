@@ -76,7 +76,7 @@ def token_of(contract: IssuingContract, address: object) -> Token | None:
 
 
 def rate_of(token: Token | None) -> Decimal | None:
-    """Give the exchange rate of a token, where the contract states one that can be one."""
+    """Return the exchange rate of a token, where the contract states one that can be one."""
     rate = None if token is None else token.exchange_rate
     return rate if rate is not None and rate.is_finite() and rate > 0 else None
 

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from workbench.chains.families import Family
-from workbench.faces import moment
-from workbench.faces.layout import Cell, Sheet
 from workbench.interface.masks import DOTS
+from workbench.rendering import moment
+from workbench.rendering.layout import Cell, Sheet
 from workbench.withdrawals.amounts import Native, readings
 from workbench.withdrawals.sheets import grouped, sheet_of
 

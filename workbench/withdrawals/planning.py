@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 
 from workbench import chains
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, discreet
-from workbench.faces.layout import Sheet
+from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.withdrawals import SignWithdrawal
+from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents, brief, readings
 from workbench.withdrawals.checks import TAIL, Asked, findings, rate_of, token_of
 from workbench.withdrawals.sheets import Shown, grouped, sheet_of
@@ -19,7 +19,7 @@ from workbench.withdrawals.withdrawal import Withdrawal
 LONGEST_WAIT = 3_600.0  # seconds
 
 
-@discreet
+@hide_arguments
 def plan(
     api: Any, contract: IssuingContract | str, *, token: str | Token, amount: Amount, admin: str, to: str,
     decimals: int | None = None, allow: str | None = None, clock: Any = None,
@@ -59,7 +59,7 @@ def plan(
     if problems:
         raise InvalidRequest(problems, of="plan")
     warnings = (*found.warnings, *(f"overridden: {problem}" for problem in found.doubtful))
-    clock = clock or api._line.clock  # the time of day of a session on a sandbox is the sandbox's
+    clock = clock or api._context.clock  # the time of day of a session on a sandbox is the sandbox's
     return Plan(api, contract, token_of(contract, address), amount, admin, to, decimals, warnings, clock)
 
 
@@ -200,7 +200,7 @@ class Plan(Shown):
         raise refusal
 
     def _said(self, error: ApiError) -> ApiError:
-        """Give a refusal with what can be done about it."""
+        """Return a refusal with what can be done about it."""
         hint = {
             403: "Either this key lacks the role contractsAndSignatures:write (read is not enough), or the service does "
             f"not take {self.admin} as an admin of this contract: compare it with contract.admin_addresses",
@@ -233,7 +233,7 @@ class Plan(Shown):
         journal.note("revealed", text)
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         return sheet_of(
             "planned withdrawal",
             {

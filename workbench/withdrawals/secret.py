@@ -9,7 +9,7 @@ from workbench.interface.masks import DOTS
 SHOWN_FOR = 60.0  # seconds that a revealed value can be read
 
 
-class Unkept:
+class NotSerializable:
     """What is never pickled or copied, and prints masked."""
 
     __slots__ = ()
@@ -24,7 +24,7 @@ class Unkept:
         raise TypeError("a withdrawal's signature is neither pickled nor copied: it allows moving funds")
 
 
-class Secret(Unkept):
+class Secret(NotSerializable):
     """A signature and its salt, as bytes and as the service wrote them. No attrs class: `asdict` would look into it."""
 
     __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
@@ -37,7 +37,7 @@ class Secret(Unkept):
         self.public_key = public_key
 
 
-class Revealed(Unkept):
+class Revealed(NotSerializable):
     """A signature that can be read for a minute: `.data` and `.salt` as the service wrote them. It prints masked.
 
     A view, and no text, so that no cell's output and no history keeps what it shows.

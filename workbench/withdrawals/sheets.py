@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from workbench.errors import visible
-from workbench.faces import markup, text
-from workbench.faces.layout import Cell, Row, Sheet
-from workbench.faces.values import status_cell
+from workbench.rendering import markup, text
+from workbench.rendering.layout import Cell, Row, Sheet
+from workbench.rendering.values import status_cell
 
 _LONGEST = 2_000
 
@@ -20,7 +20,7 @@ class Shown(ABC):
 
     @abstractmethod
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
 
     def __str__(self) -> str:
         return text.write(self.sheet())
@@ -36,7 +36,7 @@ def sheet_of(
     title: str, rows: Mapping[str, object], *, status: str | None = None, words: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Sheet:  # fmt: skip
-    """Put labelled values on a sheet; what is None is left out, and every text is made safe to print."""
+    """Put labeled values on a sheet; what is None is left out, and every text is made safe to print."""
     return Sheet(
         title=title,
         status=None if status is None else status_cell(status),

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from workbench import chains
 from workbench.chains.byte_forms import Octets
 from workbench.chains.families import Family
-from workbench.errors import InvalidRequest, Problem, discreet, visible
-from workbench.faces import moment
-from workbench.faces.layout import Sheet
+from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.masks import DOTS
 from workbench.interface.withdrawals import WithdrawalSignature
+from workbench.rendering import moment
+from workbench.rendering.layout import Sheet
 from workbench.withdrawals.admin import AdminMessage, AdminSignature, admin_message
 from workbench.withdrawals.amounts import Native, brief
 from workbench.withdrawals.answers import Read, read
 from workbench.withdrawals.calls import CallData, Explanation, Parameters, Transaction, explain, explained
 from workbench.withdrawals.looks import withdrawal_sheet
-from workbench.withdrawals.secret import Revealed, Unkept
+from workbench.withdrawals.secret import NotSerializable, Revealed
 from workbench.withdrawals.sheets import Shown, spoken
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LONG = timedelta(days=1)  # a longer life is remarked, a larger skew told in other words
 
 
-class Withdrawal(Unkept, Shown):
+class Withdrawal(NotSerializable, Shown):
     """What a withdrawal's signature allows. The signature itself stays masked, and is dropped when it expires."""
 
     __slots__ = ("_audit", "_clock", "_now", "_read", "_secret", "_skew", "plan", "retry_after", "status")
@@ -77,7 +77,7 @@ class Withdrawal(Unkept, Shown):
         return self._read.units
 
     def remaining(self) -> timedelta | None:
-        """Give how long the signature still lives, by the service's clock; below zero where it has expired."""
+        """Return how long the signature still lives, by the service's clock; below zero where it has expired."""
         if self.expires_at is None:
             return None
         return self.expires_at - (self._now() - timedelta(seconds=self._skew()))
@@ -114,7 +114,7 @@ class Withdrawal(Unkept, Shown):
     # the signature
 
     def reveal(self) -> Revealed:
-        """Give a view in which the signature can be read for a minute. That it was shown is noted in the journal.
+        """Return a view in which the signature can be read for a minute. That it was shown is noted in the journal.
 
         Raises:
             InvalidRequest: There is none, it has expired, or it does not fit what was asked.
@@ -123,7 +123,7 @@ class Withdrawal(Unkept, Shown):
         self._audit(f"withdrawal signature for {self.plan.amount} to {self.plan.recipient}")
         return revealed
 
-    @discreet
+    @hide_arguments
     def verify(self, signer: str | bytes | None = None, *, nonce: int | None = None) -> bool:
         """Say whether the service's signature fits, over the message it is taken to sign (assumed).
 
@@ -162,11 +162,11 @@ class Withdrawal(Unkept, Shown):
 
     # the admin's half, and the transaction: EVM
 
-    @discreet
+    @hide_arguments
     def typed_data(
         self, *, nonce: int, salt: Octets | None = None, admin: str | None = None, units: Native | None = None
     ) -> AdminMessage:
-        """Give the message that an admin's own wallet signs (EIP-712): JSON for any wallet.
+        """Return the message that an admin's own wallet signs (EIP-712): JSON for any wallet.
 
         Args:
             nonce: What the contract's `adminNonce()` gives.
@@ -178,11 +178,11 @@ class Withdrawal(Unkept, Shown):
         self._evm("typed data")
         return admin_message(self.plan, self._units(units).units, nonce=nonce, salt=salt, admin=admin)
 
-    @discreet
+    @hide_arguments
     def call_data(
         self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: Native | None = None
     ) -> CallData:
-        """Give the data of the transaction to the contract's controller. It holds the signature, and prints masked.
+        """Return the data of the transaction to the contract's controller. It holds the signature, and prints masked.
 
         Args:
             signatures: What `typed_data(…).accept(…)` gave, one for each admin, in the order wanted; none for version 1.
@@ -208,11 +208,11 @@ class Withdrawal(Unkept, Shown):
             )
         )
 
-    @discreet
+    @hide_arguments
     def transaction(
         self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: Native | None = None
     ) -> Transaction:
-        """Give the transaction, ready for a wallet to send: `to`, `data`, `value`, `chainId`, and `from` for version 1.
+        """Return the transaction, ready for a wallet to send: `to`, `data`, `value`, `chainId`, and `from` for version 1.
 
         Args: as for `call_data`.
         """
@@ -222,7 +222,7 @@ class Withdrawal(Unkept, Shown):
         # version 1 has no signatures of admins: its owner is who sends it
         return Transaction({"from": self.plan.admin, **made} if contract.contract_version == 1 else made)
 
-    @discreet
+    @hide_arguments
     def explain(self, data: Any) -> Explanation:
         """Read call data, or a transaction, back into words, and name where it differs from this withdrawal."""
         return explained(self.plan, self._read, explain(data, decimals=self.plan.decimals), data)
@@ -244,7 +244,7 @@ class Withdrawal(Unkept, Shown):
     # the arguments: Solana and Stellar
 
     def parameters(self, *, units: Native | None = None) -> Parameters:
-        """Give the arguments of the on-chain call, in the order and the forms the chain's program takes (assumed).
+        """Return the arguments of the on-chain call, in the order and the forms the chain's program takes (assumed).
 
         Proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 numbers, signature, and the public
         key where the answer carries it.
@@ -261,7 +261,7 @@ class Withdrawal(Unkept, Shown):
     # what stands in the way
 
     def _need(self) -> Any:
-        """Give the secret, or say why it is not to be had."""
+        """Return the secret, or say why it is not to be had."""
         trouble = self._trouble()
         if trouble is not None:
             raise InvalidRequest(trouble, of="withdrawal")
@@ -311,7 +311,7 @@ class Withdrawal(Unkept, Shown):
             )
 
     def sheet(self) -> Sheet:
-        """Give what is to be shown."""
+        """Return what is to be shown."""
         return withdrawal_sheet(self)
 
     def __repr__(self) -> str:

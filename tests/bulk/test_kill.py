@@ -1,0 +1,252 @@
+"""A bulk run that is killed at random moments, and one interrupted in a real kernel: no row twice, none lost."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.bulk import resume
+from workbench.bulk.ends import Ends
+from workbench.errors import UnusableFile
+from workbench.sandbox import Sandbox
+from workbench.session import connect
+
+CHILD = Path(__file__).with_name("bulk_child.py")
+ADDRESS = {
+    "address_line1": "1 Example Street", "city": "New York", "region": "NY", "postal_code": "10001", "country_code": "US",
+}  # fmt: skip
+
+
+def rows_of(user: str, many: int) -> list[dict[str, Any]]:
+    """Return the rows of payment accounts; nothing but our own care keeps one from being made twice."""
+    return [
+        {
+            "type": "externalFiatAccount",
+            "nickname": f"row-{i}",
+            "user_id": user,
+            "external_fiat_account": {
+                "beneficiary_type": "individual",
+                "beneficiary_first_name": "Test",
+                "beneficiary_last_name": "Example",
+                "currency": "usd",
+                "beneficiary_address": ADDRESS,
+                "bank_name": "Example Bank",
+                "account_number": f"0000{i:08d}",
+                "routing_number": "021000021",
+            },
+        }
+        for i in range(many)
+    ]
+
+
+def made(sandbox: Sandbox) -> Counter[str]:
+    """Count the accounts that are there, by nickname."""
+    nicknames = [str(one["members"].get("nickname")) for one in sandbox.store.all("payment_account")]
+    return Counter(name for name in nicknames if name.startswith("row-"))
+
+
+def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, key: str) -> Any:
+    """Resolve what is unknown by looking, and send the rest."""
+    from workbench.client.client import Client
+
+    ends = Ends(run)
+    try:
+        there = made(sandbox)
+        air = {
+            row
+            for row, state in ends._file.run("SELECT number, state FROM row")  # type: ignore[union-attr]
+            if state in ("sending", "unknown")
+        }
+    finally:
+        ends.close()
+    said = {row: "done" if there[f"row-{row - 1}"] else "not sent" for row in air}
+    with Client(base_url=url, api_key=key, journal=run.with_name("journal.db")) as api:
+        stopped = resume(run, api, rows, progress=False)
+        assert {one.row for one in stopped.unknown()} == set(said)
+        return resume(run, api, rows, resolved=said, progress=False)
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
+)
+def test_a_killed_bulk_run_goes_on_to_its_end(tmp_path: Path, rounds: int) -> None:
+    """Each row took effect exactly once, wherever the kill struck."""
+    chance = random.Random(rounds)
+    struck = unknown = 0
+    for number in range(rounds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        sandbox = Sandbox(seed=3)
+        rows = rows_of(sandbox.guide()["users"]["approved"][0], 60)
+        (folder / "rows.json").write_text(json.dumps(rows))
+        with sandbox.serve() as url:
+            kills = 0
+            key = sandbox.full_key
+            while kills < 3:
+                command = [sys.executable, str(CHILD), url, key, str(folder / "run"), str(folder / "rows.json"), "3"]
+                child = subprocess.Popen(command, stdout=subprocess.PIPE)
+                assert child.stdout is not None
+                child.stdout.readline()
+                time.sleep(chance.uniform(0.01, 0.25))
+                ended = child.poll() is not None
+                child.send_signal(signal.SIGKILL)
+                child.wait()
+                child.stdout.close()
+                kills += 1
+                if ended:
+                    break
+                struck += 1
+            settled(sandbox)
+            assert max(made(sandbox).values(), default=0) <= 1
+            if not (folder / "run").exists() or begins(folder / "run"):
+                continue
+            ends = Ends(folder / "run")
+            held = ends._file.run("SELECT count(*) FROM row WHERE state IN ('sending', 'unknown')")  # type: ignore[union-attr]
+            ends.close()
+            unknown += held[0][0]
+            final = finished(sandbox, folder / "run", rows, url, key)
+            assert final.ok, final.verdict
+            odd = {name: made(sandbox)[name] for name in (f"row-{i}" for i in range(60)) if made(sandbox)[name] != 1}
+            assert odd == {}, f"round {number}: {odd}"
+    print(f"{rounds} rounds, {struck} kills, {unknown} rows in the air, 0 lost, 0 doubled")
+    assert struck
+
+
+@pytest.mark.parametrize("what", ["full", "unreadable"])
+def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Effects never exceed recorded intents (B11)."""
+    from workbench.bulk import sending
+
+    api = connect(seed=3)
+    rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 20)
+    usual = Ends._put
+    left = [7]
+
+    def failing(self: Ends, one: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise UnusableFile("the disk is full") if what == "full" else OSError(5, "Input/output error")
+        usual(self, one)
+
+    monkeypatch.setattr(Ends, "_put", failing)
+    stopped = sending.run(api.create_payment_account, rows, path=tmp_path / "run", progress=False)
+    recorded = sum(1 for one in stopped if one.end != "planned")
+
+    assert "so not sending" in str(stopped.stopped)
+    assert sum(made(api.sandbox).values()) <= recorded
+
+
+NOTEBOOK = """
+import signal, threading, time, json
+import workbench as wb
+from workbench.sandbox import Sandbox
+from tests.bulk.test_kill import rows_of, made
+api = wb.connect(seed=3)
+rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 400)
+"""
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [pytest.param(3, marks=pytest.mark.slow), pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
+)
+def test_an_interrupt_in_a_real_kernel_starts_nothing_new(moments: int, tmp_path: Path) -> None:
+    """At most what was in the air took effect, and the kernel can be used (B2)."""
+    from jupyter_client.manager import start_new_kernel
+
+    root = Path(__file__).parents[2]
+    manager, client = start_new_kernel(
+        kernel_name="python3", cwd=str(root), env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    chance = random.Random(moments)
+    try:
+        said(client, NOTEBOOK)
+        for number in range(moments):
+            workers = chance.choice([1, 3, 8])
+            said(client, f"api = wb.connect(seed=3); at = {{}}; path = r'{tmp_path / str(number)}'")
+            run = client.execute(
+                f"wb.bulk.run(api.create_payment_account, rows, path=path, workers={workers}, progress=False)"
+            )
+            begun(tmp_path / str(number))
+            time.sleep(chance.uniform(0.0, 0.3))
+            manager.interrupt_kernel()
+            ended(client, run)
+            told = said(client, "print(json.dumps([sum(made(api.sandbox).values()), wb.bulk.sending.last.counts]))")
+            effects, counts = json.loads(told)
+            time.sleep(0.3)
+            later = json.loads(said(client, "print(json.dumps(sum(made(api.sandbox).values())))"))
+            assert later == effects, "something started after the interrupt"
+            assert effects <= counts.get("done", 0) + counts.get("unknown", 0)
+            assert sum(counts.values()) == 400
+            told = said(client, "print(wb.bulk.resume(path, api, rows, workers=4, progress=False).counts)")
+            if "unknown" not in counts:
+                assert "'done': 400" in told
+            assert json.loads(said(client, "print(json.dumps(max(made(api.sandbox).values())))")) == 1
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def settled(sandbox: Sandbox) -> None:
+    """Wait until the service is done with what a killed process had sent: a look before would be no evidence."""
+    quiet, seen = 0, -1
+    while quiet < 5:
+        time.sleep(0.05)
+        now = sum(made(sandbox).values())
+        quiet = quiet + 1 if now == seen else 0
+        seen = now
+
+
+def begins(run: Path) -> bool:
+    """Whether the run was killed before it began; then nothing was sent."""
+    ends = Ends(run)
+    try:
+        return ends.operation is None
+    finally:
+        ends.close()
+
+
+def begun(run: Path) -> None:
+    """Wait until the run has recorded that it sends."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        if run.with_name(run.name + "-wal").exists():
+            with (
+                contextlib.closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as file,
+                contextlib.suppress(sqlite3.OperationalError),  # its tables are being made
+            ):
+                if file.execute("SELECT 1 FROM row WHERE state != 'planned' LIMIT 1").fetchone():
+                    return
+        time.sleep(0.005)
+    raise AssertionError("the run did not begin")
+
+
+def said(client: Any, code: str) -> str:
+    """Run code in the kernel and give what it printed."""
+    return ended(client, client.execute(code))
+
+
+def ended(client: Any, request: str) -> str:
+    """Wait for the end of a cell and give what it printed."""
+    text = ""
+    while True:
+        message = client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") != request:
+            continue
+        if message["msg_type"] == "stream":
+            text += message["content"]["text"]
+        elif message["msg_type"] == "error" and "Interrupt" not in message["content"]["ename"]:
+            raise AssertionError("\n".join(message["content"]["traceback"]))
+        elif message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            return text

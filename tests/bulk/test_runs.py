@@ -1,0 +1,585 @@
+"""Bulk writes: checked whole, each row at most once, every row with its end, stopped and resumed without loss."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+
+from workbench.bulk import Applied, Held, Interrupted, RunChanged, resume
+from workbench.bulk.hold import FileLock
+from workbench.bulk.progress import Line
+from workbench.bulk.sending import run
+from workbench.client.client import AsyncClient, Client
+from workbench.client.guards import Limits
+from workbench.client.journal import Journal
+from workbench.errors import CannotRecord, InvalidRequest, NotArmed, WrongEnvironment
+from workbench.interface.rules import FULL
+from workbench.sandbox import Sandbox
+from workbench.sequences.lessons import PERSON
+from workbench.tables.frames import to_frame
+
+NOBODY = "00000000-0000-4000-8000-000000000001"
+
+
+class Wrapped(httpx.BaseTransport):
+    """The sandbox, with something happening at chosen calls: before it answers, or after."""
+
+    def __init__(self, sandbox: Sandbox, before: Callable[[int], None], after: Callable[[int], None]) -> None:
+        self._inner: Any = sandbox.transport()
+        self._before, self._after = before, after
+        self.calls = 0
+        self._lock = threading.Lock()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with self._lock:
+            self.calls += 1
+            number = self.calls
+        self._before(number)
+        with self._lock:
+            answer = self._inner.handle_request(request)
+        self._after(number)
+        return answer
+
+
+def nothing(_: int) -> None:
+    """Nothing happens."""
+
+
+def api_of(
+    sandbox: Sandbox, before: Callable[[int], None] = nothing, after: Callable[[int], None] = nothing, **more: Any
+) -> Client:
+    """Return a client on a sandbox where things happen."""
+    return Client(
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Wrapped(sandbox, before, after), **more
+    )
+
+
+def people(many: int) -> list[dict[str, Any]]:
+    """Return the rows of applications, each of another person."""
+    return [
+        {
+            **PERSON,
+            "first_name": "Test",
+            "last_name": "Example",
+            "email": f"bulk{i}@example.com",
+            "external_id": f"b-{i}",
+        }
+        for i in range(many)
+    ]
+
+
+def filed(sandbox: Sandbox) -> list[str]:
+    """Return the external ids of the applications that took effect, in order."""
+    return [one["external_id"] for one in sandbox.store.all("user") if str(one.get("external_id")).startswith("b-")]
+
+
+@pytest.fixture
+def sandbox() -> Sandbox:
+    return Sandbox(seed=3)
+
+
+def test_every_row_stands_once_with_its_end(sandbox: Sandbox) -> None:
+    """Done and refused; the counts add up to the rows, and the frame has them all."""
+    rows = people(6)
+    api_of(sandbox).create_user_application(**rows[2])
+    applied = run(api_of(sandbox).create_user_application, rows, workers=3, progress=False)
+
+    assert applied.counts == {"done": 5, "refused": 1}
+    assert [one.row for one in applied] == [1, 2, 3, 4, 5, 6]
+    assert (applied.rows()[2].end, applied.rows()[2].status) == ("refused", 409)
+    assert sorted(filed(sandbox)) == [f"b-{i}" for i in range(6)]
+    assert list(to_frame(applied)["end"]) == ["done", "done", "refused", "done", "done", "done"]
+    assert "6 rows: 5 done, 1 refused" in applied.verdict
+
+
+def test_all_problems_of_all_rows_are_told_before_the_first_call(sandbox: Sandbox) -> None:
+    """With row, column and rule; never the value; nothing is sent."""
+    rows = people(3)
+    rows[0]["email"] = "planted-canary"
+    rows[2]["first_name"] = "x" * 51
+    rows[2]["national_id"] = "12-canary"
+    before = len(filed(sandbox))
+    with pytest.raises(InvalidRequest) as caught:
+        run(api_of(sandbox).create_user_application, rows, progress=False)
+    told = [str(one) for one in caught.value.problems]
+
+    assert any(one.startswith("row 1, email must be an email address") for one in told)
+    assert any(one.startswith("row 3, firstName has 51 characters") for one in told)
+    assert any(one.startswith("row 3, nationalId must be 9 digits") for one in told)
+    assert "canary" not in str(caught.value)
+    assert len(filed(sandbox)) == before
+
+
+def test_cells_and_rules_are_told_in_one_round(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A cell that is no number, one that is too small, an unknown column, a row given twice: each is named, once."""
+    card = sandbox.guide()["cards"]["active"][0]
+    lines = [
+        "card_id,amount,currency,merchant_name,merchant_category_code,zip",
+        f"{card},1.5,USD,Corner Grocery,5411,",
+        f"{card},-5,USD,Corner Grocery,5411,",
+        f"{card},100,USD,Corner Grocery,5411,",
+        f"{card},100,USD,Corner Grocery,5411,",
+        "canary,x,USD,Corner Grocery,5411,7",
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    with pytest.raises(InvalidRequest) as caught:
+        run(api_of(sandbox).simulate_authorization, tmp_path / "rows.csv", progress=False)
+    told = sorted((one.path, one.rule) for one in caught.value.problems)
+
+    assert told == [
+        ("row 2, amount", "type"),
+        ("row 3, amount", "minimum"),
+        ("row 6, amount", "type"),
+        ("row 6, cardId", "uuid"),
+        ("row 6, zip", "unknown"),
+        ("rows 4, 5", "duplicate"),
+    ]
+    assert "canary" not in str(caught.value)
+
+
+def test_duplicates_in_the_input_are_named_and_need_to_be_meant(sandbox: Sandbox) -> None:
+    """By the same request, the same external id or the same email (B6)."""
+    rows = people(4)
+    rows[3] = {**rows[1], "external_id": "b-9"}
+    with pytest.raises(InvalidRequest, match="rows 2, 4 ask for the same thing"):
+        run(api_of(sandbox).create_user_application, rows, progress=False)
+
+    assert filed(sandbox) == []
+
+
+def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: Path) -> None:
+    """It is FULL in a word, or it is a problem (V3)."""
+    api: Any = api_of(sandbox)
+    card = sandbox.guide()["cards"]["active"][0]
+    bought = []
+    for _ in range(3):
+        made = api.simulate_authorization(
+            card_id=card, amount=900, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
+        )
+        sandbox.settle(made.transaction_id)
+        bought.append(made.transaction_id)
+    path = tmp_path / "refunds.csv"
+    path.write_text("transaction_id,amount\n" + f"{bought[0]},FULL\n{bought[1]},\n{bought[2]},250\n")
+    with pytest.raises(InvalidRequest, match="row 3, amount is empty; write FULL"):
+        run(api.simulate_refund, path, progress=False)
+    with pytest.raises(InvalidRequest, match="amount is empty"):
+        run(api.simulate_refund, pd.DataFrame({"transaction_id": bought, "amount": [None, 1, 2]}), progress=False)
+    path.write_text("transaction_id,amount\n" + f"{bought[0]},FULL\n{bought[2]},250\n")
+    applied = run(api.simulate_refund, path, progress=False)
+
+    assert applied.ok
+    assert str(applied.plan) == "simulate_refund: 2 rows\namount: 1 × cents, sum 250, from 250 to 250, and 1 × FULL"
+
+
+def timeout_at(*numbers: int) -> Callable[[int], None]:
+    """Time out at some calls."""
+
+    def happen(number: int) -> None:
+        if number in numbers:
+            raise httpx.ReadTimeout("late")
+
+    return happen
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+def test_a_late_answer_at_any_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_path: Path, at: int) -> None:
+    """The run goes on or stops; a person says how it ended; nobody is filed twice (B7)."""
+    rows, path = people(6), tmp_path / "run"
+    api = api_of(sandbox, after=timeout_at(at))
+    stopped = run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
+
+    assert [one.row for one in stopped.unknown()] == [at]
+    assert f"row {at} has an unknown end" in str(stopped.stopped)
+    assert stopped.counts.get("planned", 0) == 6 - at
+    again = resume(path, api, rows, progress=False)
+    assert [one.row for one in again.unknown()] == [at]
+    assert again.counts == {"done": 5, "unknown": 1}
+    final = resume(path, api, rows, resolved={at: "done"}, progress=False)
+    assert final.ok
+    assert filed(sandbox) == [f"b-{i}" for i in range(6)]
+
+
+class Odd(Wrapped):
+    """The sandbox acts on the second call, and something between answers in its place."""
+
+    def __init__(self, sandbox: Sandbox, answer: httpx.Response) -> None:
+        super().__init__(sandbox, nothing, nothing)
+        self._answer = answer
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = super().handle_request(request)
+        return self._answer if self.calls == 2 else answer
+
+
+@pytest.mark.parametrize(
+    "answer, end",
+    [
+        (httpx.Response(200, content=b"[" + b" " * 10_000_001), "done"),
+        (httpx.Response(307, headers={"location": "https://other.example/v1"}), "unknown"),
+    ],
+    ids=["too large", "redirect"],
+)
+def test_an_odd_answer_never_sends_a_row_again(
+    sandbox: Sandbox, tmp_path: Path, answer: httpx.Response, end: str
+) -> None:
+    """What may have had its effect is done or unknown, never "not sent", so a resume doubles nothing."""
+    rows, path = people(3), tmp_path / "run"
+    api = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Odd(sandbox, answer))
+    first = run(api.create_user_application, rows, path=path, progress=False)
+    again = resume(path, api_of(sandbox), rows, progress=False)
+
+    assert [one.end for one in first] == ["done", end, "done"] == [one.end for one in again]
+    assert filed(sandbox) == ["b-0", "b-1", "b-2"]
+
+
+def test_a_journal_that_cannot_record_pauses_the_run_by_name(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The run says that the journal is in the way, not that the service is away."""
+    broken = Journal()
+    broken.begin = _full  # type: ignore[method-assign]
+    stopped = run(api_of(sandbox, journal=broken).create_user_application, people(3), progress=False)
+
+    assert stopped.counts == {"not sent": 1, "planned": 2}
+    assert stopped.stopped == "row 1: cannot record: disk full"
+
+
+def _full(**_: Any) -> Any:
+    raise CannotRecord("cannot record: disk full")
+
+
+def test_what_never_left_is_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> None:
+    """An outage pauses the run after five rows; nothing is lost and nothing doubled (B10)."""
+    rows, path = people(12), tmp_path / "run"
+
+    def outage(_: int) -> None:
+        raise httpx.ConnectError("no network")
+
+    down = run(api_of(sandbox, before=outage, clock=_Quick()).create_user_application, rows, path=path, progress=False)
+
+    assert down.stopped == "5 rows in a row: the service cannot be reached"
+    assert down.counts == {"not sent": 5, "planned": 7}
+    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert filed(sandbox) == [f"b-{i}" for i in range(12)]
+
+
+def test_a_wrong_key_pauses_the_run_and_no_row_counts_as_failed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """With the right one it goes on."""
+    rows, path = people(4), tmp_path / "run"
+    stranger = Client(base_url=sandbox.base_url, api_key="sandbox_of_nobody_at_all", transport=sandbox.transport())
+    paused = run(stranger.create_user_application, rows, path=path, progress=False)
+
+    assert paused.counts == {"planned": 4}
+    assert "refused with 401" in str(paused.stopped)
+    assert resume(path, api_of(sandbox), rows, progress=False).ok
+
+
+def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Those that were sent are never taken; those that were not only when it is said (B5)."""
+    rows, path = people(6), tmp_path / "run"
+    api = api_of(sandbox, after=timeout_at(3))
+    run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
+    later = [dict(row) for row in rows]
+    later[4]["email"] = "other@example.com"
+    with pytest.raises(RunChanged, match="rows 5 have changed"):
+        resume(path, api, later, progress=False)
+    earlier = [dict(row) for row in rows]
+    earlier[0]["email"] = "other@example.com"
+    with pytest.raises(RunChanged, match="rows 1 were sent already"):
+        resume(path, api, earlier, accept_changes=True, progress=False)
+
+    final = resume(path, api, later, accept_changes=True, resolved={3: "done"}, progress=False)
+    assert final.ok
+    assert filed(sandbox) == [f"b-{i}" for i in range(6)]
+
+
+def test_two_processes_cannot_run_one_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The second is refused (B4)."""
+    path = tmp_path / "run"
+    with FileLock(path), pytest.raises(Held, match="is held by process"):
+        run(api_of(sandbox).create_user_application, people(1), path=path, progress=False)
+
+    assert filed(sandbox) == []
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_after_an_interrupt_nothing_new_starts(sandbox: Sandbox, tmp_path: Path, workers: int) -> None:
+    """At most what was in the air takes effect; the run goes on later (B2)."""
+    rows, path = people(120), tmp_path / "run"
+    api = api_of(sandbox)
+    told: list[int] = []
+
+    def progress(done: int, total: int, words: str, *, last: bool = False) -> None:
+        if not told and done >= 3:
+            told.append(len(filed(sandbox)))
+            signal.raise_signal(signal.SIGINT)
+
+    gate = threading.Semaphore(0)  # nobody opens it: each call takes a moment
+    wrapped = api_of(sandbox, before=lambda _: gate.acquire(timeout=0.05) and None)
+    with pytest.raises(Interrupted) as caught:
+        run(wrapped.create_user_application, rows, path=path, workers=workers, progress=progress)
+    result: Applied = caught.value.result
+
+    assert len(filed(sandbox)) <= told[0] + 2 * workers
+    assert sum(result.counts.values()) == 120
+    assert result.counts["planned"] > 0
+    assert resume(path, api, rows, workers=workers, progress=False).ok
+    assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(120))
+
+
+def test_a_defect_leaves_a_row_unknown_and_stops_the_run(sandbox: Sandbox) -> None:
+    """What it did nobody knows, so nobody claims to."""
+
+    def broken(number: int) -> None:
+        if number == 2:
+            raise ZeroDivisionError
+
+    applied = run(api_of(sandbox, after=broken).create_user_application, people(4), progress=False)
+
+    assert applied.counts == {"done": 1, "unknown": 1, "planned": 2}
+    assert "ZeroDivisionError" in str(applied.stopped)
+
+
+def test_the_file_holds_no_body(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Row numbers, ends, ids and keyed digests alone (K14)."""
+    run(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
+    text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+    assert [one for one in (b"example.com", b"000123456", b"Example Street", b"1990") if one in text] == []
+
+
+def test_the_file_of_a_run_is_readable_by_its_owner_alone(sandbox: Sandbox, tmp_path: Path) -> None:
+    """And so is its lock."""
+    run(api_of(sandbox).create_user_application, people(1), path=tmp_path / "run", progress=False)
+
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_production_asks_for_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
+    """How many rows, and their sum; then it has to be armed as well."""
+    live = Sandbox(seed=3, environment="production")
+    api = Client(
+        base_url=live.base_url, api_key=live.full_key, environment="production", transport=live.transport(),
+        journal=_memory(),
+    )  # fmt: skip
+    with pytest.raises(NotArmed, match="confirm='2 rows'"):
+        run(api.create_user_application, people(2), progress=False)
+    with pytest.raises(NotArmed, match="create_user_application has an effect"):
+        run(api.create_user_application, people(2), confirm="2 rows", progress=False)
+    with pytest.raises(WrongEnvironment, match="exists in sandboxes only"):
+        run(api.simulate_refund, [{"transaction_id": NOBODY, "amount": 1}], confirm="1 row 0.01", progress=False)
+    assert filed(live) == []
+    assert len(api.journal) == 0
+
+    api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
+    assert run(api.create_user_application, people(2), confirm="2 rows", progress=False).ok
+
+
+@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+def test_what_is_said_of_a_row_is_said_of_its_call(tmp_path: Path) -> None:
+    """The journal hears it too, so that the row can be sent again where the same write twice is refused."""
+    live, path, rows = Sandbox(seed=3, environment="production"), tmp_path / "run", people(2)
+
+    def lost(number: int) -> None:
+        if number == 1:
+            raise httpx.ReadTimeout("late")
+
+    api = api_of(live, before=lost, environment="production", journal=_memory())
+    api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
+    stopped = run(api.create_user_application, rows, path=path, confirm="2 rows", progress=False)
+    assert [one.end for one in stopped] == ["unknown", "planned"]
+    final = resume(path, api, rows, resolved={1: "not sent"}, confirm="2 rows", progress=False)
+
+    assert final.ok
+    assert api.journal.unknown() == []
+    assert filed(live) == ["b-0", "b-1"]
+
+
+def test_caps_are_held_against_every_row_before_the_first_call(sandbox: Sandbox) -> None:
+    """Rows a run, their sum, and the amount of each."""
+    api = api_of(sandbox, limits=Limits(rows=2, sum=500, amount=200))
+    rows = [{"transaction_id": NOBODY, "amount": amount} for amount in (100, 300, 400)]
+    with pytest.raises(InvalidRequest) as caught:
+        run(api.simulate_refund, rows, progress=False)
+
+    assert [one.path for one in caught.value.problems] == ["row 2, amount", "row 3, amount", "rows", "amount"]
+    assert {one.rule for one in caught.value.problems} == {"cap"}
+    assert len(api.journal) == 0
+
+
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        ({"on_unknown": "halt"}, '"stop" or "go on"'),
+        ({"workers": "2"}, "1 to 8"),
+        ({"workers": True}, "1 to 8"),
+        ({"rows": None}, "rows are"),
+        ({"rows": 5}, "rows are"),
+        ({"rows": [5]}, "row 1 is"),
+    ],
+    ids=lambda x: str(x),
+)
+def test_a_run_that_is_asked_for_wrongly_does_not_begin(sandbox: Sandbox, how: dict[str, Any], words: str) -> None:
+    """What to do with an unknown end is not guessed from a slip."""
+    api = api_of(sandbox)
+    with pytest.raises(InvalidRequest, match=words):
+        run(api.create_user_application, **{"rows": people(2), "progress": False, **how})
+
+    assert filed(sandbox) == []
+
+
+def test_a_client_that_is_awaited_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its calls would never leave, and every row would pass for done."""
+    rows, path = people(2), tmp_path / "run"
+    awaited = AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
+    with pytest.raises(InvalidRequest, match="AsyncClient"):
+        run(awaited.create_user_application, rows, path=path, progress=False)
+    run(api_of(sandbox).create_user_application, rows, path=path, progress=False)
+    with pytest.raises(InvalidRequest, match="AsyncClient"):
+        resume(path, awaited, rows, progress=False)
+
+
+@pytest.mark.parametrize("said", ["not sent", "not_sent"])
+def test_a_person_says_how_an_unknown_row_ended(sandbox: Sandbox, tmp_path: Path, said: Any) -> None:
+    """In the words of the run or of the journal; a row that is not unknown, or another end, is refused."""
+    rows, path = people(3), tmp_path / "run"
+
+    def lost(number: int) -> None:
+        if number == 2:
+            raise httpx.ReadTimeout("late")
+
+    run(api_of(sandbox, before=lost).create_user_application, rows, path=path, progress=False)
+    with pytest.raises(InvalidRequest, match="row 1 is not unknown"):
+        resume(path, api_of(sandbox), rows, resolved={1: "done"}, progress=False)
+    with pytest.raises(InvalidRequest, match='"done" or "not sent"'):
+        resume(path, api_of(sandbox), rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]
+    assert resume(path, api_of(sandbox), rows, resolved={2: said}, progress=False).ok
+
+    assert sorted(filed(sandbox)) == ["b-0", "b-1", "b-2"]
+
+
+@pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
+def test_signatures_and_reads_are_no_bulk_work(sandbox: Sandbox, name: str) -> None:
+    """The one that moves funds least of all."""
+    with pytest.raises(InvalidRequest, match=r"one at a time|changes nothing"):
+        run(getattr(api_of(sandbox), name), [{}], progress=False)
+
+
+def test_refunds_of_one_transaction_in_parts_are_not_duplicates(sandbox: Sandbox) -> None:
+    """Two whole ones are."""
+    api = api_of(sandbox)
+    same = "00000000-0000-4000-8000-000000000001"
+    parts = [{"transaction_id": same, "amount": 1}, {"transaction_id": same, "amount": 2}]
+    whole = [{"transaction_id": same, "amount": FULL}, {"transaction_id": same, "amount": FULL}]
+
+    assert run(api.simulate_refund, parts, progress=False).counts == {"refused": 2}
+    with pytest.raises(InvalidRequest, match="rows 1, 2 ask for the same thing"):
+        run(api.simulate_refund, whole, progress=False)
+
+
+def test_progress_speaks_at_most_five_times_a_second_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """It holds numbers alone (B17)."""
+    now = [0.0]
+    line = Line("create_user_application", clock=lambda: now[0])
+    shown: list[str] = []
+    line._show = lambda text, last: shown.append(text)  # type: ignore[method-assign]
+    for done in range(1000):
+        now[0] += 0.001
+        line(done, 1000, f"{done} done")
+    line(1000, 1000, "1000 done", last=True)
+
+    assert len(shown) == 6
+    assert shown[-1].startswith("create_user_application: 1,000 of 1,000 (1000 done)")
+
+
+class _Quick:
+    """A clock that does not wait."""
+
+    def __new__(cls) -> Any:
+        from workbench.client.pace import Clock
+
+        class Quick(Clock):
+            def sleep(self, seconds: float) -> None:
+                """Go on at once."""
+
+        return Quick()
+
+
+def _memory() -> Any:
+    from workbench.client.journal import Journal
+
+    return Journal()
+
+
+def test_an_interrupt_while_the_workers_start_is_an_interrupt(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that never started are not waited for, and the run goes on later."""
+    rows, path = people(20), tmp_path / "run"
+    started: list[threading.Thread] = []
+    usual = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("run-"):
+            started.append(thread)
+            if len(started) == 3:
+                raise KeyboardInterrupt
+        usual(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(Interrupted) as caught:
+        run(api_of(sandbox).create_user_application, rows, path=path, workers=8, progress=False)
+    monkeypatch.undo()
+
+    assert sum(caught.value.result.counts.values()) == 20
+    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(20))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupt_awaits_what_is_in_the_air(sandbox: Sandbox, workers: int) -> None:
+    """Wherever it falls, calls that end within a moment are done, not unknown."""
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def slow(_: int) -> None:
+        if len(called) == 0:
+            called.append(1)
+            time.sleep(0.2)  # the caller waits by now
+            signal.pthread_kill(main, signal.SIGINT)
+        time.sleep(0.3)
+
+    called: list[int] = []
+    with pytest.raises(Interrupted) as caught:
+        run(api_of(sandbox, before=slow).create_user_application, people(20), workers=workers, progress=False)
+
+    assert caught.value.result.counts.get("unknown", 0) == 0
+    assert caught.value.result.counts["done"] == len(filed(sandbox)) >= 1
+
+
+@pytest.mark.parametrize("how", ["rows", "frame", "file"])
+def test_no_frame_of_ours_holds_the_rows_that_were_refused(sandbox: Sandbox, tmp_path: Path, how: str) -> None:
+    """Not even where frames are printed with their locals (K3)."""
+    import traceback
+
+    rows = people(2)
+    rows[1]["email"] = "planted-canary"
+    rows[1]["address.line1"] = "planted-canary street"
+    rows[1].pop("address")
+    given: Any = rows if how == "rows" else pd.DataFrame(rows)
+    if how == "file":
+        (tmp_path / "people.csv").write_text("first_name,email\nplanted-canary,planted-canary\n")
+        given = tmp_path / "people.csv"
+    with pytest.raises(InvalidRequest) as caught:
+        run(api_of(sandbox).create_user_application, given, path=tmp_path / "run", progress=False)
+    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    ours = [frame for frame in told.stack if "/workbench/" in frame.filename]
+
+    assert ours
+    assert [frame.name for frame in ours if "planted-canary" in str(frame.locals)] == []
+    assert "planted-canary" not in str(caught.value)

@@ -1,0 +1,156 @@
+"""HTML faces: hostile text stays text, and nothing but our own tags and attributes is ever there (F1, F4)."""
+
+import re
+
+import html5lib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench import rendering
+from workbench.errors import BadRequest, InvalidRequest, Problem, visible
+from workbench.interface import convert, table
+from workbench.interface.events import EVENT_KINDS, Event
+from workbench.interface.walk import Choice, Exact, Kind, Many, Part, Text, build, leaves, members
+from workbench.rendering import markup, text
+from workbench.rendering.layout import Sheet
+from workbench.rendering.markup import ATTRIBUTES, TAGS
+
+PAYLOADS = [
+    "<img src=x onerror=alert(1)>",
+    '"><script>alert(1)</script>',
+    "</style><svg onload=alert(1)>",
+    "</bdi></td></tr></table><iframe src=//example.com>",
+    "' style='x:expression(1)",
+    "<!--",
+    "<![CDATA[x",
+    "&lt;b&gt;&#60;",
+    "javascript:alert(1)",
+    "a\u202egnp.exe",
+    "$\\frac{1}$",
+]
+hostile = st.one_of(st.sampled_from(PAYLOADS), st.text(max_size=30))
+
+
+def filled(cls: type, text: str):
+    """A record with the text in every place that takes one."""
+
+    def value(kind: Kind):
+        match kind:
+            case Part(of=inner):
+                return filled(inner, text)
+            case Many(of=inner):
+                return (value(inner),)
+            case Text() | Choice():
+                return text
+            case Exact(text=True):
+                return text
+        return None
+
+    return build(cls, {one.name: value(one.kind) for one in members(cls)})
+
+
+def inspected(html: str) -> list:
+    """The elements of a fragment, each with a tag and attributes that are ours alone."""
+    fragment = html5lib.parseFragment(html, namespaceHTMLElements=False)
+    elements = [element for element in fragment.iter() if element is not fragment]
+    for element in elements:
+        assert element.tag in TAGS, element.tag
+        assert set(element.attrib) <= ATTRIBUTES
+    return elements
+
+
+SUBJECTS = [
+    *{operation.request for operation in table.OPERATIONS.values()},
+    *{operation.answer for operation in table.OPERATIONS.values()},
+    *{kind.body for kind in EVENT_KINDS.values()},
+    Event,
+]
+
+
+@pytest.mark.parametrize("cls", sorted(SUBJECTS, key=lambda cls: cls.__name__), ids=lambda cls: cls.__name__)
+@given(text=hostile)
+def test_no_tag_or_attribute_from_data(cls, text):
+    """A payload in every string of a record, revealed or masked, alone or in a list, makes no tag of its own."""
+    record = filled(cls, text)
+    inspected(rendering.html([record, record]))
+    inspected(rendering.html(record, reveal={path.rpartition(".")[2] for path, _ in leaves(cls)}))
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_a_payload_is_read_as_it_was_written(payload):
+    """Escaping loses nothing: the text of the page holds the payload, its invisible characters as escapes."""
+    record = build(table.UPDATE_USER.answer, {"id": "x", "external_id": payload})
+
+    text = "".join("".join(element.itertext()) for element in inspected(rendering.html(record))[:1])
+    assert visible(payload) in text
+
+
+@given(text=hostile)
+def test_errors_and_mappings_are_escaped(text):
+    """Words of the service, names of members and keys of mappings are text."""
+    for thing in (
+        BadRequest(operation="x", status=400, error=text, message=text),
+        InvalidRequest([Problem(text, text, text)]),
+        {text: text, "status": text, "nested": {text: [text]}},
+        [{text: text}],
+        convert.wires().read(table.UPDATE_USER.answer, {"id": "x", text: text}),
+    ):
+        inspected(rendering.html(thing))
+
+
+def test_texts_are_isolated_and_marks_are_visible():
+    """A right-to-left override can neither turn what stands beside it nor hide (F4)."""
+    html = rendering.html(build(table.UPDATE_USER.answer, {"id": "a\u202eb"}))
+
+    assert "\u202e" not in html
+    assert r"<bdi>a\u202eb</bdi>" in html
+
+
+def test_nothing_is_fetched_and_no_script_runs():
+    """The HTML names no resource and no script, and fixes no color for text or ground."""
+    html = rendering.html([build(table.UPDATE_USER.answer, {"id": "x", "application_status": "approved"})])
+
+    assert not re.search(r"https?:|url\(|<script|<style|<link|on\w+=", html)
+    assert not re.search(r"(?<![-\w])(?:color|background):\s*(?:#|white|black|rgb)", html)
+
+
+def test_status_is_readable_without_its_colour():
+    """A viewer that drops styles still shows mark and word."""
+    html = rendering.html(build(table.UPDATE_USER.answer, {"id": "x", "application_status": "needsInformation"}))
+
+    assert "<bdi>? needs information</bdi>" in re.sub(r' style="[^"]*"', "", html)
+
+
+def test_a_long_list_is_capped_and_counted():
+    """100,000 rows do not become 100,000 table rows (F13)."""
+    html = rendering.html([{"n": n} for n in range(100_000)])
+
+    assert html.count("<tr>") == 201
+    assert "99,800 more of 100,000" in html
+
+
+def test_a_guess_says_why_on_hover():
+    """The reason of a guess is the title of its mark."""
+    html = rendering.html(build(table.CREATE_PAYMENT_ACCOUNT.request, {"type": "externalFiatAccount", "nickname": "x"}))
+
+    (mark,) = [element for element in inspected(html) if element.get("title")]
+    assert mark.text == "~"
+    assert mark.get("title") == "assumed: required or optional markers of payment-account fields are not shown"
+
+
+def test_code_keeps_its_lines_and_blanks():
+    """Code that a face shows can be pasted: each line on its own, with its indent, escaped."""
+    sheet = Sheet(title="", code=("for one in (1, 2):", "    print(one < 2)"))
+
+    assert markup.write(sheet).count("white-space:pre") == 1
+    assert "for one in (1, 2):<br>    print(one &lt; 2)" in markup.write(sheet)
+    assert text.write(sheet, 10).splitlines() == list(sheet.code)
+
+
+def test_an_empty_status_is_no_chip():
+    """A step without a status shows a dash, as any other empty cell."""
+    shown = rendering.html_table([{"step": "advance", "status": ""}, {"step": "buy", "status": "authorized"}])
+
+    assert shown.count("wb-status") == 1
+    assert "wb-status" not in rendering.html({"status": ""})

@@ -1,0 +1,61 @@
+"""Faces in IPython: registered once, taken back whole, and errors without traces of values."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from workbench import rendering
+from workbench.errors import InvalidRequest, Problem
+from workbench.interface.people import User
+from workbench.interface.walk import build
+
+USER = build(User, {"id": "3f2a0b1c-0000-4000-8000-000000000000", "email": "ada@example.com"})
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shell = InteractiveShell()
+    shell.history_manager.enabled = False
+    yield shell
+    shell.history_manager.end_session()
+
+
+def test_records_show_their_faces(shell):
+    """A record at the end of a cell shows as HTML and as text, masked in both."""
+    rendering.register(shell)
+    data, _ = shell.display_formatter.format(USER)
+
+    assert data["text/html"].startswith('<div class="wb-face"')
+    assert data["text/plain"].startswith("User\n  id ")
+    assert "ada@example.com" not in str(data)
+
+
+def test_lists_of_records_show_as_tables_and_others_as_before(shell):
+    """A list of ours gets a table; any other list looks as it always did."""
+    rendering.register(shell)
+
+    assert "<table" in shell.display_formatter.format([USER, USER])[0]["text/html"]
+    assert shell.display_formatter.format([1, 2])[0] == {"text/plain": "[1, 2]"}
+    assert shell.display_formatter.format([])[0] == {"text/plain": "[]"}
+
+
+def test_errors_show_what_happened_instead_of_a_trace(shell, capsys):
+    """An error of ours shows its face; the cell still counts as failed."""
+    rendering.register(shell)
+    shell.user_ns["error"] = InvalidRequest([Problem("amount", "type", "must be whole")], of="simulate_refund")
+    result = shell.run_cell("raise error")
+
+    said = capsys.readouterr().out
+    assert isinstance(result.error_in_exec, InvalidRequest)
+    assert "Invalid request of simulate_refund" in said
+    assert "Traceback" not in said
+
+
+def test_taking_faces_back_leaves_the_shell_as_it_was(shell):
+    """After undoing, a record and a list look as before."""
+    before = shell.display_formatter.format([USER])[0]
+    undo = rendering.register(shell)
+    undo()
+
+    assert shell.display_formatter.format([USER])[0] == before

@@ -1,0 +1,201 @@
+"""The door on this machine's own address: slow senders, odd ends of an answer, ports (S10–S12)."""
+
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from workbench import http_server
+from workbench.http_server import Heard, PortTaken, Said
+
+HEAD = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
+LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+
+
+def answer(heard: Heard) -> Said:
+    """Answer as the path asks."""
+    if heard.target == "/fails":
+        raise LookupError("canary")
+    if heard.target == "/long":
+        return Said(status=200, body=b"x" * 1_000, seconds=0.1, manner="drip")
+    return Said(status=200, body=b"x" * 10, seconds=0.05, manner=heard.target[1:] or "whole")
+
+
+@pytest.fixture(scope="module", params=["asyncio", "uvloop"])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Yield a served address, on either event loop: not every platform has the quicker one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "asyncio":
+            patch.setitem(sys.modules, "uvloop", None)
+        else:
+            pytest.importorskip("uvloop")
+        with http_server.running(answer) as made:
+            with socket.create_connection((urlsplit(made).hostname, urlsplit(made).port)) as first:
+                first.sendall(LAST % b"")
+                rest(first)  # the loop was chosen before the modules are as they were
+            yield made
+
+
+def connected(url: str) -> socket.socket:
+    """Connect to a served address."""
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=20)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Return all that comes until the other side closes."""
+    found = b""
+    while chunk := connection.recv(65536):
+        found += chunk
+    return found
+
+
+def test_slow_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head that does not come to its end is a 408, and others are answered meanwhile."""
+    monkeypatch.setattr(http_server, "_SECONDS_HEAD", 0.3)
+    with connected(url) as slow, connected(url) as other:
+        slow.sendall(HEAD[:20])
+        other.sendall(HEAD % b"")
+        quick = other.recv(100)
+
+        assert quick.startswith(b"HTTP/1.1 200")
+        assert rest(slow).startswith(b"HTTP/1.1 408")
+
+
+def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that was good once is given up as well when its next head does not end."""
+    monkeypatch.setattr(http_server, "_SECONDS_HEAD", 0.3)
+    with connected(url) as slow:
+        slow.sendall(HEAD % b"")
+        slow.recv(1000)
+        slow.sendall(HEAD[:20])
+
+        assert b"HTTP/1.1 408" in rest(slow)
+
+
+def test_silent_connection_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection on which nothing is said is closed."""
+    monkeypatch.setattr(http_server, "_SECONDS_HEAD", 0.1)
+    with connected(url) as silent:
+        assert rest(silent) == b""
+
+
+def test_slow_body(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that does not come is a 408."""
+    monkeypatch.setattr(http_server, "_SECONDS_BODY", 0.1)
+    with connected(url) as slow:
+        slow.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nab")
+
+        assert rest(slow).startswith(b"HTTP/1.1 408")
+
+
+def test_pipelined_requests(url: str) -> None:
+    """Requests sent without waiting are answered one by one, in order."""
+    with connected(url) as connection:
+        connection.sendall((HEAD % b"") * 2 + LAST % b"")
+        found = rest(connection)
+
+    assert found.count(b"\r\n\r\nxxxxxxxxxx") == 3
+
+
+def test_failure_shows_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """An application that fails is a 500 without a word of its error, on the wire or in the log."""
+    with connected(url) as connection:
+        connection.sendall(LAST % b"fails")
+        found = rest(connection)
+
+    assert found.startswith(b"HTTP/1.1 500")
+    assert "canary" not in found.decode() + caplog.text
+
+
+def test_answer_that_is_cut(url: str) -> None:
+    """A cut answer promises ten bytes, and half of them come."""
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"cut")
+        head, _, body = rest(connection).partition(b"\r\n\r\n")
+
+    assert b"content-length: 10" in head
+    assert body == b"x" * 5
+
+
+def test_answer_that_drips(url: str) -> None:
+    """A dripping answer comes whole, byte by byte."""
+    with connected(url) as connection:
+        began = time.monotonic()
+        connection.sendall(LAST % b"drip")
+        body = rest(connection).partition(b"\r\n\r\n")[2]
+
+    assert body == b"x" * 10
+    assert time.monotonic() - began >= 0.04
+
+
+def test_long_answer_that_drips(url: str) -> None:
+    """It takes the time that was asked for, though its bytes are nearer to each other than a loop's clock ticks."""
+    with connected(url) as connection:
+        began = time.monotonic()
+        connection.sendall(LAST % b"long")
+        body = rest(connection).partition(b"\r\n\r\n")[2]
+
+    assert body == b"x" * 1_000
+    assert time.monotonic() - began >= 0.1
+
+
+def test_no_answer(url: str) -> None:
+    """A reset connection is reset, and a closed one is closed without a word."""
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"reset")
+        with pytest.raises(ConnectionResetError):
+            rest(connection)
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"closed")
+
+        assert rest(connection) == b""
+
+
+def test_what_is_being_answered_at_the_end_is_answered() -> None:
+    """A server that ends gives the answer that is under way, and waits for no connection that lies idle."""
+    heard = threading.Event()
+
+    def slowly(_: Heard) -> Said:
+        heard.set()
+        return Said(status=200, body=b"x" * 10, seconds=0.05)
+
+    with http_server.running(slowly) as url:
+        idle, busy = connected(url), connected(url)
+        busy.sendall(HEAD % b"")
+        heard.wait(10)
+
+    assert rest(busy).endswith(b"x" * 10)
+    assert rest(idle) == b""
+    idle.close()
+    busy.close()
+
+
+def test_port_that_is_taken(url: str) -> None:
+    """A port in use is refused, or another one is taken where that was asked for."""
+    port = urlsplit(url).port or 0
+    with pytest.raises(PortTaken, match=str(port)):
+        http_server.bound("127.0.0.1", port)
+    other = http_server.bound("127.0.0.1", port, otherwise_free=True)
+
+    assert other.getsockname()[1] not in {0, port}
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "header,name",
+    [
+        ("127.0.0.1:80", "127.0.0.1"),
+        ("LOCALHOST", "localhost"),
+        ("[::1]:8080", "[::1]"),
+        ("[::1]", "[::1]"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_host_names(header: str, name: str) -> None:
+    """The name in a Host header is told from its port."""
+    assert http_server.host_name(header) == name

@@ -1,0 +1,191 @@
+"""The file of ours: private, suspicious, shared by processes (S1–S4)."""
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import FileBusy, UnusableFile
+from workbench.storage import File, file_system
+
+OURS = 0x57425454
+SCHEMA = "CREATE TABLE things(name TEXT PRIMARY KEY, number INTEGER)"
+
+
+def opened(path: Path | None, **how: object) -> File:
+    """Open a file of ours."""
+    return File(path, **{"application": OURS, "schema": SCHEMA, **how})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a file of ours with one row in it."""
+    path = tmp_path / "ours.db"
+    file = opened(path)
+    with file.write() as db:
+        db.execute("INSERT INTO things VALUES ('one', 1)")
+    file.close()
+    return path
+
+
+def test_settings_for_durability(path: Path) -> None:
+    """What is committed is on the disk when the call returns, and what is deleted is overwritten."""
+    file = opened(path)
+    names = ("journal_mode", "synchronous", "secure_delete", "trusted_schema")
+    found = [file.run(f"PRAGMA {name}")[0][0] for name in names]
+    file.close()
+
+    assert found == ["wal", 2, 1, 0]
+
+
+def test_error_undoes_the_transaction(path: Path) -> None:
+    """An error inside a transaction leaves nothing of it."""
+    file = opened(path)
+    with pytest.raises(sqlite3.IntegrityError), file.write() as db:
+        db.executemany("INSERT INTO things VALUES (?, 2)", [("two",), ("one",)])
+    found = file.run("SELECT name FROM things")
+    file.close()
+
+    assert found == [("one",)]
+
+
+def foreign(path: Path) -> None:
+    """Make a database of another program."""
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t(x)")
+    connection.close()
+
+
+def edit(statement: str) -> object:
+    """Return what changes the file at a path by a statement of SQL."""
+
+    def change(path: Path) -> None:
+        connection = sqlite3.connect(path)
+        connection.execute(statement)
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+
+    return change
+
+
+def damage(path: Path) -> None:
+    """Overwrite a page of the table."""
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096)
+
+
+SPOILED = {
+    "text": (lambda path: path.write_text("dear diary"), "another program"),
+    "a short file": (lambda path: path.write_bytes(b"SQLite format 3\0"), "another program"),
+    "a database of others": (lambda path: (path.unlink(), foreign(path)), "another program"),
+    "newer": (edit("PRAGMA user_version=2"), "newer workbench"),
+    "a trigger": (edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"), "not ours"),
+    "a view": (edit("CREATE VIEW evil AS SELECT 1"), "not ours"),
+    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "not ours"),
+    "damaged": (damage, "damaged"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILED.values(), ids=SPOILED)
+def test_unusable_file_is_left_alone(path: Path, case: tuple[object, str]) -> None:
+    """What is not ours, newer, changed or damaged is refused with the reason, and its bytes stay."""
+    spoil, reason = case
+    spoil(path)  # type: ignore[operator]
+    before = path.read_bytes()
+
+    with pytest.raises(UnusableFile, match=reason):
+        opened(path)
+    assert path.read_bytes() == before
+
+
+def test_folder_is_no_file(tmp_path: Path) -> None:
+    """A path that cannot be a file is named."""
+    with pytest.raises(UnusableFile, match="cannot be opened"):
+        opened(tmp_path)
+
+
+def test_own_tables_beside_ours_are_fine(path: Path) -> None:
+    """A table that a handler of the user keeps in the file does no harm."""
+    edit("CREATE TABLE book(id TEXT)")(path)  # type: ignore[operator]
+    file = opened(path)
+
+    assert file.run("SELECT name FROM things") == [("one",)]
+    file.close()
+
+
+def test_busy_file_is_named(path: Path) -> None:
+    """A file that another process holds for too long is busy, not broken, and free again later."""
+    holder = sqlite3.connect(path, isolation_level=None)
+    file = opened(path, busy_seconds=0.01)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(FileBusy, match="another process holds it"), file.write():
+        pass
+    holder.execute("ROLLBACK")
+    with file.write() as db:
+        db.execute("INSERT INTO things VALUES ('two', 2)")
+    holder.close()
+
+    assert len(file.run("SELECT * FROM things")) == 2
+    file.close()
+
+
+def test_shared_file_system_is_warned_of(tmp_path: Path) -> None:
+    """On a network folder the file is kept with the older journal, and the user is told."""
+    with pytest.warns(UserWarning, match=r"shared file system \(nfs4\)"):
+        file = opened(tmp_path / "ours.db", file_system=lambda _: "nfs4")
+
+    assert file.run("PRAGMA journal_mode") == [("delete",)]
+    file.close()
+
+
+def test_type_of_file_system() -> None:
+    """The type of a file system is found by its longest mount point."""
+    assert file_system(Path("/proc/self/status")) == "proc"
+
+
+def test_new_file_is_private(tmp_path: Path) -> None:
+    """A new file, and a folder made for it, belong to their owner alone, whatever the umask."""
+    opened(tmp_path / "a" / "b" / "ours.db").close()
+
+    assert stat.S_IMODE((tmp_path / "a" / "b" / "ours.db").stat().st_mode) == 0o600
+
+
+def test_memory_is_the_same() -> None:
+    """Without a path the same works in memory."""
+    file = opened(None)
+    with file.write() as db:
+        db.execute("INSERT INTO things VALUES ('one', 1)")
+
+    assert file.run("SELECT number FROM things") == [(1,)]
+    file.close()
+
+
+ADDS = """
+import sys
+sys.path[:0] = sys.argv[2:3]
+from tests.test_durable import opened
+from pathlib import Path
+file = opened(Path(sys.argv[1]))
+for _ in range(100):
+    with file.write() as db:
+        number = db.execute("SELECT number FROM things WHERE name = 'one'").fetchone()[0]
+        db.execute("UPDATE things SET number = ? WHERE name = 'one'", (number + 1,))
+file.close()
+"""
+
+
+@pytest.mark.slow
+def test_processes_at_once(path: Path) -> None:
+    """Four processes that read and write one number a hundred times each lose no update."""
+    here = str(Path(__file__).parent.parent)
+    running = [subprocess.Popen([sys.executable, "-c", ADDS, str(path), here]) for _ in range(4)]
+
+    assert [one.wait() for one in running] == [0] * 4
+    file = opened(path)
+    assert file.run("SELECT number FROM things WHERE name = 'one'") == [(401,)]
+    file.close()

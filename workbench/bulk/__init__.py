@@ -1,0 +1,23 @@
+"""Many calls: bulk writes in which no row is lost or sent twice, with a plan, outcomes and a way to resume.
+
+result = wb.bulk.run(api.create_user_application, "people.csv", path="people.run")
+result.ok, result.verdict, wb.to_frame(result)
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workbench.bulk.ends import Outcome as Outcome
+    from workbench.bulk.ends import RunChanged as RunChanged
+    from workbench.bulk.hold import Held as Held
+    from workbench.bulk.plan import Plan as Plan
+    from workbench.bulk.progress import Interrupted as Interrupted
+    from workbench.bulk.sending import Applied as Applied
+    from workbench.bulk.sending import resume as resume
+    from workbench.bulk.sending import run as run
+    from workbench.forms.work import bulk_panel as panel  # noqa: F401
+    from workbench.tables.bodies import load_bodies as load  # noqa: F401
+
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
+
+    __getattr__, __dir__ = public_names(__name__, __file__)

@@ -1,0 +1,183 @@
+"""Blocks as plain text: columns that line up, words that wrap, ids and addresses that never do."""
+
+import textwrap
+import unicodedata
+from collections.abc import Callable, Iterator
+
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, guesses
+
+Paint = Callable[[str, str], str]
+"""Gives text in the colors of its role; see `palette.paint`."""
+
+GUESS = "~"
+LEGEND = f"{GUESS} assumed: the document does not show it; assumptions() says more"
+_NARROWEST = 12
+
+
+def unpainted(text: str, _: str) -> str:
+    """Return the text as it is."""
+    return text
+
+
+def cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) or unicodedata.category(c) in {"Mn", "Me"}
+        else 2 if unicodedata.east_asian_width(c) in "WF"
+        else 1
+        for c in text
+    )  # fmt: skip
+
+
+def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
+    """Return a block as plain text, without a line break at its end."""
+    lines = list(_lines(block, width, paint))
+    if any(True for _ in guesses(block)):
+        lines += [paint(line, "muted") for line in wrapped(LEGEND, width)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
+    match block:
+        case Cell():
+            for line in block.lines:
+                yield paint(line, block.role)
+        case Sheet():
+            yield from _sheet(block, width, paint)
+        case Grid():
+            yield from _grid(block, width, paint)
+        case Stack():
+            if block.total > 1:
+                yield paint(block.title, "title")
+            for n, part in enumerate(block.parts):
+                if n or block.total > 1:
+                    yield ""
+                yield from _sheet(part, width, paint)
+            if block.total > len(block.parts):
+                yield paint(f"… and {block.total - len(block.parts):,} more", "muted")
+
+
+def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
+    mark = f" {GUESS}" if sheet.guessed else ""
+    if sheet.title:
+        head = paint(sheet.title[:1].upper() + sheet.title[1:] + mark, "title")
+        yield head + (f"  {paint(sheet.status.text, sheet.status.role)}" if sheet.status else "")
+    inset = "  " if sheet.title else ""
+    for words in sheet.words:
+        for line in wrapped(words, width - len(inset)):
+            yield inset + line
+    yield from (inset + line for line in sheet.code)
+    yield from (inset + line for line in _rows(sheet.rows, width - len(inset), paint, sheet.guessed))
+    for note in sheet.notes:
+        yield from (inset + paint(line, "muted") for line in wrapped(note, width - len(inset)))
+
+
+def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Iterator[str]:
+    labels = {id(row): row.label + (f" {GUESS}" if row.guess and not quiet else "") for row in rows}
+    flat = [cells(labels[id(row)]) for row in rows if isinstance(row.value, Cell)]
+    column = max(flat, default=0)
+    for row in rows:
+        name, value = labels[id(row)], row.value
+        aside = f"  ({row.warning})" if row.warning else ""
+        if isinstance(value, Cell):
+            head = paint(_pad(name, column), "label") + "  "
+            lines = [line for each in value.lines for line in wrapped(each, width - column - 2)] or [""]
+            for i, line in enumerate(lines):
+                before = head if i == 0 else " " * (column + 2)
+                yield before + paint(line, value.role) + (aside if i == len(lines) - 1 else "")
+        else:
+            yield paint(name, "label") + aside
+            yield from (f"  {line}" for line in _lines(value, width - 2, paint))
+
+
+def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
+    if grid.title:
+        yield paint(grid.title, "title")
+    widths = _fit(grid, width)
+    if widths is None:
+        yield from _upright(grid, width, paint)
+    else:
+        numbers = {
+            i for i in range(len(grid.columns)) if any(row[i].role == "number" for row in grid.rows)
+        }  # fmt: skip
+        if any(grid.columns):
+            yield "  ".join(
+                paint(_pad(name, w, i in numbers), "head")
+                for i, (name, w) in enumerate(zip(grid.columns, widths, strict=True))
+            )
+            yield "  ".join("─" * w for w in widths)
+        for row in grid.rows:
+            columns = [
+                [line for each in one.lines for line in wrapped(each, w)] or [""]
+                for one, w in zip(row, widths, strict=True)
+            ]
+            for n in range(max(map(len, columns), default=0)):
+                yield "  ".join(
+                    paint(_pad(held[n] if n < len(held) else "", w, i in numbers), one.role)
+                    for i, (one, held, w) in enumerate(zip(row, columns, widths, strict=True))
+                )
+    if grid.total > len(grid.rows):
+        yield paint(f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}", "muted")
+    for note in grid.notes:
+        yield paint(note, "muted")
+
+
+def _fit(grid: Grid, width: int) -> list[int] | None:
+    """Return the width of each column, words wrapped where they have to be; None where even that is too wide."""
+    whole = [
+        max([cells(name), *(cells(line) for row in grid.rows for line in row[i].lines)])
+        for i, name in enumerate(grid.columns)
+    ]
+    least = [
+        max(
+            [
+                min(cells(name), full),
+                *(cells(word) for row in grid.rows for line in row[i].lines for word in (_words(line))),
+            ]
+        )
+        for i, (name, full) in enumerate(zip(grid.columns, whole, strict=True))
+    ]
+    gaps = 2 * (len(whole) - 1)
+    if sum(whole) + gaps <= width:
+        return whole
+    widths = [min(full, max(low, _NARROWEST)) for full, low in zip(whole, least, strict=True)]
+    spare = width - gaps - sum(widths)
+    if spare < 0:
+        return None
+    while spare > 0:
+        short = [i for i, w in enumerate(widths) if w < whole[i]]
+        if not short:
+            break
+        for i in short[:spare]:
+            widths[i] += 1
+        spare -= len(short)
+    return widths
+
+
+def _words(line: str) -> list[str]:
+    """Return what must stay together: the words of prose, and a number with its unit."""
+    return line.split(" ") if line.count(" ") > 2 else [line]
+
+
+def _upright(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
+    for n, row in enumerate(grid.rows):
+        if n:
+            yield paint("·", "muted")
+        filled = tuple(
+            Row(name, one) for name, one in zip(grid.columns, row, strict=True) if one.text
+        )  # fmt: skip
+        yield from _rows(filled, width, paint, True)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break a text at its spaces to fit a width; what has no space is left whole, so ids and addresses stay in full."""
+    if cells(text) <= width or len(_words(text)) == 1:
+        return [text]
+    return textwrap.wrap(text, max(width, _NARROWEST), break_long_words=False, break_on_hyphens=False) or [text]
+
+
+def _pad(text: str, width: int, right: bool = False) -> str:
+    space = " " * max(0, width - cells(text))
+    return space + text if right else text + space

@@ -1,0 +1,14 @@
+"""Rewards activity: reads of any size into frames.
+
+rewards = wb.rewards.read(api, users)
+rewards.frame()
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workbench.forms.watching import read as read
+
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
+
+    __getattr__, __dir__ = public_names(__name__, __file__)

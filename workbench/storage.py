@@ -1,0 +1,272 @@
+"""One SQLite file of ours: opened with suspicion, written so that what was answered is stored.
+
+What was committed survives a kill, and a loss of power where that is asked for (WAL, `synchronous=FULL`). Several
+processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a schema
+that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
+"""
+
+import hashlib
+import os
+import sqlite3
+import stat
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import FileBusy, UnusableFile
+
+if sys.platform != "win32":
+    import fcntl
+
+_MAGIC = b"SQLite format 3\0"
+_WAIT = 0.05  # seconds that SQLite waits by itself for another process
+_CHECKED_WHOLE = 64 * 2**20  # bytes; a larger file is not read through at each start
+_SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
+
+
+def file_system(path: Path) -> str:
+    """Return the type of the file system a path lies on, as `ext4` or `nfs`; empty where that is not known."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    whole = path.absolute()
+    points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
+    return next((points[one] for one in (whole, *whole.parents) if one in points), "")
+
+
+class File:
+    """A database of ours, in a file or in memory. One connection, used by one thread at a time."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        *,
+        application: int,
+        schema: str,
+        version: int = 1,
+        busy_seconds: float = 5.0,
+        survives_power_loss: bool = True,
+        file_system: Callable[[Path], str] = file_system,
+    ) -> None:
+        """Open the file, or make it.
+
+        Args:
+            path: None keeps everything in memory.
+            application: What marks the file as ours, in its header.
+            schema: Statements that make its tables.
+            survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
+                the file stays whole, but a power failure may take the last moments.
+
+        Raises:
+            UnusableFile: It is not ours, newer, damaged, or cannot be opened. It was left as it is.
+            FileBusy: Another process held it for too long.
+        """
+        self.path = None if path is None else Path(path)
+        self.lock = threading.RLock()
+        self._leases: dict[str, int] = {}
+        self._busy_seconds = busy_seconds
+        self._synchronous = "FULL" if survives_power_loss else "NORMAL"
+        if self.path is not None:
+            _prepare(self.path)
+            _check_header(self.path, application, version)
+        try:
+            self.connection = sqlite3.connect(
+                ":memory:" if self.path is None else self.path,
+                timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
+            )  # fmt: skip
+        except sqlite3.Error as error:
+            raise UnusableFile(f"{self.path} cannot be opened: {error}") from None
+        try:
+            self._open(application, schema, version, file_system)
+        except BaseException as error:
+            self.connection.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._named(error) from None
+            raise
+
+    def _open(self, application: int, schema: str, version: int, probe: Callable[[Path], str]) -> None:
+        run = self.connection.execute
+        run("PRAGMA trusted_schema=OFF")
+        run("PRAGMA secure_delete=ON")
+        run("PRAGMA foreign_keys=ON")
+        self._patiently("BEGIN IMMEDIATE")
+        try:
+            if run("PRAGMA application_id").fetchone()[0] != application:
+                if run("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                    raise UnusableFile(f"{self.path} is a file of another program. It was left as it is.")
+                for statement in schema.split(";"):
+                    run(statement)
+                run(f"PRAGMA user_version={version:d}")
+                run(f"PRAGMA application_id={application:d}")
+            run("COMMIT")
+        except BaseException:
+            run("ROLLBACK")
+            raise
+        if self.path is None:
+            return
+        self._check_schema(schema)
+        if self.path.stat().st_size <= _CHECKED_WHOLE and run("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise UnusableFile(f"{self.path} is damaged. It was left as it is.")
+        kind = probe(self.path.parent)
+        if kind in _SHARED:
+            warnings.warn(
+                f"{self.path} lies on a shared file system ({kind}); its locks may not hold between machines.",
+                stacklevel=4,
+            )
+        self._patiently(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
+        run(f"PRAGMA synchronous={self._synchronous}")
+        run("PRAGMA wal_autocheckpoint=4000")  # pages: carrying them over costs two waits for the disk
+
+    def _check_schema(self, schema: str) -> None:
+        """Refuse tables, views or triggers that we did not make: they could run when we write."""
+        query = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+        ours = sqlite3.connect(":memory:")
+        try:
+            ours.executescript(schema)
+            expected = set(ours.execute(query))
+        finally:
+            ours.close()
+        found = set(self.connection.execute(query))
+        strange = {kind for kind, _, _ in found - expected} - {"table", "index"}
+        if strange or not expected <= found:
+            raise UnusableFile(f"{self.path} holds a schema that is not ours. It was left as it is.")
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Return the connection inside a transaction that is committed at the end, or rolled back by an error.
+
+        Raises:
+            FileBusy: Another process held the file for too long.
+            UnusableFile: The disk is full, or the file cannot be written.
+        """
+        self.begin()
+        try:
+            yield self.connection
+        except BaseException as error:
+            self.rollback()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._named(error) from None
+            raise
+        self.commit()
+
+    def begin(self) -> None:
+        """Begin a transaction of this thread; `commit` or `rollback` has to end it."""
+        self.lock.acquire()
+        try:
+            self._patiently("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self.lock.release()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._named(error) from None
+            raise
+
+    def commit(self) -> None:
+        """Store what was written since `begin`, all or nothing."""
+        try:
+            self.connection.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise self._named(error) from None
+        finally:
+            self.lock.release()
+
+    def rollback(self) -> None:
+        """Forget what was written since `begin`."""
+        try:
+            if self.connection.in_transaction:  # an error may have ended it already
+                self.connection.execute("ROLLBACK")
+        finally:
+            self.lock.release()
+
+    def run(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        """Run a statement; give its rows."""
+        with self.lock:
+            try:
+                return self.connection.execute(query, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise self._named(error) from None
+
+    def _patiently(self, statement: str) -> None:
+        """Run a statement that needs the file for itself, again and again until the time is up.
+
+        SQLite's own waits grow so long that beside a process which writes without a pause they never meet a gap.
+        """
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                self.connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() >= deadline:
+                    raise
+
+    def _named(self, error: sqlite3.DatabaseError) -> Exception:
+        """Name what SQLite says by our errors; values never stand in its words."""
+        if isinstance(error, sqlite3.OperationalError):
+            busy = any(word in str(error) for word in ("locked", "busy"))
+            kind = FileBusy if busy else UnusableFile
+            words = "is busy: another process holds it" if busy else f"cannot be used: {error}"
+            return kind(f"{self.path or 'memory'} {words}. Nothing was stored.")
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
+            return error
+        return UnusableFile(f"{self.path} is damaged: {error}. It was left as it is.")
+
+    def lease(self, work: str) -> bool:
+        """Whether this process may do a work: of several on one file only one does, until it ends or closes the file."""
+        if sys.platform == "win32" or self.path is None or work in self._leases:
+            return True
+        handle = os.open(
+            f"{self.path}.{hashlib.sha256(work.encode()).hexdigest()[:8]}.lock", os.O_RDWR | os.O_CREAT, 0o600
+        )
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            return False
+        self._leases[work] = handle
+        return True
+
+    def forget_deleted(self) -> None:
+        """Rewrite the file so that nothing of what was deleted is left in it."""
+        self.run("VACUUM")
+        self.run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the connection, and give up its leases."""
+        with self.lock:
+            self.connection.close()
+            while self._leases:
+                os.close(self._leases.popitem()[1])
+
+
+def _prepare(path: Path) -> None:
+    """Make folder and file for their owner alone; a folder that is there already stays as it is."""
+    try:
+        path.parent.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
+        if os.name == "posix" and path.stat().st_size == 0:
+            path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    except OSError as error:
+        raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
+
+
+def _check_header(path: Path, application: int, version: int) -> None:
+    with path.open("rb") as file:
+        head = file.read(100)
+    if not head or path.with_name(path.name + "-journal").exists():  # being made, or killed while it was
+        return
+    if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
+        raise UnusableFile(f"{path} is a file of another program. It was left as it is.")
+    found = int.from_bytes(head[60:64], "big")
+    if found > version:
+        raise UnusableFile(
+            f"{path} was written by a newer workbench (version {found} of the file, {version} is known here). "
+            "It was left as it is."
+        )
