@@ -1,0 +1,358 @@
+"""Write docs/interface.md from the declarations of workbench/interface: `python docs/make_interface.py`.
+
+Sections have the names that docstrings, help and notebooks cite ("Endpoints 3", "Limits"), so that `anchors` can turn each
+citation into links. What the declarations do not hold (the transitions, and how keys work) is written here.
+"""
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from workbench.interface import rules, walk
+from workbench.interface.assumptions import BEHAVIOURS
+from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
+from workbench.interface.operation import Failure, Operation
+from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION
+from workbench.sandbox import lifecycle
+
+PAGE = Path(__file__).parent / "interface.md"
+SECTIONS = (
+    "Resources", "States and transitions", "Endpoints", "Authentication", "Events", "Errors", "Limits", "Versioning", "Address types", "Assumed behavior",
+)  # fmt: skip
+INTRODUCTION = f"""# The interface
+
+The card issuing service as the workbench knows it: every resource, state, endpoint, event, error and limit, in our own words.
+Docstrings, help and notebooks cite the sections of this page ("Source: Endpoints 3"). Paths are relative to a base URL that ends in
+`{PREFIX}`; bodies are JSON. Domain terms are explained in the [glossary](glossary.md).
+
+The interface document leaves some things open. What the workbench assumes there is marked **assumed**, with the reason and with how
+well it is known: *widely seen* in independent public clients, *reported from live calls*, *seen in one place*, or chosen for the
+workbench alone. `workbench assumptions` lists all of them, and a profile can change them.
+
+This page is written by `python docs/make_interface.py`; a test compares it with the code.
+"""
+AUTHENTICATION = f"""
+Every request carries an API key in the header `{KEY_HEADER}`. The key belongs to one [tenant](glossary.md#tenant) and only that tenant's
+data can be reached with it. A missing or wrong key is answered with 401. Keys made for a purpose carry [roles](glossary.md#role);
+a call without the needed role is answered with 403.
+"""
+VERSIONING = f"""
+- All paths begin with `{PREFIX}`. The published description of the interface has version `{VERSION}`.
+- Payment routes moved from `/automations` to `/payment-routes`. The old paths still work and are deprecated; no date of removal is known.
+- A contract has a `contractVersion`, and an event a `version`: `1.0.0` at first, `1.1.0` since `user.updated` can carry
+  `statusChangeReason`. The status `tosNotAccepted` was added without a change of the structure.
+"""
+DOCUMENTED = {("", "authorize"), ("", "decline"), ("authorized", "reduce"), ("authorized", "reverse"), ("settled", "refund"),
+              ("tosNotAccepted", "accept_terms"), ("", "file")}  # fmt: skip
+"""Transitions that the interface document gives; all others are assumed."""
+ADDRESSES = {
+    "EvmOrSolanaWalletAddress": rules.WALLET,
+    "EVM address": rules.EVM_ADDRESS,
+    "Solana address": rules.SOLANA_ADDRESS,
+    "Stellar address": rules.STELLAR_ADDRESS,
+}
+STATES = {
+    "Application status": (
+        lifecycle.APPLICATION,
+        (
+            "Of users, companies and owners; [what each means](glossary.md#application). Events can show three statuses that responses "
+            "do not: `notStarted`, `exempt`, `tosNotAccepted`. `review` and `conclude` are decisions of the review, to any status."
+        ),
+    ),
+    "Simulated card transaction": (
+        lifecycle.TRANSACTION,
+        "`reversed` is a state of the sandbox; responses and events show it as described under [Assumed behavior](#assumed-behavior).",
+    ),
+    "Disputes": (lifecycle.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
+    "Cards": (lifecycle.CARD, "The statuses of cards are assumed."),
+}
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that Markdown viewers give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def anchors(source: str) -> list[str]:
+    """Return the anchors on this page that a citation such as `Resources, "User"; Endpoints 3-5` names.
+
+    Raises:
+        ValueError: A part of the citation names no section.
+    """
+    found = []
+    for part in re.split(
+        r";\s*|,\s+(?=Endpoints|Events|Errors|Limits|Authentication|Versioning|User\b)", source.strip().rstrip(".")
+    ):
+        if match := re.fullmatch(r"Endpoints (\d[\d, and-]*)", part):
+            for number in re.finditer(r"(\d+)-(\d+)|\d+", match[1]):
+                first, last = number[1] or number[0], number[2] or number[0]
+                found += [f"endpoints-{n}" for n in range(int(first), int(last) + 1)]
+        elif match := re.fullmatch(r'(?:Resources|Events), ("[^"]+"(?:, "[^"]+")*)(?:, [\w ]+)?', part):
+            found += [slug(name) for name in re.findall(r'"([^"]+)"', match[1])]
+        elif match := re.fullmatch(r"Events, ([\w ]+)", part):
+            found.append(slug(match[1]))
+        elif part in SECTIONS:
+            found.append(slug(part))
+        elif part.lower() == "assumed":
+            found.append("assumed-behavior")
+        else:
+            raise ValueError(f"no section is called {part!r}")
+    return found
+
+
+def cell(text: object) -> str:
+    """Return text for a cell of a table."""
+    return str(text).replace("|", r"\|").replace("\n", " ")
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> list[str]:
+    """Return a Markdown table, without the columns that are empty in every row."""
+    names, lines = list(head), [[cell(value) for value in row] for row in rows]
+    kept = [at for at in range(len(names)) if any(line[at] for line in lines)]
+    cells = [[line[at] for at in kept] for line in [names, ["---"] * len(names), *lines]]
+    return ["", *(f"| {' | '.join(line)} |" for line in cells), ""]
+
+
+def codes(names: Iterable[object]) -> str:
+    """Return names as code, separated by commas."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def words(cls: type[Any]) -> str:
+    """Return the first paragraph of a docstring, without its citation."""
+    return " ".join(re.split(r"\s*(?:Source:|\n\n)", inspect.getdoc(cls) or "")[0].split())
+
+
+def section_of(cls: type[Any]) -> str:
+    """Return the resource a record belongs to, as its docstring or that of its module cites it."""
+    for text in (cls.__doc__, inspect.getdoc(inspect.getmodule(cls))):
+        if found := re.search(r'Resources, "([^"]+)"', text or ""):
+            return found[1]
+    return ""
+
+
+def type_words(one: walk.Member) -> str:
+    """Return the type and the rule of a member in words."""
+    named = [name for name, rule in ADDRESSES.items() if rule.pattern == one.about.rule.pattern]
+    if named:
+        return f"{'list of ' if isinstance(one.kind, walk.Many) else ''}[{named[0]}](#address-types)"
+    if one.about.rule.format == "uuid":
+        return "UUID"
+    return ", ".join(filter(None, [kind_words(one.kind), walk.rule_words(one).replace(" or FULL", "")]))
+
+
+def kind_words(kind: walk.Kind) -> str:
+    """Return the JSON type of a member in words."""
+    match kind:
+        case walk.Many(of=inner):
+            return f"list of {kind_words(inner)}"
+        case walk.Part(of=inner):
+            heading = section_of(inner)
+            return f"[{inner.__name__}](#{slug(heading)})" if heading else inner.__name__
+        case walk.Whole() | walk.Choice():
+            return ""  # `rule_words` says it
+        case walk.Flag():
+            return "true or false"
+        case walk.Exact(text=True):
+            return "decimal number as text"
+        case walk.Exact() | walk.Numeric():
+            return "number"
+        case walk.Moment():
+            return "time (ISO 8601)"
+        case walk.Loose():
+            return "any value"
+    return "" if isinstance(kind, walk.Day) else "text"
+
+
+def field_rows(fields: Iterable[walk.Member], *, path: str | None = None, method: str = "") -> Iterator[list[str]]:
+    """Yield the row of each field of a record; with `path`, those of a request."""
+    for one in fields:
+        place = "" if path is None else "path" if f"{{{one.wire}}}" in path else "query" if method == "GET" else "body"
+        meaning = one.about.doc + (
+            f". Default `{str(one.about.otherwise).lower()}`" if one.about.otherwise is not None else ""
+        )
+        can_be_left_out = one.about.otherwise is not None or one.kind == walk.Whole(full=True)
+        marks = ["required"] if not can_be_left_out and (one.required or (path is None and one.about.needed)) else []
+        marks += ["assumed"] if one.about.assumed else []
+        yield [f"`{one.wire}`", place, type_words(one), meaning, ", ".join(marks)]
+
+
+def reasons(rows: Iterable[tuple[str, str | None, StrEnum | None]]) -> list[str]:
+    """Return what is assumed, one line for each reason."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for name, reason, confidence in rows:
+        if reason:
+            grouped.setdefault((reason, str(confidence or "")), []).append(name)
+    lines = [
+        f"- **assumed**: {codes(names)}: {reason}" + (f" (*{confidence}*)" if confidence else "")
+        for (reason, confidence), names in grouped.items()
+    ]
+    return [*lines, ""] if lines else []
+
+
+def fields(cls: type[Any], *, path: str | None = None, method: str = "") -> list[str]:
+    """Return the table of a record's fields, its rules over several fields, and what is assumed about it."""
+    listed = walk.members(cls)
+    lines = table(("Field", "In", "Type and rule", "Meaning", ""), field_rows(listed, path=path, method=method))
+    lines += [
+        f"- {rule.doc}." + (f" **Assumed**: {rule.assumed}." if rule.assumed else "") for rule in walk.cross_rules(cls)
+    ]
+    return lines + reasons((one.wire, one.about.assumed, one.about.known) for one in listed)
+
+
+def resources() -> Iterator[str]:
+    """Yield the resources, in the order in which the endpoints first return them."""
+    yield "## Resources\n\n### Address types"
+    yield from table(
+        ("Name", "Pattern", "In words"), ((name, f"`{rule.pattern}`", rule.says) for name, rule in ADDRESSES.items())
+    )
+    grouped: dict[str, list[type[Any]]] = {}
+    for operation in OPERATIONS.values():
+        for cls in walk.records(operation.answer):
+            if (heading := section_of(cls)) and cls not in grouped.setdefault(heading, []) and walk.members(cls):
+                grouped[heading].append(cls)
+    for heading, records in grouped.items():
+        yield f"### {heading}"
+        for cls in records:
+            yield f"\n**{cls.__name__}**: {words(cls)}"
+            yield from fields(cls)
+
+
+def states() -> Iterator[str]:
+    """Yield the states of each record and what leads from one to the next."""
+    yield "## States and transitions\n"
+    yield "The transitions are those of the sandbox. The document gives only some of them; the others are marked **assumed**."
+    for heading, (transitions, note) in STATES.items():
+        grouped: dict[tuple[str, str, str, str], list[str]] = {}
+        for (before, action), row in transitions.items():
+            mark = "" if (before, action) in DOCUMENTED else "assumed"
+            after = f"`{row.to}`" if row.to else "as decided"
+            key = (f"`{action}`", after, f"`{row.emits}`" if row.emits else "", mark)
+            grouped.setdefault(key, []).append(f"`{before}`" if before else "(new)")
+        yield f"\n### {heading}\n\n{note}"
+        yield from table(
+            ("From", "Action", "To", "Event", ""),
+            (["any" if len(befores) > 8 else ", ".join(befores), *key] for key, befores in grouped.items()),
+        )
+
+
+def failure_row(failure: Failure) -> list[str]:
+    """Return the row of a failure."""
+    mark = "assumed" + (f" ({failure.known})" if failure.known else "") if failure.assumed else ""
+    return [str(failure.status), f"`{failure.error}`", f"`{failure.message}`", failure.when, mark]
+
+
+def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
+    """Yield the section of one operation."""
+    yield f"\n### {operation.source}\n"
+    yield f"`{operation.name}`: `{operation.method} {operation.path}`\n"
+    yield operation.doc
+    if operation.sandbox_only:
+        yield "Exists in a sandbox only; production answers 404."
+    if operation.roles:
+        yield f"The key needs the [role](glossary.md#role) {codes(sorted(operation.roles))}."
+    if walk.members(operation.request):
+        yield from fields(operation.request, path=operation.path, method=operation.method)
+    else:
+        yield "\nThe request has no parameters and no body.\n"
+    answer = operation.answer
+    named = f"{'a list of ' if operation.many else ''}[{answer.__name__}](#{slug(section_of(answer))})"
+    yield f"Response {operation.success}: {named if walk.members(answer) else 'no body'}.\n"
+    yield from reasons([("response", operation.assumed, operation.known)])
+    yield from table(("Status", "Error", "Message", "When", ""), map(failure_row, operation.failures))
+
+
+def events() -> Iterator[str]:
+    """Yield the kinds of events."""
+    yield "## Events\n\nEvents are delivered as [webhooks](glossary.md#webhook), each in the same envelope.\n\n### Common envelope"
+    yield from fields(Event)
+    for kind in EVENT_KINDS.values():
+        if not kind.assumed:
+            yield f"### {kind.name}\n\n{kind.doc}. Version `{kind.version}`."
+            yield from fields(kind.body)
+    yield "### Links from operations to events\n"
+    yield "Status changes of an application cause `user.updated`. The other events below are assumed.\n"
+    assumed = [kind for kind in EVENT_KINDS.values() if kind.assumed]
+    yield from table(
+        ("Event", "Sent when", "Body"), ((f"`{kind.name}`", kind.doc, f"`{kind.body.__name__}`") for kind in assumed)
+    )
+    for cls in dict.fromkeys(cls for kind in assumed for cls in walk.records(kind.body)):
+        yield f"**{cls.__name__}**: {words(cls)}"
+        yield from fields(cls)
+
+
+def errors() -> Iterator[str]:
+    """Yield all failures, with the operations that answer them."""
+    yield "## Errors\n\nAn error has a JSON body with `statusCode` (a whole number), `error` and `message` (texts)."
+    grouped: dict[Failure, list[str]] = {}
+    for operation in OPERATIONS.values():
+        for failure in operation.failures:
+            grouped.setdefault(failure, []).append(operation.source.removeprefix("Endpoints "))
+    rows = sorted(grouped.items(), key=lambda pair: (pair[0].status, pair[0].error))
+    yield from table(
+        ("Status", "Error", "Message", "When", "Endpoints", ""),
+        ([*failure_row(failure)[:4], ", ".join(f"[{n}](#endpoints-{n})" for n in numbers), "assumed" if failure.assumed else ""]
+         for failure, numbers in rows),
+    )  # fmt: skip
+    yield from reasons((f"{row.status} {row.message}", row.assumed, row.known) for row, _ in rows)
+
+
+def limits() -> Iterator[str]:
+    """Yield every length and range that a field has."""
+    yield "## Limits"
+    found: dict[tuple[str, str], list[str]] = {}
+    for operation in OPERATIONS.values():
+        for cls in (*walk.records(operation.request), *walk.records(operation.answer)):
+            for one in walk.members(cls):
+                rule = one.about.rule
+                if (rule.min_length, rule.max_length, rule.minimum, rule.maximum) != (None,) * 4:
+                    held = found.setdefault((one.wire, walk.rule_words(one)), [])
+                    held += [cls.__name__] if cls.__name__ not in held else []
+    yield from table(
+        ("Field", "Limit", "Of"), ((f"`{wire}`", limit, codes(held)) for (wire, limit), held in found.items())
+    )
+    yield f"- `externalId` is unique within the tenant.\n- Deposits below {MINIMUM_DEPOSIT} USD are not processed; they cause `microDeposit.received`."
+    for name in ("rate_limits", "lengths_elsewhere", "whole_numbers"):
+        yield f"- **assumed**: {BEHAVIOURS[name].says} ({BEHAVIOURS[name].reason})."
+
+
+def behaviors() -> Iterator[str]:
+    """Yield what is assumed about behavior."""
+    yield "\n## Assumed behavior\n\nA value is a setting of the sandbox; two values are those of the behaviors `documented` and `observed`."
+    yield from table(
+        ("Name", "Where", "What is assumed", "Value", "Why", "Known"),
+        (
+            [f"`{row.id}`", row.where, row.says, ", ".join(f"`{value}`" for value in dict.fromkeys((row.documented, row.observed)) if value is not None),
+             row.reason, row.known]
+            for row in BEHAVIOURS.values()
+        ),
+    )  # fmt: skip
+
+
+def lines() -> Iterator[str]:
+    """Yield the page, a paragraph or a line at a time."""
+    yield INTRODUCTION
+    yield from resources()
+    yield from states()
+    yield "## Endpoints"
+    for operation in OPERATIONS.values():
+        yield from endpoint(operation)
+    yield f"## Authentication\n{AUTHENTICATION}"
+    yield f"Roles the document names: {codes(rules.Role)}.\n"
+    yield from events()
+    yield from errors()
+    yield from limits()
+    yield f"\n## Versioning\n{VERSIONING}"
+    yield from behaviors()
+
+
+def page() -> str:
+    """Return the page."""
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines())).strip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

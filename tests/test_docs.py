@@ -1,0 +1,93 @@
+"""The pages: written from the declarations where they say so, and without a link or a citation that leads nowhere."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs import make_interface
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ELSEWHERE = ("EIP-712", 'silences, "Chain numbers"')
+"""Citations of other documents."""
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def text(path: Path) -> str:
+    """Return the text of a page, or of the Markdown cells of a notebook."""
+    raw = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        return "\n".join(
+            "".join(cell["source"]) for cell in json.loads(raw)["cells"] if cell["cell_type"] == "markdown"
+        )
+    return raw
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    plain = re.sub(r"^```.*?^```", "", text(path), flags=re.MULTILINE | re.DOTALL)
+    return {make_interface.slug(heading) for heading in re.findall(r"^#+ +(.+?) *$", plain, re.MULTILINE)}
+
+
+def links(path: Path) -> Iterator[str]:
+    """Yield the link targets of a page that do not leave the repository."""
+    plain = re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text(path), flags=re.MULTILINE | re.DOTALL))
+    yield from (target for target in re.findall(r"\]\(([^)\s]+)\)", plain) if not re.match(r"[a-z]+:", target))
+
+
+def broken(path: Path) -> Iterator[str]:
+    """Yield the links that lead to no file, or to no heading of a page."""
+    for target in links(path):
+        name, _, anchor = target.partition("#")
+        file = path.parent / name if name else path
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
+            yield target
+
+
+def citations() -> Iterator[tuple[str, str]]:
+    """Yield file and text of every citation of the interface: "Source: …" in docstrings, `source=…` in declarations."""
+    for path in sorted((ROOT / "workbench").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "source" and isinstance(node.value, ast.Constant):
+                yield str(path), str(node.value.value)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for found in re.finditer(r"\bSource: ([^{\n]+?)(?:\. |\.?$)", node.value, re.MULTILINE):
+                    yield str(path), found[1]
+
+
+def test_interface_is_written_from_the_declarations() -> None:
+    """`python docs/make_interface.py` writes docs/interface.md anew."""
+    assert make_interface.PAGE.read_text(encoding="utf-8") == make_interface.page()
+
+
+def test_every_citation_leads_to_a_section() -> None:
+    """Whatever section a docstring or a declaration cites is on the page."""
+    there, lost = anchors(make_interface.PAGE), []
+    for path, source in citations():
+        if source in ELSEWHERE:
+            continue
+        try:
+            lost += [f"{path}: {source}: #{name}" for name in make_interface.anchors(source) if name not in there]
+        except ValueError as error:
+            lost.append(f"{path}: {error}")
+
+    assert lost == []
+
+
+@pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    """A link leads to a file of the repository and to a heading of it."""
+    assert list(broken(path)) == []
+
+
+def test_every_term_is_linked() -> None:
+    """Each entry of the glossary can be reached from elsewhere: it is linked at least once."""
+    glossary = ROOT / "docs" / "glossary.md"
+    linked = {target.rpartition("#")[2] for path in [*PAGES, *NOTEBOOKS] for target in links(path) if "#" in target}
+    terms = set(re.findall(r"^### +(.+?) *$", text(glossary), re.MULTILINE))
+
+    assert {term for term in terms if make_interface.slug(term) not in linked} == set()
