@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples"
-SHARED = HERE.parent.parent / "shared" / "samples"
-"""Samples met in practice, where they lie beside the checkout."""
+RECORDED = SAMPLES / "recorded"
+"""Bodies with the structure met in practice; people, ids and addresses are made up."""
 
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 """jsonschema would build forty grammars of international addresses with it, for a second; nothing here has one."""

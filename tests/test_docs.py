@@ -12,7 +12,7 @@ from docs import make_interface
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ELSEWHERE = ("EIP-712", 'silences, "Chain numbers"')
+ELSEWHERE = ("EIP-712",)
 """Citations of other documents."""
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 

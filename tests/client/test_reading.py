@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
+from tests.conftest import RECORDED, SAMPLES
 from workbench.client.advice import AdviceWarning
 from workbench.client.probe import Verdict, verify_assumptions
 from workbench.client.reading import from_wire
@@ -19,9 +20,7 @@ from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import given
 
-OWN = Path(__file__).parents[1] / "samples"
-SHARED = Path(__file__).parents[3] / "shared" / "samples"
-REQUESTS = [path for folder in (OWN, SHARED) for path in sorted(folder.glob("*.request*.json"))]
+REQUESTS = [path for folder in (SAMPLES, RECORDED) for path in sorted(folder.glob("*.request*.json"))]
 
 
 @pytest.mark.parametrize("kind", [bytes, str, dict], ids=["bytes", "str", "mapping"])

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import RECORDED
 from workbench.demo import tour
 from workbench.demo.bodies import Bodies
 from workbench.demo.reading import read_all
 from workbench.demo.stage import Stage
 from workbench.errors import InvalidRequest
 from workbench.rendering.screen import Screen
-
-SHARED = Path(__file__).parents[3] / "shared" / "samples"
 
 
 def told(tmp_path: Path, bodies: Path | None = None, **screen: object) -> str:
@@ -169,12 +168,11 @@ def test_a_folder_that_is_not_there(tmp_path):
         Bodies(tmp_path / "nowhere")
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared samples do not lie beside this checkout")
-def test_shared_samples(tmp_path):
-    """With the samples met in practice the tour runs to its end, each answer without loss."""
-    text = told(tmp_path, SHARED)
+def test_recorded_samples(tmp_path):
+    """With the recorded samples the tour runs to its end, each answer without loss."""
+    text = told(tmp_path, RECORDED)
 
-    assert f"{sum('.request.' not in path.name for path in SHARED.glob('*.json'))} answers and error bodies" in text
+    assert f"{sum('.request.' not in path.name for path in RECORDED.glob('*.json'))} answers and error bodies" in text
     assert "That was the main job" in text
 
 

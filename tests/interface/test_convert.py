@@ -13,7 +13,7 @@ from cattrs import Converter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import RECORDED, SAMPLES
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
 from workbench.interface import contracts, events, people, rewards, simulations, strict_json, table, withdrawals
@@ -31,8 +31,8 @@ CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 
 
 def samples(pattern: str) -> list[Path]:
-    """Return the project's samples, and those met in practice where they lie beside the checkout."""
-    return [path for folder in (SAMPLES, SHARED) for path in sorted(folder.glob(pattern))]
+    """Return the samples of a kind, those written for the tests and the recorded ones."""
+    return [path for folder in (SAMPLES, RECORDED) for path in sorted(folder.glob(pattern))]
 
 
 def operation_of(path: Path) -> Operation[..., Any]:

@@ -4,13 +4,13 @@ import inspect
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import attrs
 import pandas as pd
 import pytest
 
+from tests.conftest import RECORDED
 from tests.tables import samples
 from workbench import tables
 from workbench.interface import contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals
@@ -327,22 +327,14 @@ def test_half_of_a_surrogate_pair_is_shown_as_its_escape() -> None:
     assert frame["user_id"][0] == "a\\ud800"
 
 
-def test_real_answers_make_tables(shared_samples: Path) -> None:
-    """Recorded answers, where they are at hand, make tables without a private value."""
-    for path in sorted(shared_samples.glob("*.200*.json")):
+def test_recorded_responses_make_tables() -> None:
+    """Recorded responses make tables without a private value."""
+    for path in sorted(RECORDED.glob("*.200*.json")):
         name = path.name.partition(".")[0]
         if name in OPERATIONS:
             frame = tables.to_frame(wires().read_answer(OPERATIONS[name], loads(path.read_bytes())))
             assert len(frame) >= 1
             assert MASK not in "".join(frame.columns)
-
-
-@pytest.fixture
-def shared_samples() -> Path:
-    folder = Path(__file__).parents[3] / "shared" / "samples"
-    if not folder.is_dir():
-        pytest.skip("recorded answers are not at hand; the tests above have samples of their own")
-    return folder
 
 
 def test_the_room_is_named_without_pandas() -> None:

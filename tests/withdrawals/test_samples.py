@@ -4,13 +4,12 @@ import json
 from datetime import timedelta
 
 import attrs
-import pytest
 
 import workbench as wb
-from tests.conftest import SAMPLES, SHARED
+from tests.conftest import RECORDED, SAMPLES
 from tests.withdrawals.lessons import Service
 
-MET = SHARED / "sign_withdrawal.200.ready.json"
+MET = RECORDED / "sign_withdrawal.200.ready.json"
 
 
 def test_an_answer_with_unix_seconds(contract):
@@ -35,7 +34,6 @@ def test_the_project_s_pending_answer(contract):
     assert ("pending", 3) == ((withdrawal := Service(contract, raw).plan().sign()).status, withdrawal.retry_after)
 
 
-@pytest.mark.skipif(not MET.is_file(), reason="the samples met in practice do not lie beside the checkout")
 def test_an_answer_met_on_stellar(api):
     """A Stellar answer met in practice agrees with its question in every place, and its parameters come out as they were."""
     raw = json.loads(MET.read_bytes())

@@ -19,7 +19,7 @@ LONGEST = 2_000
 """Characters of one value that are shown; ids and addresses never come near it."""
 
 TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
-"""Chains without money: what is deposited there is lost. Source: silences, "Chain numbers"."""
+"""Chains without money: what is deposited there is lost. Source: Assumed behavior."""
 
 NO_FUNDS = "SANDBOX, do not send funds"
 
