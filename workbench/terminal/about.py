@@ -67,16 +67,9 @@ def docs(
         str | None, Parameter(help="The operation; all of them in a line each where left out.")
     ] = None,
     /,
-    *,
-    markdown: Annotated[
-        bool, Parameter(help="All operations as one Markdown page.", negative="", show_default=False)
-    ] = False,
 ) -> int:
     """Show the rules of an operation, each with its section and its marks. Needs no network."""
     screen = screen_of(sys.stdout)
-    if markdown:
-        print(screen.fit("\n".join(_markdown())))
-        return DONE
     if operation is None:
         print(screen.fit("\n".join(f"{one.name:24} {one.source:14} {one.doc}" for one in OPERATIONS.values())))
         return DONE
@@ -85,17 +78,6 @@ def docs(
         raise wrong(f"There is no operation {visible(operation, 60)!r}; there are {', '.join(OPERATIONS)}.")
     print(screen.fit("\n".join(line.rstrip() for line in _page(row))))
     return DONE
-
-
-def _markdown() -> Iterator[str]:
-    yield "# The operations"
-    yield ""
-    yield "Written by `workbench docs --markdown` from the table. `~` marks what the interface document does not show."
-    for row in OPERATIONS.values():
-        heading, doc, *rest = _page(row)
-        yield f"\n## {row.name}\n\n{doc}\n\n```text\n{heading}"
-        yield from (line.rstrip() for line in rest)
-        yield "```"
 
 
 def _page(row: Operation[..., object]) -> Iterator[str]:
