@@ -30,22 +30,18 @@ tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
 SHARED := -n 2 --dist loadfile
 
 .PHONY: help
-help: ## Say what each command does
+help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---------------------------------------------------------------- installing
 
-$(VENV)/.base: $(NEEDS)
-	$(call install,)
+$(VENV)/.all: $(NEEDS)
+	$(call install,[all])
 	@touch $@
-
-$(VENV)/.lab: $(NEEDS)
-	$(call install,[lab])
-	@touch $(VENV)/.base $@
 
 $(VENV)/.dev: $(NEEDS)
 	$(call install,[dev])
-	@touch $(VENV)/.base $(VENV)/.lab $@
+	@touch $(VENV)/.all $@
 
 .PHONY: setup
 setup: $(VENV)/.dev ## Install everything into .venv
@@ -54,18 +50,18 @@ setup: $(VENV)/.dev ## Install everything into .venv
 # ---------------------------------------------------------------- using
 
 .PHONY: demo
-demo: $(VENV)/.base ## Run the main job on the embedded sandbox and show it
+demo: $(VENV)/.all ## Run the main job on the embedded sandbox and show it
 	@$(VENV)/bin/workbench demo
 
 .PHONY: lab
-lab: $(VENV)/.lab ## Open JupyterLab on notebooks/
+lab: $(VENV)/.all ## Open JupyterLab on notebooks/
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.ip=127.0.0.1 \
 		--LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks/
 
 # ---------------------------------------------------------------- checking
 
 .PHONY: check
-check: setup ## Run the quick checks: style, types, floors, dependencies
+check: setup ## Run the quick checks: style, types, layers, dependencies
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
 	@$(PY) -m mypy

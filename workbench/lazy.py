@@ -34,10 +34,15 @@ def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Cal
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = places[name]
-        if module == "workbench":
-            loaded: object = import_module(f"workbench.{attribute}")
-        else:
-            loaded = getattr(import_module(module), attribute)
+        try:
+            if module == "workbench":
+                loaded: object = import_module(f"workbench.{attribute}")
+            else:
+                loaded = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            from workbench.errors import missing_extra
+
+            raise missing_extra(error) or error from None
         setattr(sys.modules[package], name, loaded)
         return loaded
 

@@ -64,7 +64,7 @@ def main() -> None:
     ours, theirs = verification()
     print(f"verify one EVM signature: ours {ours:.0f} µs, eth-account {theirs:.0f} µs, ratio {ours / theirs:.2f}")
     everything = "import workbench.chains as c; [getattr(c, name) for name in c.__all__]"
-    used = f"{everything}; c.recover; import coincurve, sha3, nacl.signing"
+    used = f"{everything}; c.recover; import coincurve, Crypto.Hash.keccak, nacl.signing"
     for what, statement in {
         "the room": "import workbench.chains",
         "the room and all it names": everything,

@@ -7,7 +7,7 @@ import pytest
 
 from workbench import chains
 
-LIBRARIES = ("coincurve", "sha3", "nacl", "eth_account", "pandas", "httpx", "matplotlib", "ipywidgets")
+LIBRARIES = ("coincurve", "Crypto", "nacl", "eth_account", "pandas", "httpx", "matplotlib", "ipywidgets")
 
 
 @pytest.mark.parametrize("name", chains.__all__)
@@ -39,4 +39,4 @@ print([name for name in {LIBRARIES!r} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.split("\n")[:2] == ["[]", "['sha3']"]
+    assert done.stdout.split("\n")[:2] == ["[]", "['Crypto']"]

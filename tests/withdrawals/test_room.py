@@ -9,7 +9,7 @@ import workbench as wb
 from tests.benchmarks.bench_chains import import_cost
 from workbench import rendering, withdrawals
 
-HEAVY = ("coincurve", "sha3", "nacl", "httpx", "pandas", "matplotlib", "ipywidgets", "IPython")
+HEAVY = ("coincurve", "Crypto", "nacl", "httpx", "pandas", "matplotlib", "ipywidgets", "IPython")
 
 
 @pytest.mark.parametrize("name", withdrawals.__all__)
