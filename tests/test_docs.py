@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_interface
+from docs import make_architecture, make_interface
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -91,3 +91,16 @@ def test_every_term_is_linked() -> None:
     terms = set(re.findall(r"^### +(.+?) *$", text(glossary), re.MULTILINE))
 
     assert {term for term in terms if make_interface.slug(term) not in linked} == set()
+
+
+def test_picture_shows_the_layers() -> None:
+    """`python docs/make_architecture.py` draws docs/images/architecture.svg anew from the layers of pyproject.toml."""
+    assert make_architecture.PICTURE.read_text(encoding="utf-8") == make_architecture.picture()
+
+
+def test_every_package_has_a_row() -> None:
+    """The page names every package, except those that only group public names."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    packages = {name for layer in make_architecture.layers() for name in layer} - {"lazy", "rewards", "events"}
+
+    assert {name for name in packages if f"`{name}`" not in page} == set()
