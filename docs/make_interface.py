@@ -138,7 +138,7 @@ def type_words(one: walk.Member) -> str:
     """Return the type and the rule of a member in words."""
     named = [name for name, rule in ADDRESSES.items() if rule.pattern == one.about.rule.pattern]
     if named:
-        return f"{'list of ' if isinstance(one.kind, walk.Many) else ''}[{named[0]}](#address-types)"
+        return f"{'list of ' if isinstance(one.kind, walk.Array) else ''}[{named[0]}](#address-types)"
     if one.about.rule.format == "uuid":
         return "UUID"
     return ", ".join(filter(None, [kind_words(one.kind), walk.rule_words(one).replace(" or FULL", "")]))
@@ -147,24 +147,24 @@ def type_words(one: walk.Member) -> str:
 def kind_words(kind: walk.Kind) -> str:
     """Return the JSON type of a member in words."""
     match kind:
-        case walk.Many(of=inner):
+        case walk.Array(of=inner):
             return f"list of {kind_words(inner)}"
-        case walk.Part(of=inner):
+        case walk.Nested(of=inner):
             heading = section_of(inner)
             return f"[{inner.__name__}](#{slug(heading)})" if heading else inner.__name__
-        case walk.Whole() | walk.Choice():
+        case walk.Integer() | walk.Choice():
             return ""  # `rule_words` says it
-        case walk.Flag():
+        case walk.Boolean():
             return "true or false"
-        case walk.Exact(text=True):
+        case walk.DecimalNumber(text=True):
             return "decimal number as text"
-        case walk.Exact() | walk.Numeric():
+        case walk.DecimalNumber() | walk.Numeric():
             return "number"
-        case walk.Moment():
+        case walk.DateTime():
             return "time (ISO 8601)"
-        case walk.Loose():
+        case walk.Untyped():
             return "any value"
-    return "" if isinstance(kind, walk.Day) else "text"
+    return "" if isinstance(kind, walk.Date) else "text"
 
 
 def field_rows(fields: Iterable[walk.Member], *, path: str | None = None, method: str = "") -> Iterator[list[str]]:
@@ -174,7 +174,7 @@ def field_rows(fields: Iterable[walk.Member], *, path: str | None = None, method
         meaning = one.about.doc + (
             f". Default `{str(one.about.otherwise).lower()}`" if one.about.otherwise is not None else ""
         )
-        can_be_left_out = one.about.otherwise is not None or one.kind == walk.Whole(full=True)
+        can_be_left_out = one.about.otherwise is not None or one.kind == walk.Integer(full=True)
         marks = ["required"] if not can_be_left_out and (one.required or (path is None and one.about.needed)) else []
         marks += ["assumed"] if one.about.assumed else []
         yield [f"`{one.wire}`", place, type_words(one), meaning, ", ".join(marks)]
@@ -200,7 +200,7 @@ def fields(cls: type[Any], *, path: str | None = None, method: str = "") -> list
     lines += [
         f"- {rule.doc}." + (f" **Assumed**: {rule.assumed}." if rule.assumed else "") for rule in walk.cross_rules(cls)
     ]
-    return lines + reasons((one.wire, one.about.assumed, one.about.known) for one in listed)
+    return lines + reasons((one.wire, one.about.assumed, one.about.confidence) for one in listed)
 
 
 def resources() -> Iterator[str]:
@@ -241,7 +241,7 @@ def states() -> Iterator[str]:
 
 def failure_row(failure: Failure) -> list[str]:
     """Return the row of a failure."""
-    mark = "assumed" + (f" ({failure.known})" if failure.known else "") if failure.assumed else ""
+    mark = "assumed" + (f" ({failure.confidence})" if failure.confidence else "") if failure.assumed else ""
     return [str(failure.status), f"`{failure.error}`", f"`{failure.message}`", failure.when, mark]
 
 
@@ -261,7 +261,7 @@ def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
     answer = operation.answer
     named = f"{'a list of ' if operation.many else ''}[{answer.__name__}](#{slug(section_of(answer))})"
     yield f"Response {operation.success}: {named if walk.members(answer) else 'no body'}.\n"
-    yield from reasons([("response", operation.assumed, operation.known)])
+    yield from reasons([("response", operation.assumed, operation.confidence)])
     yield from table(("Status", "Error", "Message", "When", ""), map(failure_row, operation.failures))
 
 
@@ -297,7 +297,7 @@ def errors() -> Iterator[str]:
         ([*failure_row(failure)[:4], ", ".join(f"[{n}](#endpoints-{n})" for n in numbers), "assumed" if failure.assumed else ""]
          for failure, numbers in rows),
     )  # fmt: skip
-    yield from reasons((f"{row.status} {row.message}", row.assumed, row.known) for row, _ in rows)
+    yield from reasons((f"{row.status} {row.message}", row.assumed, row.confidence) for row, _ in rows)
 
 
 def limits() -> Iterator[str]:
@@ -326,7 +326,7 @@ def behaviors() -> Iterator[str]:
         ("Name", "Where", "What is assumed", "Value", "Why", "Known"),
         (
             [f"`{row.id}`", row.where, row.says, ", ".join(f"`{value}`" for value in dict.fromkeys((row.documented, row.observed)) if value is not None),
-             row.reason, row.known]
+             row.reason, row.confidence]
             for row in BEHAVIOURS.values()
         ),
     )  # fmt: skip

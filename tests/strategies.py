@@ -17,19 +17,19 @@ from workbench.interface.fields import Rule
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
 from workbench.interface.walk import (
+    Array,
+    Boolean,
     Choice,
-    Day,
-    Exact,
-    Flag,
+    Date,
+    DateTime,
+    DecimalNumber,
+    Integer,
     Kind,
-    Loose,
-    Many,
     Member,
-    Moment,
+    Nested,
     Numeric,
-    Part,
     Text,
-    Whole,
+    Untyped,
     build,
     cross_rules,
     members,
@@ -89,17 +89,17 @@ def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.Sear
     match kind:
         case Text():
             return texts(rule, plain)
-        case Whole(full=full):
+        case Integer(full=full):
             high = rule.maximum if rule.maximum is not None else 10**9
             numbers = st.integers(rule.minimum or 0, high)
             return numbers | st.just(FULL) if full else numbers
-        case Flag():
+        case Boolean():
             return st.booleans()
         case Choice(of=words):
             return st.sampled_from(list(words))
-        case Day():
+        case Date():
             return st.dates(date(1900, 1, 1), date(2008, 1, 1))
-        case Part(of=cls):
+        case Nested(of=cls):
             return arguments(cls, plain=plain)
     raise TypeError(f"no values are known for {one.name}: {kind}")
 
@@ -152,24 +152,24 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
     match kind:
         case Text():
             return ANY_TEXT | texts(one.about.rule)
-        case Whole():
+        case Integer():
             return st.integers(-(2**63), 2**256)
-        case Flag():
+        case Boolean():
             return st.booleans()
-        case Exact(text=text):
+        case DecimalNumber(text=text):
             return st.decimals(allow_nan=False, allow_infinity=False, places=8 if text else 3,
                                min_value=-(10**6), max_value=10**6)  # fmt: skip
         case Numeric():
             return st.integers(0, 9) | st.decimals(0, 9, places=1)
-        case Moment():
+        case DateTime():
             return _MOMENTS
         case Choice(of=words):
             return st.sampled_from(list(words)) | ANY_TEXT.map("brandNew{}".format)
-        case Part(of=cls):
+        case Nested(of=cls):
             return answers(cls, missing=missing)
-        case Many(of=inner):
+        case Array(of=inner):
             return st.lists(_answered(one, inner, missing), max_size=3).map(tuple)
-        case Loose():
+        case Untyped():
             return JSON.filter(lambda value: value is not None)
     raise TypeError(f"no answers are known for {one.name}: {kind}")
 
@@ -180,7 +180,7 @@ def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
     """Return answers as a service may send them: members missing, texts beside their patterns, words nobody knows."""
     given: dict[str, Any] = {}
     for one in members(cls):
-        empty = () if isinstance(one.kind, Many) else None
+        empty = () if isinstance(one.kind, Array) else None
         absent = (missing or not one.about.needed) and draw(st.booleans())
         given[one.name] = empty if absent else draw(_answered(one, one.kind, missing))
     return cls(**{**given, **({"status": given.get("status") or ""} if _status_is_text(cls) else {})})
@@ -213,7 +213,7 @@ def breaks(cls: type[Any], at: tuple[str, ...] = (), wire: str = "") -> Iterator
         where, path = (*at, one.name), wire + one.wire
         for rule, value in _broken(one):
             yield Break(at=where, wire=path, rule=rule, value=value)
-        if isinstance(one.kind, Part):
+        if isinstance(one.kind, Nested):
             yield from breaks(one.kind.of, where, f"{path}.")
 
 
@@ -225,20 +225,20 @@ def _broken(one: Member) -> Iterator[tuple[str, Any]]:
         case Text():
             yield "type", 5
             yield from _broken_text(rule)
-        case Whole():
+        case Integer():
             yield "type", "10"
             yield "type", 10.99
             if rule.minimum is not None:
                 yield "minimum", rule.minimum - 1
             if rule.maximum is not None:
                 yield "maximum", rule.maximum + 1
-        case Flag():
+        case Boolean():
             yield "type", "yes"
         case Choice():
             yield "enum", "brandNew"
-        case Day():
+        case Date():
             yield "date", "01/02/1990"
-        case Part():
+        case Nested():
             yield "type", "text"
 
 
@@ -279,7 +279,7 @@ def _with_inner(cls: type[Any], given: dict[str, Any], at: tuple[str, ...]) -> s
     if len(at) == 1:
         return st.just(given)
     inner = next(one for one in members(cls) if one.name == at[0]).kind
-    assert isinstance(inner, Part)
+    assert isinstance(inner, Nested)
     return arguments(inner.of, having=at[1]).flatmap(
         lambda part: _with_inner(inner.of, part, at[1:]).map(lambda drawn: {**given, at[0]: drawn})
     )

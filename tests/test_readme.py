@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from workbench.interface.assumptions import assumptions
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -41,10 +41,10 @@ def assumed() -> str:
     }
     told = {one.id for held in about.values() for one in held}
     about["other behavior"] = [one for one in guesses if one.id not in told]
-    lines = [f"| {len(guesses)} guesses about | {' | '.join(Known)} |", "|---|" + "---:|" * len(Known)]
+    lines = [f"| {len(guesses)} guesses about | {' | '.join(Confidence)} |", "|---|" + "---:|" * len(Confidence)]
     for name, held in about.items():
-        counted = Counter(one.known for one in held)
-        lines.append(f"| {name} | {' | '.join(str(counted[known]) for known in Known)} |")
+        counted = Counter(one.confidence for one in held)
+        lines.append(f"| {name} | {' | '.join(str(counted[known]) for known in Confidence)} |")
     return "\n" + "\n".join(lines) + "\n\n"
 
 

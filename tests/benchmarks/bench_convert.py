@@ -137,7 +137,7 @@ def answers() -> dict[str, list[float]]:
     client = Lithic(api_key="none", base_url="http://127.0.0.1:9")
     sent = httpx.Request("GET", "http://127.0.0.1:9")
     options = FinalRequestOptions(method="get", url="/")
-    read = convert.wires().read_body
+    read = convert.converter().read_body
     rows: dict[str, tuple[Any, Any]] = {
         "contract": (table.LIST_CONTRACTS, list[_Contract]),
         "user": (table.CREATE_USER_APPLICATION, _User),
@@ -176,13 +176,13 @@ def request() -> dict[str, float]:
         "merchant_category_code": "5411",
     }
     made = walk.build(operation.request, arguments)
-    wires = convert.wires()
+    converter = convert.converter()
     steps: dict[str, Callable[[], object]] = {
         "build": lambda: walk.build(operation.request, arguments),
         "problems": lambda: checks.problems(made),
         "cautions": lambda: checks.cautions(made),
-        "write": lambda: wires.write(made),
-        "write_request": lambda: wires.write_request(operation, made),
+        "write": lambda: converter.write(made),
+        "write_request": lambda: converter.write_request(operation, made),
     }
     return dict(zip(steps, fastest(*steps.values()), strict=True))
 

@@ -15,7 +15,7 @@ from workbench.client.probe import Verdict, verify_assumptions
 from workbench.client.reading import from_wire
 from workbench.errors import InvalidArguments, InvalidRequest
 from workbench.interface import strict_json
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import given
@@ -90,7 +90,7 @@ def test_samples_are_read_without_loss(path: Path) -> None:
     """Each sample of a request is read, and is written again as the same members."""
     row = OPERATIONS[path.name.partition(".")[0]]
     request = from_wire(row, path.read_bytes())
-    _, written = wires().write_request(row, request)
+    _, written = converter().write_request(row, request)
 
     asked = json.loads(path.read_text())
     assert json.loads(strict_json.dumps(written)) == asked

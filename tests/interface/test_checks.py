@@ -13,7 +13,7 @@ from tests.strategies import Break, breaks, broken, requests
 from workbench.errors import Problem
 from workbench.interface import payment_accounts, people, simulations, table
 from workbench.interface.checks import cautions, flags, problems
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
 from workbench.interface.walk import UnknownMember, build, change, described, member
@@ -447,7 +447,7 @@ def test_described_says_it_all() -> None:
 
 def test_flags_say_what_is_odd_about_an_answer() -> None:
     """An answer is never refused for its patterns, lengths or words; all of them are flagged."""
-    user = wires().read(
+    user = converter().read(
         people.User,
         {"firstName": "x" * 51, "walletAddress": "G" * 56, "applicationStatus": "brandNew", "createdAt": "2026-01-01T00:00:00",
          "updatedAt": "yesterday", "address": {"line1": "x"}, "brandNew": 1},
@@ -470,7 +470,9 @@ def test_flags_say_what_is_odd_about_an_answer() -> None:
 
 def test_flags_reach_into_lists() -> None:
     """What is odd inside a list is named with its index."""
-    contract = wires().read(table.LIST_CONTRACTS.answer, {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]})
+    contract = converter().read(
+        table.LIST_CONTRACTS.answer, {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}
+    )
 
     assert {("tokens[0].address", "required"), ("tokens[1].address", "pattern"), ("adminAddresses[0]", "pattern")} <= {
         (flag.path, flag.rule) for flag in flags(contract)

@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import cattrs
 import pytest
-from cattrs import Converter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
 from workbench.interface import contracts, events, people, rewards, simulations, strict_json, table, withdrawals
 from workbench.interface.checks import flags, problems
-from workbench.interface.convert import Unreadable, placeholders, read_moment, wires, write_moment
+from workbench.interface.convert import Unreadable, converter, placeholders, read_moment, write_moment
 from workbench.interface.fields import Answer
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL, CompletionReason
@@ -26,7 +26,7 @@ from workbench.interface.walk import build, members, records
 
 ROWS = list(table.OPERATIONS.values())
 ANSWERS = [record for record in RECORDS if issubclass(record, Answer)]
-WIRES = wires()
+CONVERTER = converter()
 CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 
 
@@ -45,7 +45,7 @@ def test_answers_come_back(record: type[Any], data: st.DataObject) -> None:
     """Every record goes through its wire form and comes back as it was."""
     answer = data.draw(answers(record))
 
-    assert answer == WIRES.read(record, strict_json.loads(strict_json.dumps(WIRES.write(answer))))
+    assert answer == CONVERTER.read(record, strict_json.loads(strict_json.dumps(CONVERTER.write(answer))))
 
 
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
@@ -53,10 +53,10 @@ def test_answers_come_back(record: type[Any], data: st.DataObject) -> None:
 def test_requests_come_back(operation: Operation[..., Any], data: st.DataObject) -> None:
     """Every request goes out as path and body, or query, and comes back as it was; None is never written."""
     request = data.draw(requests(operation, plain=False))
-    path, body = WIRES.write_request(operation, request)
+    path, body = CONVERTER.write_request(operation, request)
     if operation.in_query:
         body = {name: str(value).lower() if type(value) is bool else str(value) for name, value in body.items()}
-    again, mistyped, unknown = WIRES.read_request(
+    again, mistyped, unknown = CONVERTER.read_request(
         operation, strict_json.loads(strict_json.dumps(body)), path, from_query=operation.in_query
     )
 
@@ -73,13 +73,13 @@ def test_members_nobody_knows_are_kept(record: type[Any], data: st.DataObject) -
     """C28: a service may add members anywhere; they are kept in `extra`, flagged, and written back."""
     answer = data.draw(answers(record))
     more = data.draw(st.dictionaries(st.text("abc", min_size=1).map("brandNew{}".format), JSON, min_size=1, max_size=3))
-    raw = strict_json.loads(strict_json.dumps({**WIRES.write(answer), **more}))
-    read = WIRES.read(record, raw)
+    raw = strict_json.loads(strict_json.dumps({**CONVERTER.write(answer), **more}))
+    read = CONVERTER.read(record, raw)
 
     assert answer == read
     assert more == read.extra
     assert set(more) <= {flag.path for flag in flags(read) if flag.rule == "unknown"}
-    assert raw == WIRES.write(read)
+    assert raw == CONVERTER.write(read)
 
 
 @pytest.mark.parametrize("path", samples("*.200*.json"), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
@@ -87,8 +87,8 @@ def test_samples_of_answers_are_read_without_loss(path: Path) -> None:
     """Every answer met in practice is read, and written back as it was but for null and times without a zone."""
     operation = operation_of(path)
     raw = strict_json.loads(path.read_bytes())
-    answer = WIRES.read_answer(operation, raw)
-    back = [WIRES.write(one) for one in answer] if operation.many else WIRES.write(answer)
+    answer = CONVERTER.read_answer(operation, raw)
+    back = [CONVERTER.write(one) for one in answer] if operation.many else CONVERTER.write(answer)
 
     assert _settled(raw) == _settled(strict_json.loads(strict_json.dumps(back)))
 
@@ -113,10 +113,10 @@ def test_samples_of_requests_are_taken(path: Path) -> None:
     operation = operation_of(path)
     raw = strict_json.loads(path.read_bytes())
     ids = dict.fromkeys(placeholders(operation.path), CARD)
-    request, mistyped, unknown = WIRES.read_request(operation, raw, ids)
+    request, mistyped, unknown = CONVERTER.read_request(operation, raw, ids)
 
     assert (mistyped, unknown, problems(request)) == ((), (), ())
-    assert (ids, raw) == WIRES.write_request(operation, request)
+    assert (ids, raw) == CONVERTER.write_request(operation, request)
 
 
 def test_every_operation_has_samples(sample: Callable[[str], bytes]) -> None:
@@ -131,16 +131,16 @@ def test_every_operation_has_samples(sample: Callable[[str], bytes]) -> None:
 def test_samples_of_events_are_read(path: Path) -> None:
     """The documented events are read with their bodies as records, and written back as they were."""
     raw = strict_json.loads(path.read_bytes())
-    event = WIRES.read_event(raw)
+    event = CONVERTER.read_event(raw)
 
     assert events.EVENT_KINDS[event.kind].body is type(event.body)
     assert flags(event.body) == ()
-    assert raw == strict_json.loads(strict_json.dumps(WIRES.write(event)))
+    assert raw == strict_json.loads(strict_json.dumps(CONVERTER.write(event)))
 
 
 def test_missing_and_null_read_as_none() -> None:
     """A member may be missing or null, also one the document calls required; that is flagged."""
-    contract = WIRES.read(contracts.IssuingContract, {"id": None, "programAddress": None, "tokens": None})
+    contract = CONVERTER.read(contracts.IssuingContract, {"id": None, "programAddress": None, "tokens": None})
 
     assert (
         contract.id, contract.program_address, contract.controller_address, contract.tokens, contract.admin_addresses
@@ -156,7 +156,7 @@ def test_missing_and_null_read_as_none() -> None:
 ])  # fmt: skip
 def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
     """A completion reason is read in any casing; a word nobody knows is kept."""
-    read = WIRES.read(simulations.SimulatedTransaction, {"completionReason": text}).completion_reason
+    read = CONVERTER.read(simulations.SimulatedTransaction, {"completionReason": text}).completion_reason
 
     assert expected == read
     assert type(expected) is type(read)
@@ -165,7 +165,7 @@ def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
 @pytest.mark.parametrize("raw,name", [({"applicationStatus": "brandNew"}, "application_status")])
 def test_words_nobody_knows_are_kept(raw: dict[str, str], name: str) -> None:
     """V26, W10: an enum of an answer is open."""
-    read = WIRES.read(people.User, raw)
+    read = CONVERTER.read(people.User, raw)
 
     assert getattr(read, name) == "brandNew"
     assert "enum" in {flag.rule for flag in flags(read)}
@@ -197,7 +197,7 @@ def test_words_nobody_knows_are_kept(raw: dict[str, str], name: str) -> None:
 )
 def test_times(text: Any, expected: Any, rule: str | None) -> None:
     """V21: a time is read as aware UTC; what is odd about it is marked, what cannot be read is kept as text."""
-    signature = WIRES.read(withdrawals.WithdrawalSignature, {"expiresAt": text})
+    signature = CONVERTER.read(withdrawals.WithdrawalSignature, {"expiresAt": text})
 
     assert expected == signature.expires_at
     assert [rule] if rule else [flag.rule for flag in flags(signature) if flag.path == "expiresAt"] == []
@@ -205,7 +205,7 @@ def test_times(text: Any, expected: Any, rule: str | None) -> None:
 
 def test_the_last_hour_of_a_day() -> None:
     """V21: 24:00 is midnight of the next day."""
-    user = WIRES.read(people.User, {"createdAt": "2026-12-31T24:00:00Z"})
+    user = CONVERTER.read(people.User, {"createdAt": "2026-12-31T24:00:00Z"})
 
     assert datetime(2027, 1, 1, tzinfo=UTC) == user.created_at
 
@@ -239,7 +239,7 @@ def test_times_come_back(moment: datetime) -> None:
 )
 def test_amounts_of_deposits(text: Any, expected: Any, odd: bool) -> None:
     """W11: an amount as text is a decimal, never a float; what is none is kept and flagged."""
-    deposit = WIRES.read(events.MicroDepositReceived, {"amount": text})
+    deposit = CONVERTER.read(events.MicroDepositReceived, {"amount": text})
 
     assert expected == deposit.amount
     assert type(expected) is type(deposit.amount)
@@ -250,12 +250,12 @@ def test_a_reason_keeps_its_commas() -> None:
     """W10: the labels of a reason are text as they came."""
     raw = {"id": CARD, "applicationReason": "BAD_SELFIE, LOW_QUALITY,,OTHER"}
 
-    assert WIRES.read(events.UserUpdated, raw).application_reason == "BAD_SELFIE, LOW_QUALITY,,OTHER"
+    assert CONVERTER.read(events.UserUpdated, raw).application_reason == "BAD_SELFIE, LOW_QUALITY,,OTHER"
 
 
 def test_rates_are_exact() -> None:
     """V6: a rate is the decimal of its text."""
-    token = WIRES.read(
+    token = CONVERTER.read(
         contracts.Token, strict_json.loads(b'{"exchangeRate": 0.1572850000000000001, "advanceRate": 50}')
     )
 
@@ -280,7 +280,7 @@ def test_rates_are_exact() -> None:
 def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) -> None:
     """Only a value of another type makes an answer unreadable; all such members are named."""
     with pytest.raises(Unreadable) as error:
-        WIRES.read(cls, raw)
+        CONVERTER.read(cls, raw)
 
     assert sorted(paths) == sorted(problem.path for problem in error.value.problems)
     assert error.value.__suppress_context__
@@ -288,7 +288,7 @@ def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) 
 
 def test_whole_numbers_may_be_written_with_a_point() -> None:
     """1250.0 and 1.25e3 are whole numbers of JSON."""
-    read = WIRES.read(rewards.RewardsItem, strict_json.loads(b'{"transactionAmountCents": 1.25e3}'))
+    read = CONVERTER.read(rewards.RewardsItem, strict_json.loads(b'{"transactionAmountCents": 1.25e3}'))
 
     assert read.transaction_amount_cents == 1250
     assert int is type(read.transaction_amount_cents)
@@ -297,7 +297,7 @@ def test_whole_numbers_may_be_written_with_a_point() -> None:
 @pytest.mark.parametrize("operation", ROWS, ids=lambda row: row.name)
 def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
     """C8: a success without a body gives an empty record, or no records."""
-    answer = WIRES.read_answer(operation, None)
+    answer = CONVERTER.read_answer(operation, None)
 
     assert answer == [] if operation.many else isinstance(answer, operation.answer)
 
@@ -305,33 +305,33 @@ def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
 def test_a_list_is_a_list() -> None:
     """An object where a list belongs, and an item of another type, are named."""
     with pytest.raises(Unreadable, match="must be a list"):
-        WIRES.read_answer(table.LIST_CONTRACTS, {})
+        CONVERTER.read_answer(table.LIST_CONTRACTS, {})
     with pytest.raises(Unreadable, match=r"\[1\]\.id must be text"):
-        WIRES.read_answer(table.LIST_CONTRACTS, [{}, {"id": 5}])
+        CONVERTER.read_answer(table.LIST_CONTRACTS, [{}, {"id": 5}])
 
 
 def test_full_is_left_out_and_zero_is_sent() -> None:
     """V3: FULL is an absent member, zero a zero."""
     full, zero = (build(simulations.SimulateRefund, {"transaction_id": CARD, "amount": amount}) for amount in (FULL, 0))
 
-    assert WIRES.write_request(table.SIMULATE_REFUND, full) == ({"transactionId": CARD}, {})
-    assert WIRES.write_request(table.SIMULATE_REFUND, zero) == ({"transactionId": CARD}, {"amount": 0})
+    assert CONVERTER.write_request(table.SIMULATE_REFUND, full) == ({"transactionId": CARD}, {})
+    assert CONVERTER.write_request(table.SIMULATE_REFUND, zero) == ({"transactionId": CARD}, {"amount": 0})
 
 
 def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
     """What the interface does not name never goes out, also inside a record that came in."""
-    user = WIRES.read(people.User, {"address": {"line1": "12 Example Street", "brandNew": 1}})
+    user = CONVERTER.read(people.User, {"address": {"line1": "12 Example Street", "brandNew": 1}})
     request = people.UpdateUser(user_id=CARD, address=user.address)
 
-    assert WIRES.write_request(table.UPDATE_USER, request)[1] == {"address": {"line1": "12 Example Street"}}
-    assert WIRES.write(user.address) == {"brandNew": 1, "line1": "12 Example Street"}
+    assert CONVERTER.write_request(table.UPDATE_USER, request)[1] == {"address": {"line1": "12 Example Street"}}
+    assert CONVERTER.write(user.address) == {"brandNew": 1, "line1": "12 Example Street"}
 
 
 def test_dates_are_written_as_text() -> None:
     """A date goes out as ISO text."""
     request = build(people.UpdateUbo, {"company_id": CARD, "ubo_id": CARD, "birth_date": date(1990, 2, 1)})
 
-    assert WIRES.write_request(table.UPDATE_UBO, request)[1] == {"birthDate": "1990-02-01"}
+    assert CONVERTER.write_request(table.UPDATE_UBO, request)[1] == {"birthDate": "1990-02-01"}
 
 
 def test_requests_are_read_strictly() -> None:
@@ -343,7 +343,7 @@ def test_requests_are_read_strictly() -> None:
         "brandNew": 1,
         "companyId": "x",
     }
-    request, mistyped, unknown = WIRES.read_request(table.UPDATE_UBO, body, {"companyId": CARD, "uboId": CARD})
+    request, mistyped, unknown = CONVERTER.read_request(table.UPDATE_UBO, body, {"companyId": CARD, "uboId": CARD})
 
     assert [(problem.path, problem.rule) for problem in mistyped] == [("firstName", "type")]
     assert {"address.brandNew", "brandNew"} == set(unknown)
@@ -355,7 +355,7 @@ def test_requests_are_read_strictly() -> None:
 def test_a_body_is_an_object(body: Any) -> None:
     """What is no object is no request."""
     assert (
-        (read := WIRES.read_request(table.SIMULATE_REFUND, body))[0],
+        (read := CONVERTER.read_request(table.SIMULATE_REFUND, body))[0],
         [problem.message for problem in read[1]],
     ) == (None, ["must be an object"])
 
@@ -367,7 +367,7 @@ def test_a_body_is_an_object(body: Any) -> None:
 def test_flags_of_a_query(text: str | None, expected: Any) -> None:
     """A flag of a query is `true` or `false`; the unit flag left out means cents."""
     query = {} if text is None else {"isAmountNative": text}
-    request, _, _ = WIRES.read_request(table.SIGN_WITHDRAWAL, query, from_query=True)
+    request, _, _ = CONVERTER.read_request(table.SIGN_WITHDRAWAL, query, from_query=True)
 
     assert expected == request.is_amount_native
 
@@ -375,7 +375,7 @@ def test_flags_of_a_query(text: str | None, expected: Any) -> None:
 @pytest.mark.parametrize("text,expected", [("5", 5), ("-5", -5), ("5.0", "5.0"), ("٥", "٥"), ("", ""), ("1_0", "1_0")])
 def test_numbers_of_a_query(text: str, expected: Any) -> None:
     """A whole number of a query is ASCII digits; anything else stays text, and is refused as such."""
-    request, _, _ = WIRES.read_request(table.LIST_REWARDS_ACTIVITY, {"limit": text}, from_query=True)
+    request, _, _ = CONVERTER.read_request(table.LIST_REWARDS_ACTIVITY, {"limit": text}, from_query=True)
 
     assert expected == request.limit
 
@@ -383,7 +383,7 @@ def test_numbers_of_a_query(text: str, expected: Any) -> None:
 def test_wire_names_can_be_changed() -> None:
     """A profile's wire names are read and written, in answers and in nested records too."""
     names = {"simulate_authorization.decline_reason": "declinedBecause", "token.balance": "holding"}
-    renamed = wires(names)
+    renamed = converter(names)
     body = {
         "cardId": CARD,
         "amount": 1,
@@ -397,23 +397,23 @@ def test_wire_names_can_be_changed() -> None:
     assert (mistyped, unknown) == ((), ())
     assert body == renamed.write(request)
     assert renamed.read(contracts.IssuingContract, {"tokens": [{"holding": "7"}]}).tokens[0].balance == "7"
-    assert wires(names) is renamed
-    assert wires() is WIRES
+    assert converter(names) is renamed
+    assert converter() is CONVERTER
 
 
 def test_an_event_of_an_unknown_kind_is_kept() -> None:
     """W9: a kind nobody knows keeps its body as it came."""
     raw = {"id": "e", "resource": "brand", "action": "new", "version": "2.0.0", "body": {"a": 1}}
-    event = WIRES.read_event(raw)
+    event = CONVERTER.read_event(raw)
 
     assert (event.kind, event.body) == ("brand.new", {"a": 1})
-    assert raw == WIRES.write(event)
+    assert raw == CONVERTER.write(event)
 
 
 def test_an_event_whose_body_does_not_fit_is_kept() -> None:
     """A body of another shape stays as it came, and is marked."""
     raw = strict_json.loads(b'{"id": "e", "resource": "user", "action": "updated", "body": {"id": 5}}')
-    event = WIRES.read_event(raw)
+    event = CONVERTER.read_event(raw)
 
     assert event.body == {"id": 5}
     assert [mark.path for mark in event.marks] == ["body.id"]
@@ -421,10 +421,10 @@ def test_an_event_whose_body_does_not_fit_is_kept() -> None:
 
 def test_cattrs_takes_our_records() -> None:
     """The converter is one of cattrs, so a structure of one's own may hold our records."""
-    converter = WIRES.cattrs
+    converter = CONVERTER.cattrs
     made = converter.structure([{"id": CARD}], list[people.User])
 
-    assert isinstance(converter, Converter)
+    assert isinstance(converter, cattrs.Converter)
     assert made[0].id == CARD
     assert converter.unstructure(made[0]) == {"id": CARD}
     with pytest.raises(Exception, match="must be a whole number"):
@@ -433,7 +433,7 @@ def test_cattrs_takes_our_records() -> None:
 
 def test_answers_are_frozen_and_alike() -> None:
     """A record that was read is frozen, equal to one that was made, and a copy of it is too."""
-    read = WIRES.read(simulations.SimulatedTransaction, {"transactionId": CARD, "status": "authorized"})
+    read = CONVERTER.read(simulations.SimulatedTransaction, {"transactionId": CARD, "status": "authorized"})
     made = simulations.SimulatedTransaction(transaction_id=CARD, status="authorized")
 
     assert made == read == copy.deepcopy(read)
@@ -469,7 +469,7 @@ def read_by(read: Callable[[], Any]) -> tuple[Any, ...]:
 def test_both_ways_of_reading_bytes_agree(row: Operation[..., Any], data: st.DataObject) -> None:
     """In values, in what is kept aside and in what they refuse: canonical bodies, spaced ones, and ones with a scratch."""
     answer = data.draw(answers(row.answer))
-    wire: Any = WIRES.write(answer)
+    wire: Any = CONVERTER.write(answer)
     if data.draw(st.booleans()):
         wire[data.draw(st.sampled_from(["newMember", *wire]))] = data.draw(JSON)
     wire = [wire] if row.many else wire
@@ -483,8 +483,8 @@ def test_both_ways_of_reading_bytes_agree(row: Operation[..., Any], data: st.Dat
             + body[place + 1 :]
         )
 
-    assert read_by(lambda: WIRES.read_answer(row, strict_json.loads(body))) == read_by(
-        lambda: WIRES.read_body(row, body)
+    assert read_by(lambda: CONVERTER.read_answer(row, strict_json.loads(body))) == read_by(
+        lambda: CONVERTER.read_body(row, body)
     )
 
 
@@ -510,8 +510,8 @@ def test_both_ways_agree_on_odd_bodies(body: bytes) -> None:
     """Members twice, long numbers, floats where none belong, half surrogates, deep nesting."""
     row = table.SIGN_WITHDRAWAL
 
-    assert read_by(lambda: WIRES.read_answer(row, strict_json.loads(body))) == read_by(
-        lambda: WIRES.read_body(row, body)
+    assert read_by(lambda: CONVERTER.read_answer(row, strict_json.loads(body))) == read_by(
+        lambda: CONVERTER.read_body(row, body)
     )
 
 
@@ -520,6 +520,6 @@ def test_a_fraction_is_exact_by_both_ways() -> None:
     for digits in ("0.157285", "1.10", "0.30000000000000004", "123456789.123456789123456789"):
         token = b'{"address":"0x00000000000000000000000000000000000070c3","exchangeRate":%b}' % digits.encode()
         contract = b'[{"id":"%b","tokens":[%b]}]' % (CARD.encode(), token)
-        answer = WIRES.read_body(table.LIST_CONTRACTS, contract)
+        answer = CONVERTER.read_body(table.LIST_CONTRACTS, contract)
 
         assert answer[0].tokens[0].exchange_rate == Decimal(digits)

@@ -20,7 +20,7 @@ from workbench.interface import (
 )
 from workbench.interface.cross_rules import OneOf
 from workbench.interface.rules import FULL, Role
-from workbench.interface.walk import Choice, Many, Moment, Part, Text, Whole, camel, member, members
+from workbench.interface.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
 
 WALLET = r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 EVM = r"^0x[0-9a-fA-F]{40}$"
@@ -85,7 +85,7 @@ def test_ranges(record: type[Any], name: str, low: int, high: int | None) -> Non
     """A whole number has the range that the Limits table gives."""
     one = member(record, name)
 
-    assert isinstance(one.kind, Whole)
+    assert isinstance(one.kind, Integer)
     assert (low, high) == (one.about.rule.minimum, one.about.rule.maximum)
 
 
@@ -307,7 +307,7 @@ def test_omission_means_all() -> None:
         one = member(cls, name)
 
         assert one.required
-        assert Whole(full=True) == one.kind
+        assert Integer(full=True) == one.kind
     assert repr(FULL) == "FULL"
 
 
@@ -362,13 +362,13 @@ def test_fields(record: type[Any]) -> None:
     """A record of answers has the document's fields, with its marks."""
 
     def spelled(one: Any) -> str:
-        inner = one.kind.of if isinstance(one.kind, Many) else one.kind
+        inner = one.kind.of if isinstance(one.kind, Array) else one.kind
         return (
             one.wire
             + ("!" if one.about.needed else "")
-            + ("@" if isinstance(one.kind, Moment) else "")
-            + ("[]" if isinstance(one.kind, Many) else "")
-            + ("{}" if isinstance(inner, Part) else "")
+            + ("@" if isinstance(one.kind, DateTime) else "")
+            + ("[]" if isinstance(one.kind, Array) else "")
+            + ("{}" if isinstance(inner, Nested) else "")
         )
 
     assert sorted(FIELDS[record].split()) == sorted(map(spelled, members(record)))

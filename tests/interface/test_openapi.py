@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.strategies import Break, answers, breaks, broken, requests
 from workbench.interface import strict_json, table
 from workbench.interface.checks import problems
-from workbench.interface.convert import placeholders, wires
+from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.openapi import PATTERNS, document
 from workbench.interface.operation import Operation
@@ -152,7 +152,7 @@ def test_links_lead_to_members() -> None:
 @given(data=st.data())
 def test_bodies_that_keep_every_rule_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
     """What the checks take, the schema takes: also with members that nobody knows."""
-    _, body = wires().write_request(operation, data.draw(requests(operation, plain=False)))
+    _, body = converter().write_request(operation, data.draw(requests(operation, plain=False)))
 
     assert BODIES[operation.name].is_valid(json.loads(strict_json.dumps({**body, "brandNew": None})))
 
@@ -172,9 +172,9 @@ IN_BODY = [
 def test_bodies_that_break_a_rule_are_invalid(operation: Operation[..., Any], how: Break, data: st.DataObject) -> None:
     """What the service refuses, the schema refuses; what it takes, the schema takes."""
     request = build(operation.request, data.draw(broken(operation, how)))
-    _, body = wires().write_request(operation, request)
+    _, body = converter().write_request(operation, request)
     wire = json.loads(json.dumps(body))
-    again, mistyped, _ = wires().read_request(operation, wire, dict.fromkeys(placeholders(operation.path), "0" * 8))
+    again, mistyped, _ = converter().read_request(operation, wire, dict.fromkeys(placeholders(operation.path), "0" * 8))
     said = [*mistyped, *(p for p in problems(again, partial=True) if p.path not in placeholders(operation.path))]
 
     assert (not said) is BODIES[operation.name].is_valid(wire)
@@ -184,7 +184,7 @@ def test_bodies_that_break_a_rule_are_invalid(operation: Operation[..., Any], ho
 @given(data=st.data())
 def test_null_is_no_value(operation: Operation[..., Any], data: st.DataObject) -> None:
     """A member of a request is left out, never null."""
-    _, body = wires().write_request(operation, data.draw(requests(operation)))
+    _, body = converter().write_request(operation, data.draw(requests(operation)))
     if not body:
         return
     name = data.draw(st.sampled_from(sorted(body)))
@@ -197,7 +197,7 @@ def test_null_is_no_value(operation: Operation[..., Any], data: st.DataObject) -
 def test_answers_that_are_whole_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
     """An answer with its required members is valid, whatever words and members it has besides."""
     schema = of(operation)["responses"]["200"]["content"]["application/json"]["schema"]
-    answer = {**wires().write(data.draw(answers(operation.answer, missing=False))), "brandNew": {"a": 1}}
+    answer = {**converter().write(data.draw(answers(operation.answer, missing=False))), "brandNew": {"a": 1}}
     raw = [answer] if operation.many else answer
 
     assert validator(schema).is_valid(json.loads(json.dumps(raw, default=float)))

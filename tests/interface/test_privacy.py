@@ -21,9 +21,9 @@ from workbench.interface import (
     table,
     withdrawals,
 )
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.fields import OPEN, PERSONAL, SECRET, Privacy
-from workbench.interface.walk import Many, Text, build, mask_wire, masked, member, members
+from workbench.interface.walk import Array, Text, build, mask_wire, masked, member, members
 
 # Secret and personal fields; every field that stands in neither list is open.
 SECRETS = {
@@ -120,14 +120,14 @@ def planted(draw: st.DrawFn, cls: type[Any]) -> Any:
     """Return a wire object with the canary in every private text, and in a member nobody knows."""
     made: dict[str, Any] = {"brandNew": CANARY}
     for one in members(cls):
-        kind = one.kind.of if isinstance(one.kind, Many) else one.kind
+        kind = one.kind.of if isinstance(one.kind, Array) else one.kind
         if hasattr(kind, "of") and kind.of in ALL:
             value: Any = draw(planted(kind.of))
         elif one.about.privacy is not Privacy.OPEN and isinstance(kind, Text):
             value = draw(st.sampled_from((CANARY, f"x {CANARY} y", f"0{CANARY}@{CANARY}.{CANARY}", f"{CANARY}99")))
         else:
             continue
-        made[one.wire] = [value] if isinstance(one.kind, Many) else value
+        made[one.wire] = [value] if isinstance(one.kind, Array) else value
     return made
 
 
@@ -138,7 +138,7 @@ def test_nothing_private_is_printed(record: type[Any]) -> None:
     @given(planted(record))
     def check(raw: dict[str, Any]) -> None:
         wire = strict_json.loads(strict_json.dumps(raw))
-        answer = wires().read(record, wire)
+        answer = converter().read(record, wire)
         for shown in (answer, copy.deepcopy(answer), pickle.loads(pickle.dumps(answer))):
             for text in (repr(shown), str(shown), f"{shown}", f"{shown!r:}", str([shown]), repr({"a": shown})):
                 assert CANARY not in text

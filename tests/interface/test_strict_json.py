@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import JSON
-from workbench.interface.strict_json import NotJson, Wire, dumps, loads
+from workbench.interface.strict_json import JsonObject, NotJson, dumps, loads
 
 
 @given(JSON)
@@ -109,9 +109,9 @@ def test_an_object_prints_its_size_alone() -> None:
     assert "<2 members>" == repr(made) == str(made) == f"{made}"
     assert str([made]) == "[<2 members>]"
     for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        assert Wire is type(again)
+        assert JsonObject is type(again)
         assert made == again
-    assert Wire is type(made["inner"])
+    assert JsonObject is type(made["inner"])
 
 
 @pytest.mark.parametrize(

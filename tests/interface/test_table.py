@@ -60,7 +60,7 @@ def test_every_field_is_described(record: type[Any]) -> None:
     for one in members(record):
         assert one.about.doc.strip()
         assert described(one).endswith(".")
-        assert bool(one.about.assumed) is bool(one.about.known)
+        assert bool(one.about.assumed) is bool(one.about.confidence)
     for rule in cross_rules(record):
         assert rule.doc
 

@@ -11,7 +11,7 @@ from workbench import rendering
 from workbench.errors import BadRequest, InvalidRequest, Problem, visible
 from workbench.interface import convert, table
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.walk import Choice, Exact, Kind, Many, Part, Text, build, leaves, members
+from workbench.interface.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
 from workbench.rendering import markup, text
 from workbench.rendering.layout import Sheet
 from workbench.rendering.markup import ATTRIBUTES, TAGS
@@ -37,13 +37,13 @@ def filled(cls: type, text: str):
 
     def value(kind: Kind):
         match kind:
-            case Part(of=inner):
+            case Nested(of=inner):
                 return filled(inner, text)
-            case Many(of=inner):
+            case Array(of=inner):
                 return (value(inner),)
             case Text() | Choice():
                 return text
-            case Exact(text=True):
+            case DecimalNumber(text=True):
                 return text
         return None
 
@@ -94,7 +94,7 @@ def test_errors_and_mappings_are_escaped(text):
         InvalidRequest([Problem(text, text, text)]),
         {text: text, "status": text, "nested": {text: [text]}},
         [{text: text}],
-        convert.wires().read(table.UPDATE_USER.answer, {"id": "x", text: text}),
+        convert.converter().read(table.UPDATE_USER.answer, {"id": "x", text: text}),
     ):
         inspected(rendering.html(thing))
 

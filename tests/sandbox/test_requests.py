@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.sandbox.driver import Api
 from tests.strategies import Break, breaks, broken, requests
-from workbench.interface.convert import placeholders, wires
+from workbench.interface.convert import converter, placeholders
 from workbench.interface.rules import FULL
 from workbench.interface.table import CREATE_PAYMENT_ACCOUNT, OPERATIONS
-from workbench.interface.walk import Whole, change, member
+from workbench.interface.walk import Integer, change, member
 from workbench.sandbox import Sandbox
 
 WORLD = Sandbox()
@@ -64,10 +64,10 @@ def test_what_keeps_the_rules_is_accepted(operation, data):
     asked = data.draw(requests(operation))
     asked = change(asked, **seeded(api, operation.name))
 
-    answer = send(api, operation, *wires().write_request(operation, asked))
+    answer = send(api, operation, *converter().write_request(operation, asked))
 
     assert operation.success == answer.status, answer.body
-    wires().read_answer(operation, answer.body)
+    converter().read_answer(operation, answer.body)
 
 
 def shows(operation: Any, how: Break) -> bool:
@@ -80,7 +80,7 @@ def shows(operation: Any, how: Break) -> bool:
     if one.wire in placeholders(operation.path):
         return False
     if how.rule == "required":
-        meant = isinstance(one.kind, Whole) and one.kind.full
+        meant = isinstance(one.kind, Integer) and one.kind.full
         return not (meant or one.name == "is_amount_native" or one.about.partial)
     return not (operation.in_query and how.rule == "type" and how.value != 10.99)
 

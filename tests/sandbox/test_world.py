@@ -9,7 +9,7 @@ import pytest
 from tests.sandbox.driver import Api
 from workbench.chains import check
 from workbench.interface import checks
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
@@ -83,7 +83,7 @@ def test_every_operation_works_with_the_full_key(api):
     assert list(OPERATIONS) == list(answers)
     for name, answer in answers.items():
         assert OPERATIONS[name].success == answer.status, name
-        read = wires().read_answer(OPERATIONS[name], answer.body)
+        read = converter().read_answer(OPERATIONS[name], answer.body)
         for one in read if isinstance(read, list) else [read]:
             flagged = [p for p in checks.flags(one) if not (p.rule == "pattern" and name == "list_contracts")]
             assert [p for p in flagged if p.rule != "unknown"] == [], name
@@ -91,7 +91,9 @@ def test_every_operation_works_with_the_full_key(api):
 
 def test_only_contracts_on_stellar_are_beside_their_pattern(api):
     """Their addresses have 56 characters, which the documented pattern refuses."""
-    contracts = wires().read_answer(OPERATIONS["list_contracts"], api.call("GET", "/issuing/tenants/contracts").body)
+    contracts = converter().read_answer(
+        OPERATIONS["list_contracts"], api.call("GET", "/issuing/tenants/contracts").body
+    )
 
     assert [bool(checks.flags(one)) for one in contracts] == [False, False, False, True]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
 
@@ -34,14 +34,14 @@ def answer(operation: str, *bodies: bytes) -> Any:
     """Return the answer of an operation read from wire bytes; of several bodies a list of answers."""
     row = OPERATIONS[operation]
     if row.many:
-        return wires().read_answer(row, [loads(body) for body in bodies])
-    read = [wires().read_answer(row, loads(body)) for body in bodies]
+        return converter().read_answer(row, [loads(body) for body in bodies])
+    read = [converter().read_answer(row, loads(body)) for body in bodies]
     return read[0] if len(read) == 1 else read
 
 
 def event(body: bytes) -> Any:
     """Return an event read from wire bytes."""
-    return wires().read_event(loads(body))
+    return converter().read_event(loads(body))
 
 
 USER_UPDATED = b"""{"id":"e1","resource":"user","action":"updated","version":"1.0.0",

@@ -14,7 +14,7 @@ from tests.conftest import RECORDED
 from tests.tables import samples
 from workbench import tables
 from workbench.interface import contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.fields import Answer
 from workbench.interface.masks import MASK
 from workbench.interface.rules import FULL
@@ -81,7 +81,7 @@ def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
     """An operation's answer with nothing in it makes the same columns and dtypes as no answers at all."""
     row = OPERATIONS[operation]
     raw: dict[str, Any] = {"items": [{}]} if row.answer is rewards.RewardsActivity else {}
-    one = wires().read_answer(row, [raw] if row.many else raw)
+    one = converter().read_answer(row, [raw] if row.many else raw)
 
     assert (
         tables.to_frame([], of=operation).dtypes.astype(str).to_dict()
@@ -332,7 +332,7 @@ def test_recorded_responses_make_tables() -> None:
     for path in sorted(RECORDED.glob("*.200*.json")):
         name = path.name.partition(".")[0]
         if name in OPERATIONS:
-            frame = tables.to_frame(wires().read_answer(OPERATIONS[name], loads(path.read_bytes())))
+            frame = tables.to_frame(converter().read_answer(OPERATIONS[name], loads(path.read_bytes())))
             assert len(frame) >= 1
             assert MASK not in "".join(frame.columns)
 

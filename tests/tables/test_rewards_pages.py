@@ -10,7 +10,7 @@ import pytest
 from tests.tables import pages
 from workbench import tables
 from workbench.errors import UnexpectedAnswer
-from workbench.interface.convert import Unreadable, wires
+from workbench.interface.convert import Unreadable, converter
 from workbench.interface.strict_json import NotJson, loads
 from workbench.interface.table import OPERATIONS
 from workbench.tables.rewards_frames import assembled, rewards_from_pages
@@ -52,7 +52,9 @@ def records(*bodies: bytes) -> Any:
     if not all(isinstance(one, dict) and isinstance(one.get("items"), list) for one in raw):
         return REFUSED
     try:
-        return quiet(tables.to_frame([wires().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw]))
+        return quiet(
+            tables.to_frame([converter().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw])
+        )
     except Unreadable:
         return REFUSED
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import workbench as wb
 from workbench.client.guards import Limits
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.table import SIGN_WITHDRAWAL
 from workbench.withdrawals import Plan, Withdrawal
 
@@ -100,7 +100,7 @@ class Service:
     def send(self, request: Any) -> Any:
         self.asked.append(self.again)
         raw = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return wires({}).read_answer(SIGN_WITHDRAWAL, raw)
+        return converter({}).read_answer(SIGN_WITHDRAWAL, raw)
 
     def plan(self, number: int = 0, **changes: Any) -> Plan:
         return planned(self, number, clock=self.clock, **changes)

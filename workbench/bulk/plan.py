@@ -202,9 +202,9 @@ def _differs(value: Any) -> bool:
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
-    from workbench.interface.convert import wires
+    from workbench.interface.convert import converter
 
-    told = dumps({"operation": operation.name, **wires().write(request)})
+    told = dumps({"operation": operation.name, **converter().write(request)})
     return hmac.new(secret, told, hashlib.sha256).hexdigest()
 
 
@@ -231,7 +231,7 @@ def _in_parts(request: Any) -> bool:
 
 def _sums(operation: Operation[..., Any], rows: tuple[Planned, ...]) -> Iterator[Sum]:
     for one in walk.members(operation.request):
-        if one.about.rule.unit != "cents" or not isinstance(one.kind, walk.Whole):
+        if one.about.rule.unit != "cents" or not isinstance(one.kind, walk.Integer):
             continue
         values = [getattr(row.request, one.name) for row in rows]
         whole = [value for value in values if type(value) is int]

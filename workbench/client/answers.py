@@ -10,7 +10,7 @@ import attrs
 from workbench.client.messages import Response
 from workbench.errors import Problem, visible
 from workbench.interface import masks, strict_json
-from workbench.interface.convert import Unreadable, Wires
+from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
 from workbench.interface.rules import Role
@@ -32,7 +32,7 @@ class Reading:
     raw: Any = None
 
 
-def read(operation: Operation[..., Any], response: Response, wires: Wires) -> Reading:
+def read(operation: Operation[..., Any], response: Response, converter: Converter) -> Reading:
     """Read the body of a success."""
     if response.broken is not None:
         return Reading(why=response.broken.why)
@@ -40,29 +40,29 @@ def read(operation: Operation[..., Any], response: Response, wires: Wires) -> Re
         may_be_empty = response.status in _NO_BODY or operation.name in _MAY_BE_EMPTY
         if not (operation.effect and may_be_empty):
             return Reading(why="it is empty")
-        return Reading(answer=wires.read_answer(operation, None))
+        return Reading(answer=converter.read_answer(operation, None))
     if operation is not LIST_REWARDS_ACTIVITY and response.body[:1] == (b"[" if operation.many else b"{"):
         with suppress(strict_json.NotJson, Unreadable):  # what is wrong is said below
-            return Reading(answer=wires.read_body(operation, response.body))
+            return Reading(answer=converter.read_body(operation, response.body))
     raw = None
     try:
         raw = strict_json.loads(response.body)
-        if operation is LIST_REWARDS_ACTIVITY and not _has_items(raw, wires):
+        if operation is LIST_REWARDS_ACTIVITY and not _has_items(raw, converter):
             # A page without items is not a page of zero items.
             return Reading(
                 why="it is no page", problems=(Problem("items", "required", "is missing or no list"),), raw=raw
             )
         if raw is None or not (operation.many or isinstance(raw, dict)):
             return Reading(why="it is not an object")
-        return Reading(answer=wires.read_answer(operation, raw), raw=raw)
+        return Reading(answer=converter.read_answer(operation, raw), raw=raw)
     except strict_json.NotJson as error:
         return Reading(why=str(error))
     except Unreadable as error:
         return Reading(why="it has another shape", problems=error.problems, raw=raw)
 
 
-def _has_items(raw: Any, wires: Wires) -> bool:
-    items = wires.wire(LIST_REWARDS_ACTIVITY.answer, member(LIST_REWARDS_ACTIVITY.answer, "items"))
+def _has_items(raw: Any, converter: Converter) -> bool:
+    items = converter.wire_name(LIST_REWARDS_ACTIVITY.answer, member(LIST_REWARDS_ACTIVITY.answer, "items"))
     return isinstance(raw, dict) and isinstance(raw.get(items), list)
 
 

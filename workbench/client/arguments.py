@@ -11,7 +11,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.operation import Operation
 from workbench.interface.table import KEY_HEADER, OPERATIONS
-from workbench.interface.walk import Many, Part, build, members, records, snake
+from workbench.interface.walk import Array, Nested, build, members, records, snake
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -32,9 +32,9 @@ def _known(cls: type[Any], values: Mapping[str, Any], prefix: str, unknown: list
         if one is None:
             path = prefix + visible(str(name), 60)
             unknown.append(Problem(path, "unknown", f"is no argument here{_instead(str(name), fields)}"))
-        elif isinstance(one.kind, Part) and isinstance(value, Mapping):
+        elif isinstance(one.kind, Nested) and isinstance(value, Mapping):
             kept[name] = _known(one.kind.of, value, f"{prefix}{name}.", unknown)
-        elif isinstance(one.kind, Many) and isinstance(one.kind.of, Part) and isinstance(value, list | tuple):
+        elif isinstance(one.kind, Array) and isinstance(one.kind.of, Nested) and isinstance(value, list | tuple):
             inner = one.kind.of.of
             kept[name] = [
                 _known(inner, item, f"{prefix}{name}[{i}].", unknown) if isinstance(item, Mapping) else item

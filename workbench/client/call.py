@@ -211,7 +211,7 @@ class Call:
             self.redirected(response)
         if 400 <= status < 500 and status != 408:
             if status == 404 and self.resend_of is not None and self.operation is DELETE_PAYMENT_ACCOUNT:
-                self.answer = self.line.wires.read_answer(self.operation, None)
+                self.answer = self.line.converter.read_answer(self.operation, None)
                 self.end(End.DONE, status=status)  # the first deletion, or this one: it is gone
                 return None
             self.refused(response)
@@ -289,7 +289,7 @@ class Call:
         """The service said yes: read what it says."""
         __tracebackhide__ = True
         self.line.budget.earn()
-        found = read(self.operation, response, self.line.wires)
+        found = read(self.operation, response, self.line.converter)
         self.answer, why = found.answer, found.why
         if why is None:
             if self.operation.effect:

@@ -18,7 +18,7 @@ from workbench.client.line import ClientContext
 from workbench.client.pace import Clock, Pace, http_date
 from workbench.client.wire import Exchange, exchange
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, hide_arguments
-from workbench.interface.convert import Wires, wires
+from workbench.interface.convert import Converter, converter
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, Operations
 from workbench.interface.table import VERSION as INTERFACE
@@ -91,7 +91,7 @@ class Calls(Operations, ABC):
             environment=environment,
             timeout=timeout,
             check=check,
-            wires=wires(checked_names(wire_names or {})),
+            converter=converter(checked_names(wire_names or {})),
             clock=clock,
             guards=Guards(environment, limits, clock, real=real or environment == "production"),
             pace=Pace(reads=limits.reads_per_second, writes=limits.writes_per_second),
@@ -201,9 +201,9 @@ class Calls(Operations, ABC):
         return self._context.pace
 
     @property
-    def wires(self) -> Wires:
+    def converter(self) -> Converter:
         """The converter with this client's wire names."""
-        return self._context.wires
+        return self._context.converter
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class Calls(Operations, ABC):
             "journal": "none" if self._context.journal is None else self._context.journal.place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
-            "wire_names": sorted(self._context.wires.names),
+            "wire_names": sorted(self._context.converter.names),
             "allowing": sorted(self._allowing),
         }
 

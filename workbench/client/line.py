@@ -4,19 +4,33 @@ from workbench.client.guards import Guards
 from workbench.client.journal import Journal
 from workbench.client.keys import Key
 from workbench.client.pace import Budget, Clock, Pace
-from workbench.interface.convert import Wires
+from workbench.interface.convert import Converter
 
 
 class ClientContext:
     """The service as one client knows it, its clock, its journal, its guards and its pace."""
 
     __slots__ = (
-        "budget", "check", "clock", "environment", "guards", "heard", "host", "idempotency_header", "journal", "key",
-        "noticed", "pace", "read_headers", "timeout", "wires", "write_headers",
+        "budget",
+        "check",
+        "clock",
+        "converter",
+        "environment",
+        "guards",
+        "heard",
+        "host",
+        "idempotency_header",
+        "journal",
+        "key",
+        "noticed",
+        "pace",
+        "read_headers",
+        "timeout",
+        "write_headers",
     )  # fmt: skip
 
     def __init__(
-        self, *, host: str, key: Key, environment: str, timeout: float | None, check: bool, wires: Wires, clock: Clock,
+        self, *, host: str, key: Key, environment: str, timeout: float | None, check: bool, converter: Converter, clock: Clock,
         guards: Guards, pace: Pace, journal: Journal | None, agent: str, idempotency_header: str | None = None,
     ) -> None:  # fmt: skip
         self.host = host
@@ -24,7 +38,7 @@ class ClientContext:
         self.environment = environment
         self.timeout = timeout
         self.check = check
-        self.wires = wires
+        self.converter = converter
         self.clock = clock
         self.guards = guards
         self.pace = pace

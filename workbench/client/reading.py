@@ -7,7 +7,7 @@ from typing import Any
 from workbench.client.advice import advise
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
 from workbench.interface import strict_json
-from workbench.interface.convert import placeholders, wires
+from workbench.interface.convert import converter, placeholders
 from workbench.interface.operation import Call, Operation
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import members
@@ -46,7 +46,7 @@ def from_wire(
     rest = {name: value for name, value in raw.items() if name not in path}
     if row.in_query:
         rest = {name: _as_text(value) for name, value in rest.items()}
-    request, problems, unknown = wires(names).read_request(row, rest, path, from_query=row.in_query)
+    request, problems, unknown = converter(names).read_request(row, rest, path, from_query=row.in_query)
     if problems:
         raise InvalidRequest(problems, of=row.name)
     if unknown:
@@ -57,7 +57,7 @@ def from_wire(
 
 def _row(operation: Any) -> tuple[Operation[..., Any], Mapping[str, str]]:
     if isinstance(operation, Call):
-        return operation.operation, operation.client.wires.names
+        return operation.operation, operation.client.converter.names
     row = OPERATIONS.get(operation) if isinstance(operation, str) else operation
     if not isinstance(row, Operation):
         raise InvalidArguments(

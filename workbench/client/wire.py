@@ -54,7 +54,7 @@ def encode(operation: Operation[..., Any], request: Any, line: ClientContext) ->
     __tracebackhide__ = True
     failure: Problem
     try:
-        path, body = line.wires.write_request(operation, request)
+        path, body = line.converter.write_request(operation, request)
         target = operation.target(path, body)
         if operation.in_query or operation.method == "DELETE":
             content, headers = None, line.read_headers

@@ -17,7 +17,7 @@ import attrs
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import strict_json
 from workbench.interface.checks import problems
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import member, members
 
@@ -121,7 +121,7 @@ def fitted(
             del raw[one.wire]
             raw[member(operation.request, name).wire] = stand_ins[name]
             replaced.append(one.wire)
-    request, mistyped, unknown = wires().read_request(operation, raw)
+    request, mistyped, unknown = converter().read_request(operation, raw)
     found = [*mistyped, *(problems(request) if request is not None else ())]
     found += [Problem(path, "unknown", "is a member the interface does not know") for path in unknown]
     if found:

@@ -7,7 +7,7 @@ from workbench.demo.reading import Reading, read_all
 from workbench.demo.stage import Stage
 from workbench.errors import visible
 from workbench.interface.assumptions import assumptions
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 
 
 def answers(stage: Stage, cast: Cast) -> None:
@@ -39,7 +39,7 @@ def guesses(stage: Stage, cast: Cast) -> None:
     stage.gap()
     stage.grid(
         ("how well known", "guesses"),
-        [(f"status:{known}", sum(guess.known == known for guess in guesses)) for known in Known],
+        [(f"status:{known}", sum(guess.confidence == known for guess in guesses)) for known in Confidence],
     )
     stage.note("wb.assumptions() lists them all, with the reason of each and the line that changes it.")
     stage.gap()

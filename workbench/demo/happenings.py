@@ -11,7 +11,7 @@ def event_lines(stage: Stage, cast: Cast, listed: Any) -> None:
     """List events: what, how it stands, how much, by what it was caused."""
     rows = []
     for one in listed:
-        event = cast.api.wires.read_event(one["event"])
+        event = cast.api.converter.read_event(one["event"])
         spend = getattr(event.body, "spend", None)
         status = getattr(spend or event.body, "status", None) or getattr(event.body, "application_status", None)
         amount = getattr(spend, "amount", None)

@@ -10,7 +10,7 @@ from workbench.client.pace import Clock
 from workbench.demo.bodies import Body
 from workbench.errors import ApiError, InvalidRequest, Problem, WorkbenchError
 from workbench.interface import checks, strict_json
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.operation import Operation
 from workbench.interface.table import LIST_CONTRACTS, OPERATIONS, UPDATE_DISPUTE
 from workbench.interface.walk import build, members
@@ -64,7 +64,7 @@ def _read(body: Body) -> Reading:
     operation = OPERATIONS[body.of]
     answer = _ask(operation, body)
     many = answer if operation.many else [answer]
-    again = [wires().write(one) for one in many]
+    again = [converter().write(one) for one in many]
     if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
         raise ValueError("something of it is lost when it is read")
     odd = tuple(dict.fromkeys(f"{flag.path} {flag.message}" for one in many for flag in checks.flags(one)))

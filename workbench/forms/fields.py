@@ -14,7 +14,7 @@ from workbench.forms.reading import EMPTY, text_of, value_of
 from workbench.interface import masks, walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL
-from workbench.interface.walk import Choice, Day, Flag, Kind, Member, Text, Whole
+from workbench.interface.walk import Boolean, Choice, Date, Integer, Kind, Member, Text
 from workbench.rendering.markup import isolated
 
 Changed = Callable[[str, Any], None]
@@ -47,8 +47,8 @@ def _text(leaf: Leaf) -> Any:
 
 _BUILDERS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Leaf], Any]], ...] = (
     (Choice, _choice),
-    (Flag, _flag),
-    ((Text, Whole, Day), _text),
+    (Boolean, _flag),
+    ((Text, Integer, Date), _text),
 )
 
 
@@ -97,7 +97,7 @@ class Field:
         self.full: Any = None
         self.tick: Any = None
         parts = [self.input, self.note]
-        if isinstance(one.kind, Whole) and one.kind.full:
+        if isinstance(one.kind, Integer) and one.kind.full:
             self.full = ipywidgets.Checkbox(value=False, indent=False, description="FULL: all of it")
             self.full.add_class("wb-full").observe(self._all_of_it, "value")
             parts.insert(1, self.full)
@@ -172,7 +172,7 @@ class Field:
         rows += [f'<div class="wb-advice">! {isolated(visible(text, 400))}</div>' for text in said.advice]
         rows.append(f'<span class="wb-help">{escape(help_of(one))}</span>')
         if one.about.assumed:
-            known = f" ({one.about.known})" if one.about.known else ""
+            known = f" ({one.about.confidence})" if one.about.confidence else ""
             rows.append(f" <details><summary>assumed</summary> {escape(one.about.assumed + known)}</details>")
         html = "".join(rows)
         if self.note.value != html:

@@ -7,7 +7,7 @@ import attrs
 
 from workbench.interface import walk
 from workbench.interface.cross_rules import OneOf
-from workbench.interface.walk import Flag, Member, Part
+from workbench.interface.walk import Boolean, Member, Nested
 
 
 @attrs.frozen
@@ -50,14 +50,14 @@ def sections(cls: type[Any], path: str = "", wire: str = "", member: Member | No
     """Yield the request and every record nested in it, in order."""
     yield Section(path, member, cls, wire)
     for one in walk.members(cls):
-        if isinstance(one.kind, Part):
+        if isinstance(one.kind, Nested):
             yield from sections(one.kind.of, joined(path, one.name), joined(wire, one.wire), one)
 
 
 def leaves(section: Section) -> Iterator[Leaf]:
     """Yield the inputs of one section."""
     for one in walk.members(section.cls):
-        if not isinstance(one.kind, Part):
+        if not isinstance(one.kind, Nested):
             yield Leaf(joined(section.path, one.name), one, joined(section.wire, one.wire))
 
 
@@ -68,7 +68,7 @@ def joined(head: str, tail: str) -> str:
 
 def needs_tick(leaf: Leaf) -> bool:
     """Whether leaving it out decides something, so that a person has to say that they know."""
-    return isinstance(leaf.member.kind, Flag) and leaf.member.about.otherwise is True and not leaf.member.required
+    return isinstance(leaf.member.kind, Boolean) and leaf.member.about.otherwise is True and not leaf.member.required
 
 
 def meant(leaf: Leaf) -> str:

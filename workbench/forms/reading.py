@@ -6,7 +6,7 @@ from typing import Any
 from workbench import rendering
 from workbench.errors import visible
 from workbench.interface.rules import FULL, ISO_DAY
-from workbench.interface.walk import Day, Flag, Member, Text, Whole
+from workbench.interface.walk import Boolean, Date, Integer, Member, Text
 from workbench.withdrawals.sheets import grouped
 
 EMPTY = '""'
@@ -19,7 +19,7 @@ def value_of(one: Member, text: str) -> Any:
     """Return what was typed as the value its kind wants, None for an empty box; text that does not fit stays text."""
     if text == "":
         return None
-    if isinstance(one.kind, Whole):
+    if isinstance(one.kind, Integer):
         digits = text.removeprefix("-")
         if one.kind.full and text == "FULL":
             return FULL
@@ -47,9 +47,9 @@ def in_words(one: Member, value: Any, record: Any) -> str:
         return _amount(value, record.is_amount_native)
     if unit == "cents":
         return _cents(value, getattr(record, "currency", None))
-    if isinstance(one.kind, Day):
+    if isinstance(one.kind, Date):
         return _day(value)
-    if isinstance(value, str) and not isinstance(one.kind, Flag):
+    if isinstance(value, str) and not isinstance(one.kind, Boolean):
         return _text(one, value)
     return ""
 

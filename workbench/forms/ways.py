@@ -63,7 +63,7 @@ def _typed(value: Any) -> str:
 
 def curl(draft: Draft, api: Any) -> str:
     """Return the call as a curl command; the key is a variable of the shell."""
-    return faces_curl.curl(draft.operation, draft.record(), base_url=api.base_url, wires=api.wires)
+    return faces_curl.curl(draft.operation, draft.record(), base_url=api.base_url, converter=api.converter)
 
 
 def step(draft: Draft) -> Sequence:

@@ -12,10 +12,10 @@ import attrs
 from workbench.interface import table
 from workbench.interface.cross_rules import CrossRule, When
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 from workbench.interface.walk import members, records, snake
 
-W, L, S, G = Known.WIDELY, Known.LIVE, Known.ONCE, Known.GUESS
+W, L, S, G = Confidence.WIDELY, Confidence.LIVE, Confidence.ONCE, Confidence.GUESS
 
 
 @attrs.frozen(kw_only=True)
@@ -26,7 +26,7 @@ class Assumption:
     where: str
     value: str
     reason: str
-    known: Known
+    confidence: Confidence
     change: str
 
 
@@ -38,7 +38,7 @@ class Behavior:
     where: str
     says: str
     reason: str
-    known: Known = G
+    confidence: Confidence = G
     documented: Any = None
     observed: Any = None
 
@@ -157,7 +157,7 @@ def _all() -> Iterator[Assumption]:
                 where=f"{operation.method} {operation.path}",
                 value=f"{operation.success} on success",
                 reason=operation.assumed,
-                known=operation.known or G,
+                confidence=operation.confidence or G,
                 change="the client reads any 2xx",
             )
         for failure in operation.failures:
@@ -167,7 +167,7 @@ def _all() -> Iterator[Assumption]:
                     where=operation.name,
                     value=f"{failure.status} {failure.error}, when {failure.when}",
                     reason=failure.assumed,
-                    known=failure.known or G,
+                    confidence=failure.confidence or G,
                     change="the client takes any status; the sandbox reads the table",
                 )
         for cls in (operation.request, operation.answer):
@@ -183,7 +183,7 @@ def _all() -> Iterator[Assumption]:
             where=row.where,
             value=row.says + both,
             reason=row.reason,
-            known=row.known,
+            confidence=row.confidence,
             change=f"sandbox.{row.id} in a profile"
             if row.id in settings("documented")
             else "its handler in workbench/sandbox",
@@ -206,7 +206,7 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                 where=one.__name__,
                 value=field.wire,
                 reason=field.about.assumed,
-                known=field.about.known or G,
+                confidence=field.about.confidence or G,
                 change=f'wire_names."{key}" in a profile',
             )
         for rule in getattr(one, "rules", ()):
@@ -218,6 +218,6 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                     where=one.__name__,
                     value=rule.doc,
                     reason=rule.assumed,
-                    known=rule.known or G,
+                    confidence=rule.confidence or G,
                     change="check=False sends it all the same",
                 )

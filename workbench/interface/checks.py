@@ -17,19 +17,19 @@ from workbench.interface.cross_rules import AnyOf, CrossRule, OneOf, When
 from workbench.interface.fields import Rule
 from workbench.interface.rules import EMAIL_ADDRESS, ISO_DAY, UUID, Full
 from workbench.interface.walk import (
+    Array,
+    Boolean,
     Choice,
-    Day,
-    Exact,
-    Flag,
+    Date,
+    DateTime,
+    DecimalNumber,
+    Integer,
     Kind,
-    Loose,
-    Many,
     Member,
-    Moment,
+    Nested,
     Numeric,
-    Part,
     Text,
-    Whole,
+    Untyped,
     cross_rules,
     is_record,
     members,
@@ -66,9 +66,9 @@ def _check_record(record: Any, prefix: str, found: list[Problem], in_part: bool,
 
 
 def _absent(kind: Kind) -> str:
-    if isinstance(kind, Whole) and kind.full:
+    if isinstance(kind, Integer) and kind.full:
         return "is empty; write FULL for the whole amount"
-    return "is not said; it is True or False" if isinstance(kind, Flag) else "is missing"
+    return "is not said; it is True or False" if isinstance(kind, Boolean) else "is missing"
 
 
 _Planned = tuple[str, str, bool, type[Any] | None, Check, bool, str]
@@ -91,7 +91,7 @@ def _planned(cls: type[Any]) -> tuple[tuple[_Planned, ...], tuple[CrossRule, ...
                 one.name,
                 one.wire,
                 one.required,
-                one.kind.of if isinstance(one.kind, Part) else None,
+                one.kind.of if isinstance(one.kind, Nested) else None,
                 checker(one.kind, one.about.rule),
                 one.about.partial,
                 _absent(one.kind),
@@ -169,7 +169,7 @@ _FORMATS: dict[str, Check] = {"uuid": _uuid, "email": _email, "ip": _ip}
 def _whole(kind: Kind, rule: Rule) -> Check:
     low, high = rule.minimum, rule.maximum
     unit, in_unit = (f" of {rule.unit}", f", in {rule.unit}") if rule.unit else ("", "")
-    takes_full = isinstance(kind, Whole) and kind.full
+    takes_full = isinstance(kind, Integer) and kind.full
 
     def check(value: Any, path: str, found: list[Problem]) -> None:
         if type(value) is not int:
@@ -245,7 +245,7 @@ def _part(kind: Kind, _: Rule) -> Check:
 
 
 def _many(kind: Kind, rule: Rule) -> Check:
-    assert isinstance(kind, Many)
+    assert isinstance(kind, Array)
     inner = checker(kind.of, rule)
 
     def check(value: Any, path: str, found: list[Problem]) -> None:
@@ -267,15 +267,15 @@ def _loose(_: Kind, __: Rule) -> Check:
 
 _CHECKS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Kind, Rule], Check]], ...] = (
     (Text, _text),
-    (Whole, _whole),
-    (Flag, _flag),
-    ((Exact, Numeric), _number),
-    (Moment, _moment),
-    (Day, _day),
+    (Integer, _whole),
+    (Boolean, _flag),
+    ((DecimalNumber, Numeric), _number),
+    (DateTime, _moment),
+    (Date, _day),
     (Choice, _choice),
-    (Part, _part),
-    (Many, _many),
-    (Loose, _loose),
+    (Nested, _part),
+    (Array, _many),
+    (Untyped, _loose),
 )
 
 
@@ -504,7 +504,7 @@ def _answer_plan(cls: type[Any]) -> _AnswerPlan:
     made = _ANSWER_PLANS.get(cls)
     if made is None:
         made = _ANSWER_PLANS[cls] = tuple(
-            (one.name, one.wire, one.about.needed, parts(one.kind), _flagging(one), isinstance(one.kind, Many))
+            (one.name, one.wire, one.about.needed, parts(one.kind), _flagging(one), isinstance(one.kind, Array))
             for one in members(cls)
         )
     return made
@@ -513,9 +513,9 @@ def _answer_plan(cls: type[Any]) -> _AnswerPlan:
 def _flagging(one: Member) -> Check | None:
     """Return the check of an answer's member, or None where what was read cannot be beside its rule."""
     kind, rule = one.kind, one.about.rule
-    if isinstance(kind, Moment | Loose | Flag | Exact | Numeric):
+    if isinstance(kind, DateTime | Untyped | Boolean | DecimalNumber | Numeric):
         return None  # a time that could not be read is among the marks
-    if isinstance(kind, Text | Whole) and not any((rule.pattern, rule.format in _FORMATS, rule.min_length,
+    if isinstance(kind, Text | Integer) and not any((rule.pattern, rule.format in _FORMATS, rule.min_length,
                                                    rule.max_length, rule.minimum, rule.maximum)):  # fmt: skip
         return None
     if isinstance(kind, Choice):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import attrs
-from cattrs import Converter
+import cattrs
 
 from workbench.errors import Problem
 from workbench.interface import strict_json
@@ -20,21 +20,21 @@ from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import NOTHING_MORE, Answer
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL, ISO_DAY
-from workbench.interface.strict_json import Wire
+from workbench.interface.strict_json import JsonObject
 from workbench.interface.walk import (
+    Array,
+    Boolean,
     Choice,
-    Day,
-    Exact,
-    Flag,
+    Date,
+    DateTime,
+    DecimalNumber,
+    Integer,
     Kind,
-    Loose,
-    Many,
     Member,
-    Moment,
+    Nested,
     Numeric,
-    Part,
     Text,
-    Whole,
+    Untyped,
     is_record,
     members,
     snake,
@@ -199,10 +199,10 @@ def _reader_of_choice(kind: Choice) -> Reader:
     return read
 
 
-class Wires:
+class Converter:
     """Reads and writes records with the wire names of a profile.
 
-    One instance holds the functions made for each record; get it from `wires()`.
+    One instance holds the functions made for each record; get it from `converter()`.
     """
 
     def __init__(self, names: Names, *, canonical: bool = False) -> None:
@@ -210,8 +210,8 @@ class Wires:
         self.canonical = (
             canonical  # reads what `strict_json.canonical` gave, and refuses what only the long way may read
         )
-        self._sooner: Wires | None = None
-        self.cattrs = Converter()
+        self._sooner: Converter | None = None
+        self.cattrs = cattrs.Converter()
         for scalar, read in _SCALARS:
             self.cattrs.register_structure_hook(scalar, _hook(read))
         self.cattrs.register_structure_hook_factory(is_record, self._structure)
@@ -219,7 +219,7 @@ class Wires:
         self._readers: dict[type[Any], Reader] = {}
         self._writers: dict[tuple[type[Any], bool], Callable[[Any], dict[str, Any]]] = {}
 
-    def wire(self, cls: type[Any], one: Member) -> str:
+    def wire_name(self, cls: type[Any], one: Member) -> str:
         """Return the wire name of a member."""
         return self.names.get(f"{snake(cls.__name__)}.{one.name}", one.wire) if self.names else one.wire
 
@@ -251,17 +251,17 @@ class Wires:
             TypeError: No reader is known for the kind.
         """
         match kind:
-            case Part(of=cls):
+            case Nested(of=cls):
                 return self.reader(cls)
-            case Many(of=inner):
+            case Array(of=inner):
                 return _reader_of_many(self.reader_of(inner, member))
             case Choice():
                 return _reader_of_choice(kind)
-            case Exact(text=True):
+            case DecimalNumber(text=True):
                 return _read_decimal_text
-            case Exact() | Numeric() | Loose() if self.canonical:
+            case DecimalNumber() | Numeric() | Untyped() if self.canonical:
                 return _read_canonical[type(kind)]
-            case Exact():
+            case DecimalNumber():
                 return _read_decimal
         for known, read in _READERS:
             if isinstance(kind, known):
@@ -273,7 +273,7 @@ class Wires:
             return [Problem(prefix.rstrip("."), "type", "must be an object")]
         found: list[Problem] = []
         for one in members(cls):
-            wire = self.wire(cls, one)
+            wire = self.wire_name(cls, one)
             value = raw.get(wire)
             if value is None:
                 continue
@@ -281,9 +281,9 @@ class Wires:
         return found
 
     def _mismatches(self, kind: Kind, one: Member, value: Any, path: str) -> list[Problem]:
-        if isinstance(kind, Part):
+        if isinstance(kind, Nested):
             return self._all_mismatches(kind.of, value, f"{path}.")
-        if isinstance(kind, Many) and isinstance(value, list):
+        if isinstance(kind, Array) and isinstance(value, list):
             return [p for i, item in enumerate(value) for p in self._mismatches(kind.of, one, item, f"{path}[{i}]")]
         try:
             self.reader_of(kind, one)(value, [])
@@ -323,7 +323,7 @@ class Wires:
         raw = strict_json.canonical(body)
         if raw is not None:
             if self._sooner is None:
-                self._sooner = Wires(self.names, canonical=True)
+                self._sooner = Converter(self.names, canonical=True)
             read = self._sooner.reader(operation.answer)
             try:
                 return [read(one, []) for one in raw] if operation.many else read(raw, [])
@@ -372,7 +372,7 @@ class Wires:
 
     def _writer(self, cls: type[Any], extras: bool) -> Callable[[Any], dict[str, Any]]:
         plan = tuple(
-            (one.name, self.wire(cls, one), self._writer_of(one.kind, extras), one.default == ())
+            (one.name, self.wire_name(cls, one), self._writer_of(one.kind, extras), one.default == ())
             for one in members(cls)
         )
         puts_back = extras and issubclass(cls, Answer)
@@ -392,16 +392,16 @@ class Wires:
 
     def _writer_of(self, kind: Kind, extras: bool) -> Callable[[Any], Any] | None:
         match kind:
-            case Part() | Loose():
+            case Nested() | Untyped():
                 return lambda value: self._write(value, extras) if is_record(value) else value
-            case Many(of=inner):
+            case Array(of=inner):
                 write = self._writer_of(inner, extras)
                 return lambda value: [item if write is None else write(item) for item in value]
-            case Moment():
+            case DateTime():
                 return lambda value: write_moment(value) if isinstance(value, datetime) else value
-            case Day():
+            case Date():
                 return lambda value: value.isoformat() if isinstance(value, date) else value
-            case Exact(text=True):
+            case DecimalNumber(text=True):
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value
             case Choice():
                 return lambda value: str(value) if isinstance(value, str) else value
@@ -453,7 +453,7 @@ class Wires:
             put(made, "marks", ())
         known = 0
         for one in members(cls):
-            wire = self.wire(cls, one)
+            wire = self.wire_name(cls, one)
             value = raw.get(wire, _MISSING)
             if value is _MISSING:
                 put(made, one.name, _absent(one, text))
@@ -462,24 +462,24 @@ class Wires:
             path = prefix + wire
             if value is None:
                 problems.append(Problem(path, "type", "must not be null"))
-            elif isinstance(one.kind, Part):
+            elif isinstance(one.kind, Nested):
                 if isinstance(value, Mapping):
                     value = self._request(one.kind.of, value, f"{path}.", problems, unknown, text)
                 else:
                     problems.append(Problem(path, "type", "must be an object"))
                     value = None
-            elif text and isinstance(one.kind, Whole | Flag):
+            elif text and isinstance(one.kind, Integer | Boolean):
                 value = _from_text(one.kind, value)
-            elif isinstance(one.kind, Day):
+            elif isinstance(one.kind, Date):
                 value = _read_day(value, []) if isinstance(value, str) else value
-            elif isinstance(one.kind, Whole) and isinstance(value, Decimal) and value == value.to_integral_value():
+            elif isinstance(one.kind, Integer) and isinstance(value, Decimal) and value == value.to_integral_value():
                 value = int(value) if abs(value) < Decimal(10) ** 30 else value
             elif isinstance(one.kind, Choice) and isinstance(value, str) and value in frozenset(one.kind.of):
                 value = one.kind.of(value)
             put(made, one.name, value)
         if known < len(raw):
-            wires = {self.wire(cls, one) for one in members(cls)}
-            unknown += [prefix + str(name) for name in raw if name not in wires]
+            converter = {self.wire_name(cls, one) for one in members(cls)}
+            unknown += [prefix + str(name) for name in raw if name not in converter]
         return made
 
     # for cattrs, so that a converter of one's own takes our records
@@ -515,7 +515,7 @@ def _not_canonical(_: Any, __: list[Problem]) -> Any:
 
 
 _read_canonical: Mapping[type[Kind], Reader] = {
-    Exact: _canonical_decimal, Numeric: _canonical_number, Loose: _not_canonical,
+    DecimalNumber: _canonical_decimal, Numeric: _canonical_number, Untyped: _not_canonical,
 }  # fmt: skip
 
 _SCALARS: tuple[tuple[Any, Reader], ...] = (
@@ -528,26 +528,26 @@ _SCALARS: tuple[tuple[Any, Reader], ...] = (
 
 _READERS: tuple[tuple[type[Kind], Reader], ...] = (
     (Text, _read_text),
-    (Whole, _read_whole),
-    (Flag, _read_flag),
+    (Integer, _read_whole),
+    (Boolean, _read_flag),
     (Numeric, _read_number),
-    (Moment, read_moment),
-    (Day, _read_day),
-    (Loose, _read_loose),
+    (DateTime, read_moment),
+    (Date, _read_day),
+    (Untyped, _read_loose),
 )
 
 
 def _absent(one: Member, in_query: bool) -> Any:
     """Return what leaving a member out of a request means to the service: all of it, and cents."""
-    if isinstance(one.kind, Whole) and one.kind.full:
+    if isinstance(one.kind, Integer) and one.kind.full:
         return FULL
-    if isinstance(one.kind, Flag) and one.required and in_query:
+    if isinstance(one.kind, Boolean) and one.required and in_query:
         return False  # assumed: see the behavior `withdrawal_unit_default`
     return None if one.default is attrs.NOTHING else one.default
 
 
 def _from_text(kind: Kind, value: Any) -> Any:
-    if isinstance(kind, Flag):
+    if isinstance(kind, Boolean):
         return {"true": True, "false": False}.get(value, value)
     return int(value) if re.fullmatch(r"-?[0-9]{1,400}", value) else value
 
@@ -570,24 +570,24 @@ def placeholders(path: str) -> tuple[str, ...]:
     return tuple(_PLACEHOLDER.findall(path))
 
 
-def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
+def _compile_reader(converter: Converter, cls: type[Any]) -> Reader:
     """Make the function that reads one record: straight-line code with each member named once, as attrs does."""
     space: dict[str, Any] = {
-        "new": object.__new__, "cls": cls, "thawed": _thawed(cls), "none": NOTHING_MORE, "Mapping": Mapping, "Wire": Wire, "bad": _mismatch,
+        "new": object.__new__, "cls": cls, "thawed": _thawed(cls), "none": NOTHING_MORE, "Mapping": Mapping, "Wire": JsonObject, "bad": _mismatch,
         "marked": _marked, "surplus": _surplus, "refuse": _not_canonical,
     }  # fmt: skip
     fields = members(cls)
-    plans = [(f"_{i}", one, wires.wire(cls, one)) for i, one in enumerate(fields)]
+    plans = [(f"_{i}", one, converter.wire_name(cls, one)) for i, one in enumerate(fields)]
     wary = any(isinstance(one.kind, _MARKING) for one in fields)
     lines = [
         "def read(raw, marks):",
-        f"    if raw.__class__ is not {'dict' if wires.canonical else 'Wire'} and not isinstance(raw, Mapping): raise bad('an object')",
+        f"    if raw.__class__ is not {'dict' if converter.canonical else 'Wire'} and not isinstance(raw, Mapping): raise bad('an object')",
         "    made = new(thawed)",
         "    get = raw.get",
         *(["    odd = []"] if wary else []),
     ]
     for i, one, wire in plans:
-        space[f"read{i}"] = wires.reader_of(one.kind, one)
+        space[f"read{i}"] = converter.reader_of(one.kind, one)
         lines.append(f"    value = get({wire!r})")
         lines += [f"    {line}" for line in _reading(i, one, wire, space)]
         lines.append(f"    made.{one.name} = value")
@@ -595,7 +595,7 @@ def _compile_reader(wires: Wires, cls: type[Any]) -> Reader:
         space["wires"] = named = frozenset(wire for _, _, wire in plans)
         space["covers"] = named.issuperset
         lines += [
-            f"    made.extra = none if covers(raw) else {'refuse(raw, None)' if wires.canonical else 'surplus(raw, wires)'}",
+            f"    made.extra = none if covers(raw) else {'refuse(raw, None)' if converter.canonical else 'surplus(raw, wires)'}",
             f"    made.marks = {'tuple(odd) if odd else ()' if wary else '()'}",
         ]
     lines += ["    made.__class__ = cls", "    return made"]
@@ -612,8 +612,8 @@ def _thawed(cls: type[Any]) -> type[Any]:
     return type(cls.__name__, cls.__bases__, {"__slots__": cls.__dict__["__slots__"]})
 
 
-_MARKING = Moment | Exact  # what can be odd and is read all the same
-_PLAIN = {Text: ("str", "text"), Flag: ("bool", "true or false")}
+_MARKING = DateTime | DecimalNumber  # what can be odd and is read all the same
+_PLAIN = {Text: ("str", "text"), Boolean: ("bool", "true or false")}
 
 
 def _reading(i: str, one: Member, wire: str, space: dict[str, Any]) -> list[str]:
@@ -635,7 +635,7 @@ def _reading(i: str, one: Member, wire: str, space: dict[str, Any]) -> list[str]
         ]
     else:
         lines = [f"if value is not None: value = read{i}(value, None)"]
-    if (one.default is not attrs.NOTHING and one.default is not None) or isinstance(one.kind, Many):
+    if (one.default is not attrs.NOTHING and one.default is not None) or isinstance(one.kind, Array):
         space[f"default{i}"] = () if one.default is attrs.NOTHING else one.default
         lines += [f"if value is None: value = default{i}"]
     return lines
@@ -650,13 +650,13 @@ def _surplus(raw: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
 
 
 _NO_NAMES: Names = {}
-_MADE: dict[frozenset[tuple[str, str]], Wires] = {}
+_MADE: dict[frozenset[tuple[str, str]], Converter] = {}
 
 
-def wires(names: Names = _NO_NAMES) -> Wires:
+def converter(names: Names = _NO_NAMES) -> Converter:
     """Return the converter for wire names; the same names give the same one."""
     key = frozenset(names.items())
     made = _MADE.get(key)
     if made is None:
-        made = _MADE[key] = Wires(names)
+        made = _MADE[key] = Converter(names)
     return made

@@ -2,7 +2,7 @@
 
 import attrs
 
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 
 Names = tuple[str, ...]
 
@@ -14,7 +14,7 @@ class OneOf:
     groups: tuple[Names, ...]
     doc: str
     assumed: str | None = None
-    known: Known | None = None
+    confidence: Confidence | None = None
 
 
 @attrs.frozen
@@ -24,7 +24,7 @@ class AnyOf:
     names: Names
     doc: str
     assumed: str | None = None
-    known: Known | None = None
+    confidence: Confidence | None = None
 
 
 @attrs.frozen
@@ -37,7 +37,7 @@ class When:
     needs: Names = ()
     pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
     assumed: str | None = None
-    known: Known | None = None
+    confidence: Confidence | None = None
 
 
 CrossRule = OneOf | AnyOf | When

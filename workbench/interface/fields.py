@@ -24,7 +24,7 @@ class Privacy(Enum):
 OPEN, PERSONAL, SECRET = Privacy
 
 
-class Known(StrEnum):
+class Confidence(StrEnum):
     """How well a guess about the service is known."""
 
     WIDELY = "widely seen"  # several independent public clients of this interface agree
@@ -56,7 +56,7 @@ class About:
     wire: str | None  # None: the attribute name in camelCase
     privacy: Privacy
     assumed: str | None  # why this is our guess; None: the document gives it
-    known: Known | None  # how well the guess is known
+    confidence: Confidence | None  # how well the guess is known
     needed: bool  # the document marks it as required (in an answer) or the service is taken to need it (in a request)
     partial: bool  # a nested record of which the service is taken to accept a part
     nullable: bool = False  # the document lets it be null in an answer
@@ -76,7 +76,7 @@ def about(
     wire: str | None = None,
     privacy: Privacy = OPEN,
     assumed: str | None = None,
-    known: Known | None = None,
+    confidence: Confidence | None = None,
     needed: bool | None = None,
     partial: bool = False,
     nullable: bool = False,
@@ -92,10 +92,10 @@ def about(
         rule = attrs.evolve(rule, **limits)
     if needed is None:
         needed = default is attrs.NOTHING and factory is None
-    if assumed and known is None:
-        known = Known.GUESS
+    if assumed and confidence is None:
+        confidence = Confidence.GUESS
     fact = About(
-        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, known=known, needed=needed, partial=partial,
+        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, confidence=confidence, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,
     )  # fmt: skip
     return attrs.field(

@@ -53,7 +53,7 @@ def masked(value: Any, form: str | None = None, secret: bool = False) -> str:
     return look(value)
 
 
-class Told(dict[str, Any]):
+class MaskedDict(dict[str, Any]):
     """A mapping of plain values that prints masked: its repr, its faces, and what rich makes of it."""
 
     __slots__ = ()

@@ -8,7 +8,7 @@ the service drops them without a word. What is received is described loosely: it
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workbench.interface.convert import Wires, placeholders, wires
+from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.cross_rules import AnyOf, CrossRule, OneOf, When
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Privacy
@@ -16,19 +16,19 @@ from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import EMAIL_ADDRESS, UUID
 from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION
 from workbench.interface.walk import (
+    Array,
+    Boolean,
     Choice,
-    Day,
-    Exact,
-    Flag,
+    Date,
+    DateTime,
+    DecimalNumber,
+    Integer,
     Kind,
-    Loose,
-    Many,
     Member,
-    Moment,
+    Nested,
     Numeric,
-    Part,
     Text,
-    Whole,
+    Untyped,
     cross_rules,
     members,
 )
@@ -83,7 +83,7 @@ def document(names: Mapping[str, str] = _NO_NAMES, server: str = "https://api.ex
         names: Wire names that differ from the declared ones, by `record.attribute`.
         server: The base URL, with its `/v1`.
     """
-    made = _Document(wires(names))
+    made = _Document(converter(names))
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS.values():
         paths.setdefault(operation.path, {})[operation.method.lower()] = made.operation(operation)
@@ -109,21 +109,21 @@ def document(names: Mapping[str, str] = _NO_NAMES, server: str = "https://api.ex
 class _Document:
     """Collects the schemas that the operations refer to."""
 
-    def __init__(self, converter: Wires) -> None:
-        self.wires = converter
+    def __init__(self, converter: Converter) -> None:
+        self.converter = converter
         self.schemas: dict[str, Schema] = {"Error": _ERROR}
 
     def operation(self, operation: Operation[..., Any]) -> Schema:
         """Return one operation."""
         cls = operation.request
         in_path = placeholders(operation.path)
-        inside = [one for one in members(cls) if self.wires.wire(cls, one) in in_path]
+        inside = [one for one in members(cls) if self.converter.wire_name(cls, one) in in_path]
         rest = [one for one in members(cls) if one not in inside]
         made: Schema = {
             "operationId": operation.name,
             "summary": operation.doc,
             "description": f"Source: {operation.source}." + (" In the sandbox only." if operation.sandbox_only else ""),
-            **_assumed(operation.assumed, operation.known),
+            **_assumed(operation.assumed, operation.confidence),
         }
         parameters = [self._parameter(cls, one, "path") for one in inside]
         if operation.in_query:
@@ -163,11 +163,11 @@ class _Document:
 
     def _parameter(self, cls: type[Any], one: Member, where: str) -> Schema:
         return {
-            "name": self.wires.wire(cls, one),
+            "name": self.converter.wire_name(cls, one),
             "in": where,
             "required": where == "path" or _needed(one),
             "description": one.about.doc,
-            **_assumed(one.about.assumed, one.about.known),
+            **_assumed(one.about.assumed, one.about.confidence),
             "schema": self._taken(one.kind, one) | _otherwise(one),
         }
 
@@ -189,17 +189,19 @@ class _Document:
 
     def _link_name(self, operation: str, name: str) -> str:
         cls = OPERATIONS[operation].request
-        return next(self.wires.wire(cls, one) for one in members(cls) if one.name == name)
+        return next(self.converter.wire_name(cls, one) for one in members(cls) if one.name == name)
 
     # what is sent
 
     def taken(self, cls: type[Any], fields: Iterable[Member], partial: bool = False) -> Schema:
         """Return the schema of a record in a request."""
         fields = list(fields)
-        spelled = {one.name: self.wires.wire(cls, one) for one in fields}
+        spelled = {one.name: self.converter.wire_name(cls, one) for one in fields}
         made: Schema = {
             "type": "object",
-            "properties": {self.wires.wire(cls, one): {**self._taken(one.kind, one), **_about(one)} for one in fields},
+            "properties": {
+                self.converter.wire_name(cls, one): {**self._taken(one.kind, one), **_about(one)} for one in fields
+            },
         }
         required = [spelled[one.name] for one in fields if _needed(one) and not partial]
         if required:
@@ -211,18 +213,18 @@ class _Document:
     def _taken(self, kind: Kind, one: Member) -> Schema:
         rule = one.about.rule
         match kind:
-            case Part(of=cls):
+            case Nested(of=cls):
                 partial = one.about.partial
                 name = f"{cls.__name__}{'Change' if partial else 'Input'}"
                 return self._named(name, self.taken(cls, members(cls), partial))
-            case Many(of=inner):
+            case Array(of=inner):
                 return {"type": "array", "items": self._taken(inner, one)}
             case Choice(of=words):
                 return {"type": "string", "enum": [str(word) for word in words]}
-            case Whole():
+            case Integer():
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
                 return {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
-            case Text() | Day():
+            case Text() | Date():
                 made: Schema = {"type": "string", "pattern": rule.pattern or PATTERNS.get(rule.format or "", _NO_NUL)}
                 if rule.format in _FORMATS:
                     made["format"] = rule.format
@@ -243,10 +245,11 @@ class _Document:
                 "type": "object",
                 "description": (cls.__doc__ or "").strip().splitlines()[0],
                 "properties": {
-                    self.wires.wire(cls, one): {**self._received(one.kind, one), **_about(one)} for one in fields
+                    self.converter.wire_name(cls, one): {**self._received(one.kind, one), **_about(one)}
+                    for one in fields
                 },
             }
-            required = [self.wires.wire(cls, one) for one in fields if one.about.needed]
+            required = [self.converter.wire_name(cls, one) for one in fields if one.about.needed]
             if required:
                 made["required"] = required
         return f"#/components/schemas/{name}"
@@ -254,9 +257,9 @@ class _Document:
     def _received(self, kind: Kind, one: Member) -> Schema:
         rule = one.about.rule
         match kind:
-            case Part(of=cls):
+            case Nested(of=cls):
                 return {"$ref": self._answered(cls)}
-            case Many(of=inner):
+            case Array(of=inner):
                 return {"type": "array", "items": self._received(inner, one)}
             case Choice(of=words):
                 return {"type": "string", "x-enum": [str(word) for word in words]}
@@ -281,17 +284,17 @@ _ERROR: Schema = {
 
 def _plain(kind: Kind) -> Schema:
     match kind:
-        case Whole():
+        case Integer():
             return {"type": "integer"}
-        case Flag():
+        case Boolean():
             return {"type": "boolean"}
-        case Exact(text=True):
+        case DecimalNumber(text=True):
             return {"type": "string", "format": "decimal"}
-        case Exact() | Numeric():
+        case DecimalNumber() | Numeric():
             return {"type": "number"}
-        case Moment():
+        case DateTime():
             return {"type": "string", "format": "date-time"}
-        case Loose():
+        case Untyped():
             return {}
     raise TypeError(f"no schema is known for {kind}")
 
@@ -303,7 +306,7 @@ def _lengths(rule: Any, prefix: str) -> Schema:
 
 def _needed(one: Member) -> bool:
     """Whether a request without the member is refused by the service: FULL means leaving it out."""
-    return one.required and one.about.needed and not (isinstance(one.kind, Whole) and one.kind.full)
+    return one.required and one.about.needed and not (isinstance(one.kind, Integer) and one.kind.full)
 
 
 def _about(one: Member) -> Schema:
@@ -312,7 +315,7 @@ def _about(one: Member) -> Schema:
         made["x-unit"] = one.about.rule.unit
     if one.about.privacy is not Privacy.OPEN:
         made["x-privacy"] = one.about.privacy.value
-    return made | _otherwise(one) | _assumed(one.about.assumed, one.about.known)
+    return made | _otherwise(one) | _assumed(one.about.assumed, one.about.confidence)
 
 
 def _otherwise(one: Member) -> Schema:

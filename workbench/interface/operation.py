@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 from workbench.interface.rules import Role
 
 P = ParamSpec("P")
@@ -23,7 +23,7 @@ class Failure:
     message: str  # may hold {names} that the sandbox fills
     when: str
     assumed: str | None = None
-    known: Known | None = None
+    confidence: Confidence | None = None
 
 
 class Sync:
@@ -81,7 +81,7 @@ class Operation(Generic[P, R]):
     failures: tuple[Failure, ...] = ()
     success: int = 200
     assumed: str | None = None
-    known: Known | None = None
+    confidence: Confidence | None = None
 
     @overload
     def __get__(self, instance: None, owner: Any) -> "Operation[P, R]": ...

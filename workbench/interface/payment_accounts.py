@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from workbench.interface.cross_rules import CrossRule, OneOf, When
-from workbench.interface.fields import PERSONAL, SECRET, Answer, Known, about, record
+from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
 from workbench.interface.rules import (
     ACCOUNT_NUMBER,
     ID,
@@ -49,7 +49,7 @@ class ExternalFiatAccount(Answer):
             "A business beneficiary has a business name",
             needs=("beneficiary_business_name",),
             assumed=VARIANT,
-            known=Known.ONCE,
+            confidence=Confidence.ONCE,
         ),
     )
 
@@ -57,7 +57,7 @@ class ExternalFiatAccount(Answer):
     beneficiary_first_name: str | None = about("First name", default=None, format="name", privacy=PERSONAL)
     beneficiary_last_name: str | None = about("Last name", default=None, format="name", privacy=PERSONAL)
     beneficiary_business_name: str | None = about(
-        "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT, known=Known.ONCE
+        "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT, confidence=Confidence.ONCE
     )
     currency: str = about("Currency of the account, as usd", assumed=REQUIRED)
     third_party: bool | None = about("Whether the account is a third party's", default=None)
@@ -70,13 +70,13 @@ class ExternalFiatAccount(Answer):
         "Rail of the account, as ach",
         default=None,
         assumed="the document shows it in answers only; accepted in requests too",
-        known=Known.ONCE,
+        confidence=Confidence.ONCE,
     )
     bank_account_type: str | None = about(
         "Kind of bank account, as checking",
         default=None,
         assumed="the document shows it in answers only; accepted in requests too",
-        known=Known.ONCE,
+        confidence=Confidence.ONCE,
     )
 
 

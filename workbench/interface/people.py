@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Any, ClassVar
 
 from workbench.interface.cross_rules import CrossRule, OneOf, When
-from workbench.interface.fields import PERSONAL, SECRET, Answer, Known, about, record
+from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
 from workbench.interface.rules import (
     COUNTRY,
     EMAIL,
@@ -186,7 +186,7 @@ class CreateUserApplication:
             (("sumsub_share_token",), ("persona_share_token",), PERSONAL_MEMBERS),
             "Identity is verified through one share token, or by personal information",
             assumed=SHARE,
-            known=Known.WIDELY,
+            confidence=Confidence.WIDELY,
         ),
         US_NATIONAL_ID,
     )
@@ -207,43 +207,56 @@ class CreateUserApplication:
         format="ip",
         privacy=PERSONAL,
         assumed=PROFILE,
-        known=Known.WIDELY,
+        confidence=Confidence.WIDELY,
     )
-    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE, known=Known.WIDELY)
-    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE, known=Known.WIDELY)
-    account_purpose: str = about("What the account is for", assumed=PROFILE, known=Known.WIDELY)
+    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE, confidence=Confidence.WIDELY)
+    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE, confidence=Confidence.WIDELY)
+    account_purpose: str = about("What the account is for", assumed=PROFILE, confidence=Confidence.WIDELY)
     expected_monthly_volume: str = about(
-        "Amount the user expects to spend each month", assumed=PROFILE, known=Known.WIDELY
+        "Amount the user expects to spend each month", assumed=PROFILE, confidence=Confidence.WIDELY
     )
     wallet_address: str | None = about("EVM wallet; becomes an owner on the user's contract", EVM_ADDRESS, default=None)
     solana_address: str | None = about("Solana wallet", SOLANA_ADDRESS, default=None)
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
     id: str | None = about(
-        "Id of a previously initiated application", ID, default=None, assumed=FURTHER, known=Known.WIDELY
+        "Id of a previously initiated application", ID, default=None, assumed=FURTHER, confidence=Confidence.WIDELY
     )
     chain_id: int | None = about(
-        "Chain id of an external collateral contract", minimum=1, default=None, assumed=FURTHER, known=Known.WIDELY
+        "Chain id of an external collateral contract",
+        minimum=1,
+        default=None,
+        assumed=FURTHER,
+        confidence=Confidence.WIDELY,
     )
     contract_address: str | None = about(
-        "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER, known=Known.WIDELY
+        "Address of an external collateral contract",
+        WALLET,
+        default=None,
+        assumed=FURTHER,
+        confidence=Confidence.WIDELY,
     )
-    source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER, known=Known.WIDELY)
+    source_key: str | None = about(
+        "Source identifier", SOURCE_KEY, default=None, assumed=FURTHER, confidence=Confidence.WIDELY
+    )
     external_id: str | None = about(
         "Identifier of the tenant's own, unique within it",
         EXTERNAL_ID,
         default=None,
         assumed=FURTHER,
-        known=Known.WIDELY,
+        confidence=Confidence.WIDELY,
     )
     is_terms_of_service_accepted: bool | None = about(
         "Whether the user accepted the terms; leaving it out means accepted",
         default=None,
         otherwise=True,
         assumed=FURTHER,
-        known=Known.WIDELY,
+        confidence=Confidence.WIDELY,
     )
     has_existing_documents: bool | None = about(
-        "Use existing documents for additional verification", default=None, assumed=FURTHER, known=Known.WIDELY
+        "Use existing documents for additional verification",
+        default=None,
+        assumed=FURTHER,
+        confidence=Confidence.WIDELY,
     )
     sumsub_share_token: str | None = about(
         "Share token of the first identity-verification provider",
@@ -251,10 +264,10 @@ class CreateUserApplication:
         privacy=SECRET,
         min_length=1,
         assumed=SHARE,
-        known=Known.WIDELY,
+        confidence=Confidence.WIDELY,
     )
     sumsub_share_token_mode: str | None = about(
-        "How the first provider's token is used", default=None, assumed=SHARE, known=Known.WIDELY
+        "How the first provider's token is used", default=None, assumed=SHARE, confidence=Confidence.WIDELY
     )
     persona_share_token: str | None = about(
         "Share token of the second identity-verification provider",
@@ -262,5 +275,5 @@ class CreateUserApplication:
         privacy=SECRET,
         min_length=1,
         assumed=SHARE,
-        known=Known.WIDELY,
+        confidence=Confidence.WIDELY,
     )

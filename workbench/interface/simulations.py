@@ -1,6 +1,6 @@
 """Simulated card transactions, in the sandbox only. Source: Resources, "Simulated transaction result"; Endpoints 3-5."""
 
-from workbench.interface.fields import Answer, Known, about, record
+from workbench.interface.fields import Answer, Confidence, about, record
 from workbench.interface.rules import CENTS, ID, CompletionReason, DeclineReason, Full, TransactionStatus
 
 REQUIRED = "which body fields are required is not shown"
@@ -11,19 +11,24 @@ class SimulateAuthorization:
     """Ask for a card authorization as a merchant would. Source: Endpoints 3."""
 
     card_id: str = about(
-        "Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED, known=Known.WIDELY
+        "Card to authorize against; it belongs to the calling tenant",
+        ID,
+        assumed=REQUIRED,
+        confidence=Confidence.WIDELY,
     )
-    amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED, known=Known.WIDELY)
-    currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED, known=Known.WIDELY)
-    merchant_name: str = about("Merchant name", assumed=REQUIRED, known=Known.WIDELY)
+    amount: int = about(
+        "Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED, confidence=Confidence.WIDELY
+    )
+    currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED, confidence=Confidence.WIDELY)
+    merchant_name: str = about("Merchant name", assumed=REQUIRED, confidence=Confidence.WIDELY)
     merchant_category_code: str = about(
-        "Merchant category code (MCC), four digits as text", assumed=REQUIRED, known=Known.WIDELY
+        "Merchant category code (MCC), four digits as text", assumed=REQUIRED, confidence=Confidence.WIDELY
     )
     decline_reason: DeclineReason | str | None = about(
         "Ask for a declined authorization",
         default=None,
         assumed="the name of the field that requests a decline is not shown",
-        known=Known.WIDELY,
+        confidence=Confidence.WIDELY,
     )
 
 

@@ -25,7 +25,7 @@ class NotJson(ValueError):
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
 
 
-class Wire(dict[str, Any]):
+class JsonObject(dict[str, Any]):
     """A JSON object as it came. It prints its size alone, since its values may be private."""
 
     __slots__ = ()
@@ -37,8 +37,8 @@ class Wire(dict[str, Any]):
         yield repr(self)  # rich would go into it
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Wire:
-    made = Wire(pairs)
+def _once(pairs: list[tuple[str, Any]]) -> JsonObject:
+    made = JsonObject(pairs)
     if len(made) != len(pairs):
         raise NotJson("a member stands twice in one object")
     return made

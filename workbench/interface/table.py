@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.disputes import Dispute, UpdateDispute
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, Deletion, PaymentAccount
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
@@ -90,7 +90,7 @@ CARD_NOT_ACTIVE = Failure(
     message="Card {card} is not active",
     when="the card is not active",
     assumed=SIMULATION,
-    known=Known.WIDELY,
+    confidence=Confidence.WIDELY,
 )
 WRONG_STATE = Failure(
     status=400,
@@ -105,7 +105,7 @@ ASSET_NOT_FOUND = Failure(
     message="Asset not found: {token}",
     when="no contract accepts the token",
     assumed=WITHDRAWAL,
-    known=Known.WIDELY,
+    confidence=Confidence.WIDELY,
 )
 NOT_AN_ADMIN = Failure(
     status=403,
@@ -120,7 +120,7 @@ SIGNATURE_ACTIVE = Failure(
     message="Another withdrawal signature is still active",
     when="another signature is still active",
     assumed=WITHDRAWAL,
-    known=Known.WIDELY,
+    confidence=Confidence.WIDELY,
 )
 NOT_ENOUGH = Failure(
     status=422,
@@ -131,7 +131,7 @@ NOT_ENOUGH = Failure(
     ),
     when="the contract holds less than asked",
     assumed=WITHDRAWAL,
-    known=Known.ONCE,
+    confidence=Confidence.ONCE,
 )
 MISSING_ROLE = Failure(
     status=403, error="ForbiddenError", message="Forbidden", when="the key lacks the role the operation requires"
@@ -273,7 +273,7 @@ UPDATE_DISPUTE = Operation(
     failures=(_bad(), WRONG_STATE, UNAUTHORIZED, _unknown("Dispute")),
     source="Endpoints 10",
     assumed="the success body is not shown; the dispute is taken, an empty body is read too",
-    known=Known.WIDELY,
+    confidence=Confidence.WIDELY,
 )
 
 CREATE_USER_APPLICATION = Operation(

@@ -26,19 +26,19 @@ class Text(Kind):
 
 
 @attrs.frozen
-class Whole(Kind):
+class Integer(Kind):
     """An `int`; `full` where `FULL` may stand for leaving it out."""
 
     full: bool = False
 
 
 @attrs.frozen
-class Flag(Kind):
+class Boolean(Kind):
     """A `bool`."""
 
 
 @attrs.frozen
-class Exact(Kind):
+class DecimalNumber(Kind):
     """A `Decimal`; `text` where it travels as text, else as a JSON number."""
 
     text: bool
@@ -50,12 +50,12 @@ class Numeric(Kind):
 
 
 @attrs.frozen
-class Moment(Kind):
+class DateTime(Kind):
     """An aware `datetime` in UTC."""
 
 
 @attrs.frozen
-class Day(Kind):
+class Date(Kind):
     """A `date`, or its ISO text."""
 
 
@@ -67,21 +67,21 @@ class Choice(Kind):
 
 
 @attrs.frozen
-class Part(Kind):
+class Nested(Kind):
     """Another record."""
 
     of: type[Any]
 
 
 @attrs.frozen
-class Many(Kind):
+class Array(Kind):
     """A tuple of a kind."""
 
     of: Kind
 
 
 @attrs.frozen
-class Loose(Kind):
+class Untyped(Kind):
     """Anything JSON can hold."""
 
 
@@ -119,11 +119,11 @@ def is_record(value: Any) -> bool:
 
 _SCALARS: Mapping[Any, Callable[[About], Kind]] = {
     str: lambda _: Text(),
-    int: lambda _: Whole(),
-    bool: lambda _: Flag(),
-    Decimal: lambda about: Exact(text=about.rule.format == "decimal"),
-    datetime: lambda _: Moment(),
-    Any: lambda _: Loose(),
+    int: lambda _: Integer(),
+    bool: lambda _: Boolean(),
+    Decimal: lambda about: DecimalNumber(text=about.rule.format == "decimal"),
+    datetime: lambda _: DateTime(),
+    Any: lambda _: Untyped(),
 }
 
 
@@ -131,24 +131,24 @@ def _kind(hint: Any, about: About, where: str) -> Kind:
     if hint in _SCALARS:
         return _SCALARS[hint](about)
     if get_origin(hint) is tuple:
-        return Many(_kind(get_args(hint)[0], about, where))
+        return Array(_kind(get_args(hint)[0], about, where))
     if isinstance(hint, type) and is_record(hint):
-        return Part(hint)
+        return Nested(hint)
     if get_origin(hint) in (Union, types.UnionType):
         options = [option for option in get_args(hint) if option is not type(None)]
         if len(options) == 1:
             return _kind(options[0], about, where)
         if set(options) == {int, Full}:
-            return Whole(full=True)
+            return Integer(full=True)
         if set(options) == set(get_args(Number)):
             return Numeric()
         if set(options) == {date, str}:
-            return Day()
+            return Date()
         first = options[0]
         if isinstance(first, type) and issubclass(first, StrEnum) and options[1:] == [str]:
             return Choice(first)
         if isinstance(first, type) and is_record(first) and get_origin(options[1]) is Mapping and len(options) == 2:
-            return Part(first)
+            return Nested(first)
     raise TypeError(f"{where}: no kind is known for {hint}")
 
 
@@ -207,9 +207,9 @@ def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
 
 def parts(kind: Kind) -> type[Any] | None:
     """Return the record a kind holds, one or many of it, or None."""
-    while isinstance(kind, Many):
+    while isinstance(kind, Array):
         kind = kind.of
-    return kind.of if isinstance(kind, Part) else None
+    return kind.of if isinstance(kind, Nested) else None
 
 
 def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
@@ -280,13 +280,13 @@ def _shaped(kind: Kind, value: Any) -> Any:
     made = value.__class__
     if made is str or made is int or made is bool:
         return value
-    if isinstance(kind, Part) and isinstance(value, Mapping):
+    if isinstance(kind, Nested) and isinstance(value, Mapping):
         return build(kind.of, value)
-    if isinstance(kind, Many) and isinstance(value, list | tuple):
+    if isinstance(kind, Array) and isinstance(value, list | tuple):
         return tuple(_shaped(kind.of, item) for item in value)
-    if isinstance(kind, Whole | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
+    if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
         return int(value.__index__())  # a whole number of another library
-    if isinstance(kind, Flag) and made.__name__ in {"bool_", "bool"} and made.__module__ == "numpy":
+    if isinstance(kind, Boolean) and made.__name__ in {"bool_", "bool"} and made.__module__ == "numpy":
         return bool(value)
     return value
 
@@ -309,7 +309,7 @@ def rule_words(one: Member) -> str:
     rule, kind, words = one.about.rule, one.kind, []
     if rule.unit:
         words.append(f"in {rule.unit}")
-    if isinstance(kind, Whole):
+    if isinstance(kind, Integer):
         words.append("whole number or FULL" if kind.full else "whole number")
     if isinstance(kind, Choice):
         words.append("one of " + ", ".join(kind.of))

@@ -4,18 +4,20 @@ import shlex
 from typing import Any
 
 from workbench.interface import strict_json
-from workbench.interface.convert import Wires
+from workbench.interface.convert import Converter
 from workbench.interface.operation import Operation
 from workbench.interface.table import KEY_HEADER
 from workbench.interface.walk import mask_wire
 
 
-def curl(operation: Operation[..., Any], request: Any, *, base_url: str, wires: Wires, reveal: bool = False) -> str:
+def curl(
+    operation: Operation[..., Any], request: Any, *, base_url: str, converter: Converter, reveal: bool = False
+) -> str:
     """Return a request as a curl command: the key is a variable of the shell, private values masked unless revealed.
 
     A request that is not whole yet is shown as far as it goes; a place of the path that has no value keeps its name.
     """
-    path, body = wires.write_request(operation, request)
+    path, body = converter.write_request(operation, request)
     if not reveal:
         body = mask_wire(operation.request, body)
     words = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]

@@ -22,8 +22,8 @@ from workbench.interface import checks, masks
 from workbench.interface.assumptions import Assumption
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN, Answer
-from workbench.interface.strict_json import Wire
-from workbench.interface.walk import Many, Member, Part, is_record, members, parts
+from workbench.interface.strict_json import JsonObject
+from workbench.interface.walk import Array, Member, Nested, is_record, members, parts
 from workbench.rendering import MAX_ROWS
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack
 from workbench.rendering.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
@@ -97,7 +97,7 @@ def plural(cls: type[Any], count: int) -> str:
 
 
 def _holds_many(cls: type[Any]) -> bool:
-    return any(isinstance(one.kind, Many) and parts(one.kind) for one in members(cls)) or cls is Event
+    return any(isinstance(one.kind, Array) and parts(one.kind) for one in members(cls)) or cls is Event
 
 
 def _columns(shown: Sequence[Any]) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _columns(shown: Sequence[Any]) -> Iterator[str]:
             values = [value for item in held if (value := getattr(item, one.name)) not in (None, ())]
             if not values:
                 continue
-            if isinstance(one.kind, Part) and all(is_record(value) for value in values):
+            if isinstance(one.kind, Nested) and all(is_record(value) for value in values):
                 yield from names(one.kind.of, f"{prefix}{one.name}.", values)
             else:
                 yield prefix + one.name
@@ -205,7 +205,7 @@ def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
     rows = []
     for name, value in given.items():
         shown: Cell | Sheet | Grid
-        if isinstance(given, Wire):
+        if isinstance(given, JsonObject):
             shown = Cell((masks.DOTS,), "private")
         elif isinstance(value, Mapping) and deep < _DEEPEST:
             shown = mapping_sheet("", value, deep + 1)
@@ -224,7 +224,7 @@ def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
 
 
 def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    return given.shown() if isinstance(given, masks.Told) else given
+    return given.shown() if isinstance(given, masks.MaskedDict) else given
 
 
 def _is_status(name: Any, value: Any) -> bool:
@@ -241,7 +241,7 @@ def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | No
         if name not in item:
             return Cell(("",))
         value = item[name]
-        if isinstance(item, Wire):
+        if isinstance(item, JsonObject):
             return Cell((masks.DOTS,), "private")
         if _is_status(name, value):
             return status_cell(str(value))
@@ -284,7 +284,7 @@ def assumption_grid(guesses: Iterable[Assumption], total: int) -> Grid:
                 Cell((one.where,)),
                 Cell((one.value,)),
                 Cell((one.reason,)),
-                Cell((f"{_known(one)} {one.known}",), f"status:{one.known}"),
+                Cell((f"{_known(one)} {one.confidence}",), f"status:{one.confidence}"),
                 Cell((one.change,)),
             )
             for one in guesses
@@ -294,7 +294,7 @@ def assumption_grid(guesses: Iterable[Assumption], total: int) -> Grid:
 
 
 def _known(one: Assumption) -> str:
-    return status_cell(str(one.known)).lines[0].partition(" ")[0]
+    return status_cell(str(one.confidence)).lines[0].partition(" ")[0]
 
 
 ENDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (

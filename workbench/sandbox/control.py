@@ -95,7 +95,7 @@ class Controls(DeliveryControls, FaultControls, Inspection):
             turn = self._for(spend, "settle")
             turn.operation = ROWS["settle"]
             asked = SettleTransaction(transaction_id=spend["id"], amount=amount or spend["held"] or FULL)
-            answer = turn.wires.write(cards.settle(turn, asked))
+            answer = turn.converter.write(cards.settle(turn, asked))
         self.tell()
         return answer
 

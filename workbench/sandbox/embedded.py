@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from workbench.errors import UnusableFile, hide_arguments
 from workbench.interface.assumptions import BEHAVIOURS
 from workbench.interface.assumptions import settings as settings_of
-from workbench.interface.convert import Names, wires
+from workbench.interface.convert import Names, converter
 from workbench.interface.table import PREFIX
 from workbench.sandbox.clock import Clock
 from workbench.sandbox.control import Controls
@@ -85,7 +85,7 @@ class Sandbox(Controls):
         self.wire_names = dict(wire_names or {})
         self.base_url = BASE_URL
         self.clock = Clock(self.store, self.move_clock)
-        self.ground = Environment(self.store, self.clock, Seeds(self.seed), self.settings, wires(self.wire_names))
+        self.ground = Environment(self.store, self.clock, Seeds(self.seed), self.settings, converter(self.wire_names))
         self.service = Service(self.environment, self.ground)
         self._subscribers: list[tuple[Subscriber, str]] = []
         self._telling = RLock()

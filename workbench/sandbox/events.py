@@ -30,7 +30,7 @@ def wire_event(ground: Environment, sequence: int, kept: Record) -> Record:
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
-    return ground.wires.write(build(Event, {**event, "body": _BODIES[resource](ground, kept)}))
+    return ground.converter.write(build(Event, {**event, "body": _BODIES[resource](ground, kept)}))
 
 
 def listed(ground: Environment, sequence: int, kept: Record) -> Record:

@@ -164,7 +164,7 @@ class Service:
         answer = route.handler(turn, asked)
         if type(answer) is bytes or answer is None:
             return answer
-        write = turn.wires.write
+        write = turn.converter.write
         return [write(one) for one in answer] if type(answer) is list else write(answer)
 
     def _read(
@@ -175,7 +175,7 @@ class Service:
             raw = self._query(turn, operation, request.query)
         elif operation.method != "DELETE" and request.body:
             raw = self._body(turn, request)
-        asked, mistyped, unknown = turn.wires.read_request(operation, raw, path, from_query=operation.in_query)
+        asked, mistyped, unknown = turn.converter.read_request(operation, raw, path, from_query=operation.in_query)
         found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         if found:
             said = {problem.path: problem for problem in reversed(found)}  # one problem a member is enough

@@ -13,7 +13,7 @@ from workbench.interface.walk import leaves, mask_wire, parts
 _DEPOSIT = "originator_name"  # beside it an amount proves who owns an account; elsewhere amounts are open
 
 
-class Body(masks.Told):
+class Body(masks.MaskedDict):
     """The body of an event, by its wire names."""
 
     __slots__ = ()
@@ -23,7 +23,7 @@ class Body(masks.Told):
         return {name: value if name == "id" else masks.DOTS for name, value in self.items()}
 
 
-class Envelope(masks.Told):
+class Envelope(masks.MaskedDict):
     """An event by its wire names, printed with its private values masked by its kind."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Envelope(masks.Told):
         return {**self, "body": mask_wire(kind.body if kind else None, dict(self.get("body") or {}))}
 
 
-class State(masks.Told):
+class State(masks.MaskedDict):
     """A record as the sandbox keeps it, by attribute names."""
 
     __slots__ = ()

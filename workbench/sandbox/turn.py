@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.errors import ApiError
 from workbench.interface import table
-from workbench.interface.convert import Wires
+from workbench.interface.convert import Converter
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.walk import given, is_record, members, snake
 from workbench.sandbox.clock import Clock
@@ -28,12 +28,14 @@ def _guess(operation: Operation[..., Any], failure: Failure) -> str:
 class Environment:
     """What every turn of one sandbox stands on."""
 
-    def __init__(self, store: Store, clock: Clock, seeds: Seeds, settings: Mapping[str, Any], wires: Wires) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, seeds: Seeds, settings: Mapping[str, Any], converter: Converter
+    ) -> None:
         self.store = store
         self.clock = clock
         self.seeds = seeds
         self.settings = settings
-        self.wires = wires
+        self.converter = converter
         self.rewards: dict[str, Any] = {}  # rows by user, made when first asked for
         self._names: dict[type[Any], dict[str, str]] = {}
 
@@ -41,7 +43,7 @@ class Environment:
         """Return the wire names of a record's attributes."""
         found = self._names.get(cls)
         if found is None:
-            found = self._names[cls] = {one.name: self.wires.wire(cls, one) for one in members(cls)}
+            found = self._names[cls] = {one.name: self.converter.wire_name(cls, one) for one in members(cls)}
         return found
 
 
@@ -49,7 +51,17 @@ class RequestContext:
     """What a handler works with: the store, the time, the settings, the tenant that asks, and where its guesses go."""
 
     __slots__ = (
-        "assumed", "cause", "clock", "ground", "headers", "operation", "seeds", "settings", "store", "tenant", "wires",
+        "assumed",
+        "cause",
+        "clock",
+        "converter",
+        "ground",
+        "headers",
+        "operation",
+        "seeds",
+        "settings",
+        "store",
+        "tenant",
     )  # fmt: skip
 
     def __init__(self, ground: Environment, name: str) -> None:
@@ -58,7 +70,7 @@ class RequestContext:
         self.clock = ground.clock
         self.seeds = ground.seeds
         self.settings = ground.settings
-        self.wires = ground.wires
+        self.converter = ground.converter
         self.cause: list[Any] = [0, name]  # number of the request, given when it first matters; what it was
         self.operation: Operation[..., Any] | None = None
         self.tenant: Mapping[str, Any] = {}

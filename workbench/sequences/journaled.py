@@ -83,7 +83,7 @@ class _Maker:
         for one in walk.members(cls):
             value = request.get(one.wire)
             if value is None:
-                if isinstance(one.kind, walk.Whole) and one.kind.full:
+                if isinstance(one.kind, walk.Integer) and one.kind.full:
                     made[one.name] = FULL
                 continue
             inner = walk.parts(one.kind)
@@ -101,7 +101,7 @@ class _Maker:
         name = one.name
         if name in self.parameters and self.parameters[name].doc != one.about.doc:
             name = f"{step}_{name}".replace(" ", "_")
-        kind = "date" if isinstance(one.kind, walk.Day) else "text"
+        kind = "date" if isinstance(one.kind, walk.Date) else "text"
         self.parameters[name] = Parameter(name=name, type=kind, doc=one.about.doc)
         return Param(name)
 

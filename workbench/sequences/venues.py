@@ -110,13 +110,13 @@ class Direct(_OfSandbox):
     def __init__(self, sandbox: Sandbox) -> None:
         super().__init__(sandbox)
         self._headers = {**_JSON, KEY_HEADER.lower(): sandbox.full_key}
-        self._wires = sandbox.ground.wires
+        self._converter = sandbox.ground.converter
         self._plans = {name: _plan(row) for name, row in OPERATIONS.items()}
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
         row = OPERATIONS[operation]
         make, method, in_query = self._plans[operation]
-        path, members = self._wires.write_request(row, walk.build(row.request, arguments))
+        path, members = self._converter.write_request(row, walk.build(row.request, arguments))
         answer = self.sandbox.handle(
             Request(
                 method,
@@ -137,7 +137,7 @@ class Direct(_OfSandbox):
                 body=body,
             )
         try:
-            return self._wires.read_answer(row, body)
+            return self._converter.read_answer(row, body)
         except Unreadable as error:
             problems = error.problems
         raise UnexpectedAnswer(f"{operation} gave an answer that cannot be read.", problems=problems, body=body)

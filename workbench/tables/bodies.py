@@ -15,7 +15,7 @@ from workbench.interface import strict_json
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Day, Flag, Kind, Many, Numeric, Part, Whole, camel, members, snake
+from workbench.interface.walk import Array, Boolean, Date, Integer, Kind, Nested, Numeric, camel, members, snake
 from workbench.tables import sheets
 
 MAX_BYTES = 200_000_000
@@ -153,7 +153,7 @@ def _typed(
             problems.append(here.problem("unknown", f"is no member of {cls.__name__}; there are: {may}"))
         elif one.name in made:
             problems.append(here.problem("twice", "is given twice, by its attribute name and its wire name"))
-        elif isinstance(one.kind, Part) and isinstance(value, Mapping):
+        elif isinstance(one.kind, Nested) and isinstance(value, Mapping):
             inside = _At(at.number, f"{here.column}.", f"{here.wire}.")
             made[one.name] = _typed(one.kind.of, value, inside, problems, unread)
         else:
@@ -167,21 +167,21 @@ def _typed(
 def _cell(kind: Kind, value: Any) -> tuple[Any, str | None]:
     """Return what a cell says, and what is wrong with it."""
     if isinstance(value, str):
-        if isinstance(kind, Whole):
+        if isinstance(kind, Integer):
             if kind.full and value == "FULL":
                 return FULL, None
             if _DIGITS.fullmatch(value):
                 return int(value), None
             also = " or FULL" if kind.full else ""
             return value, f"is not a whole number{also} (digits alone; amounts are in cents)"
-        if isinstance(kind, Flag):
+        if isinstance(kind, Boolean):
             if value.lower() in _FLAGS:
                 return _FLAGS[value.lower()], None
             return value, f"must be one of {', '.join(_FLAGS)}"
         return value, None
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
-    if number and not isinstance(kind, Whole | Flag | Numeric | Many | Part):
-        what = "a date, not text" if isinstance(kind, Day) else "a number in the file, not text"
+    if number and not isinstance(kind, Integer | Boolean | Numeric | Array | Nested):
+        what = "a date, not text" if isinstance(kind, Date) else "a number in the file, not text"
         return value, f"is {what}; write it as text, or its leading zeros may be lost"
     return value, None
 

@@ -138,7 +138,7 @@ def _parameter_names(client: Client) -> dict[str, str]:
     from workbench.interface.walk import member
 
     names = ("user_id", "type", "limit", "offset")
-    return {one: client.wires.wire(ListRewardsActivity, member(ListRewardsActivity, one)) for one in names}
+    return {one: client.converter.wire_name(ListRewardsActivity, member(ListRewardsActivity, one)) for one in names}
 
 
 def _task(

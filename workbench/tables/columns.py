@@ -20,18 +20,18 @@ import pyarrow as pa
 from workbench.interface import masks
 from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
 from workbench.interface.walk import (
+    Array,
+    Boolean,
     Choice,
-    Day,
-    Exact,
-    Flag,
+    Date,
+    DateTime,
+    DecimalNumber,
+    Integer,
     Kind,
-    Loose,
-    Many,
-    Moment,
+    Nested,
     Numeric,
-    Part,
     Text,
-    Whole,
+    Untyped,
     is_record,
     members,
     snake,
@@ -44,7 +44,7 @@ DECIMAL_TEXT = "whole tokens, as decimal text"
 """The unit of a text that is a decimal number: it becomes an exact column where it fits one."""
 
 OPEN_FACT = About(
-    doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, known=None, needed=False, partial=False
+    doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, confidence=None, needed=False, partial=False
 )
 
 
@@ -154,18 +154,18 @@ def _collect(
         path, wire_path = prefix + name, wires + wire
         # K9: what a withdrawal signature is made of stays out of frames.
         shut = sealed or cls is Signature or (cls is WithdrawalSignature and about.privacy is SECRET)
-        if isinstance(kind, Part):
+        if isinstance(kind, Nested):
             _collect(kind.of, f"{path}.", f"{wire_path}.", found, opened, answers, sealed=shut)
-        elif isinstance(kind, Many) and isinstance(kind.of, Part):
+        elif isinstance(kind, Array) and isinstance(kind.of, Nested):
             if prefix:
                 raise TypeError(f"{path}: a list of records inside a nested record has no rows of its own")
             opened.append(name)
             _collect(kind.of.of, f"{path}.", f"{wire_path}[].", found, opened, answers, sealed=shut)
         else:
-            many = isinstance(kind, Many)
-            inner = kind.of if isinstance(kind, Many) else kind
+            many = isinstance(kind, Array)
+            inner = kind.of if isinstance(kind, Array) else kind
             if isinstance(inner, Text) and about.rule.unit == DECIMAL_TEXT:
-                inner = Exact(text=True)
+                inner = DecimalNumber(text=True)
             found.append(Column(name=path, wire=wire_path, kind=inner, about=about, sealed=shut, many=many))
 
 
@@ -183,7 +183,7 @@ class Real(Kind):
 
 
 _PLAIN: Mapping[Any, Kind] = {
-    str: Text(), int: Whole(), bool: Flag(), Decimal: Exact(text=True), float: Real(), datetime: Moment(), date: Day(), Any: Loose(),
+    str: Text(), int: Integer(), bool: Boolean(), Decimal: DecimalNumber(text=True), float: Real(), datetime: DateTime(), date: Date(), Any: Untyped(),
 }  # fmt: skip
 
 
@@ -203,11 +203,11 @@ def kind_of(hint: Any, where: str) -> Kind:
         if len(options) == 1 or (len(options) == 2 and options[1] is str):
             return kind_of(options[0], where)
     if inspect.isclass(hint) and attrs.has(hint):
-        return Part(hint)
+        return Nested(hint)
     if origin in (tuple, list, set, frozenset):
-        return Many(kind_of(get_args(hint)[0], where))
+        return Array(kind_of(get_args(hint)[0], where))
     if origin is not None and inspect.isclass(origin) and issubclass(origin, Mapping):
-        return Loose()
+        return Untyped()
     raise TypeError(f"{where}: no column is known for {hint}")
 
 
@@ -272,13 +272,13 @@ class Form:
 MOMENT_TYPE = pa.timestamp("us", "UTC")
 _FORMS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Form], ...] = (
     ((Text, Choice), Form(pa.large_string(), _text)),
-    (Whole, Form(pa.int64(), _whole)),
-    (Flag, Form(pa.bool_(), _flag)),
-    ((Exact, Numeric), Form(None, _exact)),  # the width is chosen by the values; see `decimals.packed`
+    (Integer, Form(pa.int64(), _whole)),
+    (Boolean, Form(pa.bool_(), _flag)),
+    ((DecimalNumber, Numeric), Form(None, _exact)),  # the width is chosen by the values; see `decimals.packed`
     (Real, Form(pa.float64(), _real)),
-    (Moment, Form(MOMENT_TYPE, _moment)),
-    (Day, Form(pa.date32(), _day)),
-    (Loose, Form(pa.large_string(), json_text)),
+    (DateTime, Form(MOMENT_TYPE, _moment)),
+    (Date, Form(pa.date32(), _day)),
+    (Untyped, Form(pa.large_string(), json_text)),
 )
 _TEXT_FORM = Form(pa.large_string(), _text)
 
@@ -289,7 +289,7 @@ def form(column: Column) -> Form:
     Raises:
         TypeError: No form is known for the kind.
     """
-    if column.many or (isinstance(column.kind, Whole) and column.kind.full):
+    if column.many or (isinstance(column.kind, Integer) and column.kind.full):
         return _TEXT_FORM  # lists are one text; FULL is a word among numbers
     for kind, made in _FORMS:
         if isinstance(column.kind, kind):
@@ -310,5 +310,5 @@ def masked(column: Column, value: Any) -> str | None:
 
 def joined(values: Sequence[Any], kind: Kind) -> str | None:
     """Return a list as one text, its items parted by a comma and a blank; None where it is empty."""
-    take = json_text if isinstance(kind, Loose) else str
+    take = json_text if isinstance(kind, Untyped) else str
     return ", ".join(take(value) for value in values) if values else None

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from workbench.errors import InvalidRequest, hide_arguments
 from workbench.interface import strict_json
-from workbench.interface.convert import Names, Unreadable, read_moment, wires
+from workbench.interface.convert import Names, Unreadable, converter, read_moment
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.tables.arrays import TEXT
 from workbench.tables.decimals import WIDTHS
@@ -44,7 +44,7 @@ class Events:
 
     def __init__(self, paths: tuple[Path, ...], names: Names) -> None:
         self.paths = paths
-        self._wires = wires(names)
+        self._converter = converter(names)
 
     def __iter__(self) -> Iterator[Event]:
         """Yield each event, read strictly.
@@ -55,7 +55,7 @@ class Events:
         for path in self.paths:
             for number, line in _lines(path):
                 try:
-                    yield self._wires.read_event(strict_json.loads(line))
+                    yield self._converter.read_event(strict_json.loads(line))
                 except (strict_json.NotJson, Unreadable) as error:
                     problem = str(error)
                 else:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.interface import masks
-from workbench.interface.convert import wires, write_moment
+from workbench.interface.convert import converter, write_moment
 from workbench.interface.walk import is_record
 
 
@@ -24,7 +24,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if is_record(value):
-        return wires().write(value)
+        return converter().write(value)
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)

@@ -222,7 +222,7 @@ class Job:
         most = CONCURRENCY if concurrency is None else concurrency
         if not 1 <= most <= 1_000:
             raise InvalidRequest("concurrency must be 1 to 1,000", of="read_rewards")
-        self.pages = Pages(api.wires.names, reveal)
+        self.pages = Pages(api.converter.names, reveal)
         self.users = users
         self.question = question
         self.gate = Gate(most)
@@ -233,7 +233,7 @@ class Job:
         self.show = meter(progress)
         self.reading: Reading | None = None
         self.names = {
-            one: api.wires.wire(ListRewardsActivity, member(ListRewardsActivity, one))
+            one: api.converter.wire_name(ListRewardsActivity, member(ListRewardsActivity, one))
             for one in ("user_id", "type", "limit", "offset")
         }
 

@@ -23,9 +23,9 @@ import pyarrow.json as pj
 
 from workbench.errors import UnexpectedAnswer
 from workbench.interface import masks, strict_json
-from workbench.interface.convert import Names, Unreadable, wires
+from workbench.interface.convert import Names, Unreadable, converter
 from workbench.interface.rewards import RewardsActivity, RewardsItem
-from workbench.interface.walk import Moment, member
+from workbench.interface.walk import DateTime, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, plan
 from workbench.tables.decimals import cast
 from workbench.tables.extra import json_text
@@ -64,12 +64,12 @@ class Pages:
     def __init__(self, names: Names = _NO_NAMES, reveal: Collection[str] = ()) -> None:
         self.plan = plan(RewardsItem)
         self.shown = self.plan.shown(reveal)
-        self.wires = wires(names)
+        self.converter = converter(names)
         self.names = {
-            one.name: self.wires.wire(RewardsItem, member(RewardsItem, one.name)) for one in self.plan.columns
+            one.name: self.converter.wire_name(RewardsItem, member(RewardsItem, one.name)) for one in self.plan.columns
         }
-        self.items = self.wires.wire(RewardsActivity, member(RewardsActivity, "items"))
-        self.times = tuple(c.name for c in self.plan.columns if isinstance(c.kind, Moment))
+        self.items = self.converter.wire_name(RewardsActivity, member(RewardsActivity, "items"))
+        self.times = tuple(c.name for c in self.plan.columns if isinstance(c.kind, DateTime))
         types = {"transaction_amount_cents": pa.int64()}
         item = pa.struct([(self.names[c.name], types.get(c.name, pa.large_string())) for c in self.plan.columns])
         self.schema = pa.schema([(self.items, pa.list_(item))])
@@ -219,7 +219,7 @@ class Pages:
         """
         try:
             raw = strict_json.loads(body)
-            page: RewardsActivity = self.wires.read(RewardsActivity, raw)
+            page: RewardsActivity = self.converter.read(RewardsActivity, raw)
         except strict_json.NotJson as error:
             words: str | Unreadable = str(error)
         except Unreadable as error:

@@ -8,7 +8,7 @@ import attrs
 import pandas as pd
 import pyarrow as pa
 
-from workbench.interface.walk import Exact, Numeric
+from workbench.interface.walk import DecimalNumber, Numeric
 from workbench.tables import extra
 from workbench.tables.arrays import to_pandas
 from workbench.tables.columns import EXTRA, ODD, Column, Plan, form, joined, masked
@@ -80,7 +80,9 @@ def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> T
     if plan.has_extra:
         columns[EXTRA] = _extra(plan, rows, set_aside, EXTRA in shown, aside)
     _count_marks(rows, aside)
-    for name, column in ((c.name, c) for c in plan.columns if isinstance(c.kind, Exact | Numeric) and not c.many):
+    for name, column in (
+        (c.name, c) for c in plan.columns if isinstance(c.kind, DecimalNumber | Numeric) and not c.many
+    ):
         if pa.types.is_large_string(columns[name].type) and (not column.private or name in shown):
             aside.notes.append(f"{name} stays text: a value has more digits than a decimal column holds.")
     return Table(columns, aside)
@@ -143,7 +145,7 @@ def _array(
         aside.odd[column.wire, f"a value no column of its kind can hold; it stands in `{EXTRA}`"] += odd
     if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in taken):
         return pa.array([None if v is None else int(v) for v in taken], type=pa.int64())
-    if isinstance(column.kind, Exact | Numeric) and not column.many:
+    if isinstance(column.kind, DecimalNumber | Numeric) and not column.many:
         return packed(taken)
     return _texts(taken) if pa.types.is_large_string(how.arrow) else pa.array(taken, type=how.arrow)
 

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from workbench.errors import UnusableFile, WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
-from workbench.interface.fields import Known
+from workbench.interface.fields import Confidence
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
 from workbench.interface.walk import Member, leaves, rule_words
@@ -46,16 +46,16 @@ def demo(
 def assumed(
     word: Annotated[str | None, Parameter(help="Only those that hold this word.")] = None,
     *,
-    known: Annotated[str | None, Parameter(help=f"Only those known this well: {', '.join(Known)}.")] = None,
+    known: Annotated[str | None, Parameter(help=f"Only those known this well: {', '.join(Confidence)}.")] = None,
     how: Annotated[Output, Parameter(name="*")] = _HOW,
 ) -> int:
     """List every guess about the service, its reason, and where to change it."""
-    if known is not None and known not in frozenset(Known):
-        raise wrong(f"--known is one of: {', '.join(Known)}.")
+    if known is not None and known not in frozenset(Confidence):
+        raise wrong(f"--known is one of: {', '.join(Confidence)}.")
     found = [
         one
         for one in assumptions()
-        if (known is None or one.known == known)
+        if (known is None or one.confidence == known)
         and (word is None or word.lower() in f"{one.id} {one.where} {one.value} {one.reason}".lower())
     ]
     show(found, how)
@@ -120,7 +120,7 @@ def _member(path: str, one: Member) -> Iterator[str]:
         + (f" ({', '.join(marks)})" if marks else "")
     )
     if one.about.assumed:
-        yield f"{indent}  ~ assumed ({one.about.known}): {one.about.assumed}"
+        yield f"{indent}  ~ assumed ({one.about.confidence}): {one.about.assumed}"
 
 
 def doctor() -> int:

@@ -15,11 +15,11 @@ from workbench.interface.convert import placeholders
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
 from workbench.interface.walk import (
+    Boolean,
     Choice,
-    Flag,
+    Integer,
     Member,
-    Part,
-    Whole,
+    Nested,
     described,
     is_record,
     members,
@@ -56,7 +56,7 @@ def options(operation: Operation[..., Any]) -> Iterator[inspect.Parameter]:
 def option_members(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
     """Yield each member of a request that is a single value, with its dotted path."""
     for one in members(cls):
-        if isinstance(one.kind, Part):
+        if isinstance(one.kind, Nested):
             yield from option_members(one.kind.of, f"{prefix}{one.name}.")
         else:
             yield prefix + one.name, one
@@ -64,7 +64,7 @@ def option_members(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Memb
 
 def _help(one: Member) -> str:
     words = described(one)
-    return f"{words[:-1]}; true or false." if isinstance(one.kind, Flag) else words
+    return f"{words[:-1]}; true or false." if isinstance(one.kind, Boolean) else words
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> dict[str, Any]:
@@ -84,19 +84,19 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> d
 
 def value_of(one: Member, text: str) -> Any:
     """Return the text of an option as the value its kind wants; text that does not fit stays text."""
-    if isinstance(one.kind, Whole):
+    if isinstance(one.kind, Integer):
         if one.kind.full and text == "FULL":
             return FULL
         digits = text.removeprefix("-")
         return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 400 else text
-    if isinstance(one.kind, Flag):
+    if isinstance(one.kind, Boolean):
         return _FLAGS.get(text.lower(), text)
     if isinstance(one.kind, Choice):
         return one.kind.of(text) if text in frozenset(one.kind.of) else text
     return text
 
 
-def from_file(operation: Operation[..., Any], place: str, wires: Any) -> dict[str, Any]:
+def from_file(operation: Operation[..., Any], place: str, converter: Any) -> dict[str, Any]:
     """Read a body from a JSON file, or from stdin for `-`, as nested values by attribute name.
 
     Raises:
@@ -117,7 +117,7 @@ def from_file(operation: Operation[..., Any], place: str, wires: Any) -> dict[st
         raise InvalidRequest(f"{visible(place, 200)} is not JSON: {error}", of=operation.name) from None
     in_path = set(placeholders(operation.path))
     path = {name: raw[name] for name in in_path if isinstance(raw, Mapping) and name in raw}
-    request, mistyped, unknown = wires.read_request(operation, raw, path)
+    request, mistyped, unknown = converter.read_request(operation, raw, path)
     problems = [
         *mistyped,
         *(
@@ -130,7 +130,7 @@ def from_file(operation: Operation[..., Any], place: str, wires: Any) -> dict[st
         raise InvalidRequest(problems, of=operation.name)
     given = _given(request)
     for name, one in ((one.name, one) for one in members(operation.request)):
-        if isinstance(one.kind, Whole) and one.kind.full and one.wire not in raw:
+        if isinstance(one.kind, Integer) and one.kind.full and one.wire not in raw:
             given.pop(name, None)  # leaving an amount out is said aloud here, as FULL
     return given
 

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Choice, Flag, Member
+from workbench.interface.walk import Boolean, Choice, Member
 from workbench.terminal.commands import below, find, known_below
 from workbench.terminal.ends import DONE
 
@@ -99,7 +99,7 @@ def _values(path: tuple[str, ...], option: str, annotation: Any) -> Iterable[str
         one = _member(operation, name)
         if one is not None and isinstance(one.kind, Choice):
             return list(one.kind.of)
-        if one is not None and isinstance(one.kind, Flag):
+        if one is not None and isinstance(one.kind, Boolean):
             return ["true", "false"]
     choices = [text for kind in _unfolded(annotation) for text in get_args(kind) if isinstance(text, str)]
     if choices:

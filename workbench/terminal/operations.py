@@ -89,7 +89,7 @@ def _run(
     with session(where) as api:
         given = values(operation, texts)
         if body is not None:
-            given = merged(from_file(operation, body, api.wires), given)
+            given = merged(from_file(operation, body, api.converter), given)
         try:
             request = build(operation.request, given)
         except UnknownMember as unknown:
@@ -98,7 +98,7 @@ def _run(
         if problems:
             raise InvalidRequest(problems, of=operation.name)
         if dry_run:
-            shown = curl(operation, request, base_url=api.base_url, wires=api.wires, reveal=how.reveal)
+            shown = curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
             print(screen_of(sys.stdout).fit(shown))
             return DONE
         if api.environment == "production":

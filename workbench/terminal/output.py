@@ -17,8 +17,8 @@ from cyclopts import Group, Parameter
 from workbench import rendering
 from workbench.errors import visible
 from workbench.interface import masks, strict_json
-from workbench.interface.convert import wires, write_moment
-from workbench.interface.walk import Loose, camel, is_record, leaves, members
+from workbench.interface.convert import converter, write_moment
+from workbench.interface.walk import Untyped, camel, is_record, leaves, members
 from workbench.interface.walk import masked as masked_record
 from workbench.rendering.screen import screen_of
 from workbench.terminal.ends import wrong
@@ -98,7 +98,7 @@ def _loose(x: list[Any], fields: list[str]) -> bool:
     """Whether a field lies in a member that may hold anything, as the body of an event."""
     if not x or not is_record(x[0]):
         return False
-    loose = {one.name for one in members(type(x[0])) if isinstance(one.kind, Loose)}
+    loose = {one.name for one in members(type(x[0])) if isinstance(one.kind, Untyped)}
     return any(name.partition(".")[0] in loose and "." in name for name in fields)
 
 
@@ -142,11 +142,11 @@ def _for_programs(x: Any, how: Output) -> None:
 def _plain(x: Any, how: Output) -> Any:
     """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
-        return _plain(wires().write(x) if how.reveal else masked_record(x), _AS_IT_IS)
-    if isinstance(x, masks.Told) and not how.reveal:
+        return _plain(converter().write(x) if how.reveal else masked_record(x), _AS_IT_IS)
+    if isinstance(x, masks.MaskedDict) and not how.reveal:
         return _plain(x.shown(), _AS_IT_IS)
     if isinstance(x, Mapping):
-        hide = isinstance(x, strict_json.Wire) and not how.reveal and how is not _AS_IT_IS
+        hide = isinstance(x, strict_json.JsonObject) and not how.reveal and how is not _AS_IT_IS
         return {str(name): masks.DOTS if hide else _plain(value, how) for name, value in x.items()}
     if isinstance(x, list | tuple):
         return [_plain(one, how) for one in x]

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.errors import InvalidWebhook, Problem
 from workbench.interface import strict_json
-from workbench.interface.convert import Unreadable, wires
+from workbench.interface.convert import Unreadable, converter
 from workbench.interface.events import MINIMUM_DEPOSIT, Event, MicroDepositReceived
 
 MAX_BODY = 2**20
@@ -44,13 +44,13 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
         if not isinstance(raw.get(name), str) or not raw[name]:
             raise InvalidWebhook(f"The envelope has no {name}.")
     try:
-        event = wires().read_event(raw)
+        event = converter().read_event(raw)
         _mark_deposit(event)
         return event
     except Unreadable as error:
         odd = {problem.path for problem in error.problems}
     # An envelope member of an unknown type must not lose the event: it is kept beside the known ones.
-    event = wires().read_event({name: value for name, value in raw.items() if name not in odd})
+    event = converter().read_event({name: value for name, value in raw.items() if name not in odd})
     object.__setattr__(event, "extra", {**event.extra, **{name: raw[name] for name in raw if name in odd}})
     return event
 
@@ -89,7 +89,9 @@ def resource_id(event: Event) -> str | None:
 
 def state(event: Event) -> bytes:
     """Return a digest of the state that an event reports: its body, but for links, which are made anew each time."""
-    body = event.body if isinstance(event.body, Mapping | list) else wires().write(event.body) if event.body else None
+    body = (
+        event.body if isinstance(event.body, Mapping | list) else converter().write(event.body) if event.body else None
+    )
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()

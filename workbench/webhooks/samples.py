@@ -9,9 +9,21 @@ from uuid import uuid4
 import attrs
 
 from workbench.interface import strict_json
-from workbench.interface.convert import wires
+from workbench.interface.convert import converter
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
-from workbench.interface.walk import Choice, Exact, Flag, Kind, Many, Member, Moment, Part, Whole, build, members
+from workbench.interface.walk import (
+    Array,
+    Boolean,
+    Choice,
+    DateTime,
+    DecimalNumber,
+    Integer,
+    Kind,
+    Member,
+    Nested,
+    build,
+    members,
+)
 from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.verify import sign
 
@@ -110,7 +122,7 @@ def sample(
             "body": body,
         },
     )
-    raw = strict_json.dumps(wires().write(event))
+    raw = strict_json.dumps(converter().write(event))
     headers = {"Content-Type": "application/json"}
     if key is not None:
         headers["Signature"] = sign(raw, key)
@@ -127,7 +139,7 @@ def _example(cls: type[Any]) -> dict[str, Any]:
 
 
 def _value(one: Member, kind: Kind) -> Any:
-    if isinstance(kind, Part):
+    if isinstance(kind, Nested):
         return _example(kind.of)
     if one.name in _VALUES:
         return _VALUES[one.name]
@@ -138,5 +150,5 @@ def _value(one: Member, kind: Kind) -> Any:
 
 
 _BY_KIND: tuple[tuple[type[Kind], Any], ...] = (
-    (Choice, None), (Moment, _TIME), (Exact, Decimal("1.00")), (Flag, True), (Whole, 1), (Many, ()),
+    (Choice, None), (DateTime, _TIME), (DecimalNumber, Decimal("1.00")), (Boolean, True), (Integer, 1), (Array, ()),
 )  # fmt: skip
