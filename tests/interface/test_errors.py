@@ -36,6 +36,7 @@ EVERY = [
     errors.EventTimeout("no event"),
     errors.UnusableFile("newer"),
     errors.FileBusy("held"),
+    errors.MissingExtra("pandas", "tables"),
 ]
 
 
