@@ -1,0 +1,50 @@
+"""Size and packages of the base install and of each extra, each in a fresh environment, and the import time of the client.
+
+Run: python -m tests.benchmarks.bench_install (needs a package index; several minutes)
+"""
+
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+OURS = {"pip", "setuptools", "card-issuing-workbench"}
+CODE = "import sys, time; t = time.perf_counter(); {}; print((time.perf_counter() - t) * 1000)"
+
+
+def output(*command: str | Path) -> str:
+    """Return what a command prints."""
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd="/").stdout
+
+
+def milliseconds(python: Path, code: str) -> float:
+    """Return the least wall time of five runs of some code, start of the interpreter excluded."""
+    return min(float(output(python, "-c", CODE.format(code))) for _ in range(5))
+
+
+def main() -> None:
+    """Install each extra into an environment of its own, and print the table."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in ("", *(name for name in extras if name != "dev")):
+        with tempfile.TemporaryDirectory() as folder:
+            python = Path(folder) / "bin" / "python"
+            output(sys.executable, "-m", "venv", folder)
+            wanted = f"{ROOT}[{extra}]" if extra else f"{ROOT}"
+            output(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wanted)
+            names = {line.partition("==")[0] for line in output(python, "-m", "pip", "list", "--format=freeze").split()}
+            files = [file for file in Path(folder).rglob("site-packages/**/*") if file.is_file()]
+            mine = [file for file in files if not {"pip", "setuptools"} & set(file.parts)]
+            megabytes = sum(file.stat().st_size for file in mine) / 1e6
+            print(f"{extra or 'base':9} {len(names - OURS):4} packages {megabytes:5.0f} MB", flush=True)
+            if not extra:
+                client, floor = (
+                    milliseconds(python, "import workbench; workbench.Client"),
+                    milliseconds(python, "import httpx"),
+                )
+                print(f"import of the client {client:.0f} ms; import of httpx alone {floor:.0f} ms", flush=True)
+
+
+if __name__ == "__main__":
+    main()
