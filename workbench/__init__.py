@@ -39,23 +39,11 @@ if TYPE_CHECKING:
     from workbench.session import connect as connect
     from workbench.tables.exports import export as export
     from workbench.tables.frames import to_frame as to_frame
+    from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
+    from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.webhooks.inbox import Inbox as Inbox
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names
 
     __getattr__, __dir__ = public_names(__name__, __file__)
-
-
-def load_ipython_extension(ipython: object) -> None:
-    """Load the magics and displays: `%load_ext workbench`."""
-    from workbench.terminal import shell
-
-    shell.load_ipython_extension(ipython)
-
-
-def unload_ipython_extension(ipython: object) -> None:
-    """Remove the magics and displays again: `%unload_ext workbench`."""
-    from workbench.terminal import shell
-
-    shell.unload_ipython_extension(ipython)

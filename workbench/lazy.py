@@ -46,4 +46,5 @@ def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Cal
         setattr(sys.modules[package], name, loaded)
         return loaded
 
-    return load, lambda: sorted(places)
+    # IPython calls its two hooks by name; people do not.
+    return load, lambda: sorted(name for name in places if not name.endswith("_ipython_extension"))
