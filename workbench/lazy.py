@@ -26,11 +26,14 @@ def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Cal
             if line.startswith("    from workbench") and len(words) >= 6 and words[2] == "import" and words[4] == "as":
                 places[words[5]] = words[1], words[3]
 
+    # IPython calls its two hooks by name; people do not.
+    public = sorted(name for name in places if not name.endswith("_ipython_extension"))
+
     def load(name: str) -> object:
         from importlib import import_module
 
         if name == "__all__":
-            return sorted(places)
+            return public
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = places[name]
@@ -46,5 +49,4 @@ def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Cal
         setattr(sys.modules[package], name, loaded)
         return loaded
 
-    # IPython calls its two hooks by name; people do not.
-    return load, lambda: sorted(name for name in places if not name.endswith("_ipython_extension"))
+    return load, lambda: public
