@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import FileBusy, UnusableFile
-from workbench.storage import File, file_system
+from workbench.storage import Database, file_system
 
 OURS = 0x57425454
 SCHEMA = "CREATE TABLE things(name TEXT PRIMARY KEY, number INTEGER)"
 
 
-def opened(path: Path | None, **how: object) -> File:
+def opened(path: Path | None, **how: object) -> Database:
     """Open a file of ours."""
-    return File(path, **{"application": OURS, "schema": SCHEMA, **how})  # type: ignore[arg-type]
+    return Database(path, **{"application": OURS, "schema": SCHEMA, **how})  # type: ignore[arg-type]
 
 
 @pytest.fixture

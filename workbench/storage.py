@@ -7,21 +7,22 @@ that is not ours is left alone. Deleted values are overwritten. The file is read
 
 import hashlib
 import os
+import socket
 import sqlite3
 import stat
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
+
+import filelock
 
 from workbench.errors import FileBusy, UnusableFile
-
-if sys.platform != "win32":
-    import fcntl
 
 _MAGIC = b"SQLite format 3\0"
 _WAIT = 0.05  # seconds that SQLite waits by itself for another process
@@ -40,7 +41,49 @@ def file_system(path: Path) -> str:
     return next((points[one] for one in (whole, *whole.parents) if one in points), "")
 
 
-class File:
+class FileLock:
+    """A lock beside a file, for one process at a time; the operating system releases it when its holder ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Prepare the lock of `path`; it is kept in a file of the same name that ends in `.lock`."""
+        self._name = path.name
+        self._path = path.with_name(path.name + ".lock")
+        self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
+
+    def acquire(self) -> bool:
+        """Take the lock; return False where another process holds it."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._lock.acquire()
+        except filelock.Timeout:
+            return False
+        holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        self._path.write_text(holder, encoding="utf-8")
+        return True
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Take the lock.
+
+        Raises:
+            FileBusy: Another process holds it; the message says which, and since when.
+        """
+        if self.acquire():
+            return self
+        try:
+            holder = self._path.read_text(encoding="utf-8", errors="replace")[:200]
+        except OSError:
+            holder = ""
+        raise FileBusy(f"{self._name} is held by {holder or 'another process'}. Nothing was sent.")
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.release()
+
+
+class Database:
     """A database of ours, in a file or in memory. One connection, used by one thread at a time."""
 
     def __init__(
@@ -69,7 +112,7 @@ class File:
         """
         self.path = None if path is None else Path(path)
         self.lock = threading.RLock()
-        self._leases: dict[str, int] = {}
+        self._leases: dict[str, FileLock] = {}
         self._busy_seconds = busy_seconds
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         if self.path is not None:
@@ -220,17 +263,12 @@ class File:
 
     def lease(self, work: str) -> bool:
         """Whether this process may do a work: of several on one file only one does, until it ends or closes the file."""
-        if sys.platform == "win32" or self.path is None or work in self._leases:
+        if self.path is None or work in self._leases:
             return True
-        handle = os.open(
-            f"{self.path}.{hashlib.sha256(work.encode()).hexdigest()[:8]}.lock", os.O_RDWR | os.O_CREAT, 0o600
-        )
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
+        lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
+        if not lock.acquire():
             return False
-        self._leases[work] = handle
+        self._leases[work] = lock
         return True
 
     def forget_deleted(self) -> None:
@@ -243,7 +281,7 @@ class File:
         with self.lock:
             self.connection.close()
             while self._leases:
-                os.close(self._leases.popitem()[1])
+                self._leases.popitem()[1].release()
 
 
 def _prepare(path: Path) -> None:

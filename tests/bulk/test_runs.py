@@ -11,17 +11,17 @@ import httpx
 import pandas as pd
 import pytest
 
-from workbench.bulk import Applied, Held, Interrupted, RunChanged, resume
-from workbench.bulk.hold import FileLock
+from workbench.bulk import Applied, Interrupted, RunChanged, resume
 from workbench.bulk.progress import Line
 from workbench.bulk.sending import run
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
-from workbench.errors import CannotRecord, InvalidRequest, NotArmed, WrongEnvironment
+from workbench.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, WrongEnvironment
 from workbench.interface.rules import FULL
 from workbench.sandbox import Sandbox
 from workbench.sequences.lessons import PERSON
+from workbench.storage import FileLock
 from workbench.tables.frames import to_frame
 
 NOBODY = "00000000-0000-4000-8000-000000000001"
@@ -300,7 +300,7 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
 def test_two_processes_cannot_run_one_run(sandbox: Sandbox, tmp_path: Path) -> None:
     """The second is refused (B4)."""
     path = tmp_path / "run"
-    with FileLock(path), pytest.raises(Held, match="is held by process"):
+    with FileLock(path), pytest.raises(FileBusy, match="is held by process"):
         run(api_of(sandbox).create_user_application, people(1), path=path, progress=False)
 
     assert filed(sandbox) == []

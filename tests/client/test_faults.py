@@ -17,7 +17,7 @@ from tests.client.doubles import FakeClock
 from tests.client.test_calls import ADDRESS, BANK_ADDRESS
 from workbench.client.advice import AdviceWarning
 from workbench.client.client import Client
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
 from workbench.client.journal_file import JournalFile
 from workbench.errors import (
@@ -31,7 +31,7 @@ from workbench.errors import (
 )
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
-from workbench.storage import File
+from workbench.storage import Database
 
 EVM = "0x" + "aB" * 20
 
@@ -74,26 +74,26 @@ def instead(status: int, content: Any = b"", *, acted: bool) -> Fault:
     return fault
 
 
-FAULTS: dict[str, tuple[Fault, set[End]]] = {
-    "refused": (before(httpx.ConnectError("refused")), {End.NOT_SENT}),
-    "no connection in time": (before(httpx.ConnectTimeout("late")), {End.NOT_SENT}),
-    "no free connection": (before(httpx.PoolTimeout("late")), {End.NOT_SENT}),
-    "time-out while writing": (before(httpx.WriteTimeout("late")), {End.UNKNOWN}),
-    "time-out before it acts": (before(httpx.ReadTimeout("late")), {End.UNKNOWN}),
-    "time-out after it acted": (after(httpx.ReadTimeout("late")), {End.UNKNOWN}),
-    "reset before it acts": (before(httpx.ReadError("reset")), {End.UNKNOWN}),
-    "reset after it acted": (after(httpx.ReadError("reset")), {End.UNKNOWN}),
-    "closed after it acted": (after(httpx.RemoteProtocolError("closed")), {End.UNKNOWN}),
-    "500 before it acts": (instead(500, acted=False), {End.UNKNOWN}),
-    "502 after it acted": (instead(502, acted=True), {End.UNKNOWN}),
-    "504 after it acted": (instead(504, b"<html>", acted=True), {End.UNKNOWN}),
-    "429 before it acts": (instead(429, acted=False), {End.REFUSED}),
-    "cut answer": (instead(200, Cut, acted=True), {End.DONE}),
-    "cut refusal": (instead(400, Cut, acted=False), {End.REFUSED}),
-    "unreadable answer": (instead(200, b"<html>", acted=True), {End.DONE}),
-    "answer of another shape": (instead(200, b"[]", acted=True), {End.DONE}),
-    "interrupt before it acts": (before(KeyboardInterrupt()), {End.UNKNOWN}),
-    "interrupt after it acted": (after(KeyboardInterrupt()), {End.UNKNOWN}),
+FAULTS: dict[str, tuple[Fault, set[Outcome]]] = {
+    "refused": (before(httpx.ConnectError("refused")), {Outcome.NOT_SENT}),
+    "no connection in time": (before(httpx.ConnectTimeout("late")), {Outcome.NOT_SENT}),
+    "no free connection": (before(httpx.PoolTimeout("late")), {Outcome.NOT_SENT}),
+    "time-out while writing": (before(httpx.WriteTimeout("late")), {Outcome.UNKNOWN}),
+    "time-out before it acts": (before(httpx.ReadTimeout("late")), {Outcome.UNKNOWN}),
+    "time-out after it acted": (after(httpx.ReadTimeout("late")), {Outcome.UNKNOWN}),
+    "reset before it acts": (before(httpx.ReadError("reset")), {Outcome.UNKNOWN}),
+    "reset after it acted": (after(httpx.ReadError("reset")), {Outcome.UNKNOWN}),
+    "closed after it acted": (after(httpx.RemoteProtocolError("closed")), {Outcome.UNKNOWN}),
+    "500 before it acts": (instead(500, acted=False), {Outcome.UNKNOWN}),
+    "502 after it acted": (instead(502, acted=True), {Outcome.UNKNOWN}),
+    "504 after it acted": (instead(504, b"<html>", acted=True), {Outcome.UNKNOWN}),
+    "429 before it acts": (instead(429, acted=False), {Outcome.REFUSED}),
+    "cut answer": (instead(200, Cut, acted=True), {Outcome.DONE}),
+    "cut refusal": (instead(400, Cut, acted=False), {Outcome.REFUSED}),
+    "unreadable answer": (instead(200, b"<html>", acted=True), {Outcome.DONE}),
+    "answer of another shape": (instead(200, b"[]", acted=True), {Outcome.DONE}),
+    "interrupt before it acts": (before(KeyboardInterrupt()), {Outcome.UNKNOWN}),
+    "interrupt after it acted": (after(KeyboardInterrupt()), {Outcome.UNKNOWN}),
 }
 
 
@@ -199,7 +199,7 @@ class Rig:
             "expected_monthly_volume": "1", "wallet_address": EVM,
         }  # fmt: skip
 
-    def call(self, name: str, arguments: dict[str, Any]) -> tuple[Any, End, int]:
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[Any, Outcome, int]:
         """Call; give answer or error, the end of the entry that it made, and how many effects it had."""
         known = {entry.id for entry in self.client.journal}
         effects = self.network.effects
@@ -210,22 +210,26 @@ class Rig:
             result = error
         made = [entry for entry in self.client.journal if entry.id not in known]
         assert len(made) == 1
-        return result, made[0].end, self.network.effects - effects
+        return result, made[0].outcome, self.network.effects - effects
 
 
 EFFECTS = [name for name, row in OPERATIONS.items() if row.effect]
-ERRORS = {End.NOT_SENT: NotSent, End.UNKNOWN: (OutcomeUnknown, KeyboardInterrupt), End.REFUSED: WorkbenchError}
+ERRORS = {
+    Outcome.NOT_SENT: NotSent,
+    Outcome.UNKNOWN: (OutcomeUnknown, KeyboardInterrupt),
+    Outcome.REFUSED: WorkbenchError,
+}
 
 
-def agrees(result: Any, end: End, effects: int) -> bool:
+def agrees(result: Any, end: Outcome, effects: int) -> bool:
     """Whether what the caller was told, what the journal says and what the ledger has go together."""
-    if end is End.DONE:
+    if end is Outcome.DONE:
         return effects == 1 and (not isinstance(result, BaseException) or isinstance(result, UnexpectedAnswer))
-    if end is End.UNKNOWN:
+    if end is Outcome.UNKNOWN:
         return effects in {0, 1} and isinstance(result, OutcomeUnknown | KeyboardInterrupt)
-    if end is End.NOT_SENT:
+    if end is Outcome.NOT_SENT:
         return effects == 0 and isinstance(result, NotSent)
-    return end is End.REFUSED and effects == 0 and isinstance(result, WorkbenchError)
+    return end is Outcome.REFUSED and effects == 0 and isinstance(result, WorkbenchError)
 
 
 @pytest.mark.parametrize("once", [True, False], ids=["once", "from then on"])
@@ -241,16 +245,16 @@ def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
     result, end, effects = rig.call(name, arguments)
 
     # What provably never left is sent again, so one such fault is not even seen.
-    recovered = once and expected == {End.NOT_SENT}
-    assert end in ({End.DONE} if recovered else expected)
+    recovered = once and expected == {Outcome.NOT_SENT}
+    assert end in ({Outcome.DONE} if recovered else expected)
     assert agrees(result, end, effects), (result, end, effects)
-    assert rig.network.sent - sent == (1 if expected != {End.NOT_SENT} else 2 if once else 3)
+    assert rig.network.sent - sent == (1 if expected != {Outcome.NOT_SENT} else 2 if once else 3)
     if "acted" in fault:
         assert effects == 1
     rig.network.fault = None
     following = rig.call(name, rig.arguments(name))
     assert agrees(*following), following
-    assert following[1] is End.DONE
+    assert following[1] is Outcome.DONE
 
 
 def test_unknown_is_what_the_ledger_cannot_tell() -> None:
@@ -261,9 +265,9 @@ def test_unknown_is_what_the_ledger_cannot_tell() -> None:
         arguments = rig.arguments("simulate_authorization")
         rig.network.fault, rig.network.only_once = broken, True
         _, end, effects = rig.call("simulate_authorization", arguments)
-        lost += end is End.UNKNOWN
+        lost += end is Outcome.UNKNOWN
         assert effects <= 1, (i, fault)
-        assert end in expected | {End.DONE}
+        assert end in expected | {Outcome.DONE}
 
     assert len(rig.client.journal.unknown()) == lost
 
@@ -273,10 +277,10 @@ def test_unknown_is_what_the_ledger_cannot_tell() -> None:
 
 def _failing(at: str) -> Callable[..., Any]:
     """Make a file's `write` fail: before anything is stored, at the commit, or after it (fsync told too late)."""
-    whole = File.write
+    whole = Database.write
 
     @contextlib.contextmanager
-    def write(self: File) -> Iterator[Any]:
+    def write(self: Database) -> Iterator[Any]:
         if at == "write":
             raise UnusableFile("the disk is full")
         if at == "commit":
@@ -302,14 +306,14 @@ def test_faults_of_the_journal_before_the_call(
     arguments = rig.arguments(name)
     sent, effects = rig.network.sent, rig.network.effects
     with monkeypatch.context() as patch:
-        patch.setattr(File, "write", _failing(at))
+        patch.setattr(Database, "write", _failing(at))
         for _ in range(3):
             with pytest.raises(CannotRecord, match="nothing is sent"):
                 getattr(rig.client, name)(**arguments)
 
     assert (sent, effects) == (rig.network.sent, rig.network.effects)
     result, end, made = rig.call(name, arguments)
-    assert end is End.DONE
+    assert end is Outcome.DONE
     assert agrees(result, end, made)
 
 
@@ -325,7 +329,7 @@ def test_faults_of_the_journal_after_the_call(
     effects = rig.network.effects
 
     def breaks(request: httpx.Request, answer: Answer) -> httpx.Response:
-        monkeypatch.setattr(File, "write", _failing(at))
+        monkeypatch.setattr(Database, "write", _failing(at))
         return answer(request)
 
     rig.network.fault = breaks
@@ -336,13 +340,13 @@ def test_faults_of_the_journal_after_the_call(
 
     assert type(answer) is OPERATIONS[name].answer
     assert rig.network.effects - effects == 1
-    assert newest.end is (End.DONE if at == "fsync" else End.UNKNOWN)
+    assert newest.outcome is (Outcome.DONE if at == "fsync" else Outcome.UNKNOWN)
 
 
 def test_reads_need_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal that cannot be used keeps no read here."""
     rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
-    monkeypatch.setattr(File, "write", _failing("write"))
+    monkeypatch.setattr(Database, "write", _failing("write"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 

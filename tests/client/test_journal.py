@@ -16,7 +16,7 @@ import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
 from workbench.client.advice import AdviceWarning
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
 from workbench.client.journal_file import JournalFile, installation_secret
 from workbench.client.processes import is_running, this_process
@@ -58,13 +58,13 @@ def test_a_call_is_recorded_before_it_leaves(make: Callable[[], Journal]) -> Non
     seen = []
 
     def look(_: httpx.Request) -> httpx.Response:
-        seen.extend(entry.end for entry in journal)
+        seen.extend(entry.outcome for entry in journal)
         return httpx.Response(200, json=AUTHORIZED)
 
     client_on(Service(look), journal=journal).simulate_authorization(**PURCHASE)
 
-    assert seen == [End.SENDING]
-    assert [entry.end for entry in journal] == [End.DONE]
+    assert seen == [Outcome.SENDING]
+    assert [entry.outcome for entry in journal] == [Outcome.DONE]
 
 
 def test_reads_are_not_recorded(make: Callable[[], Journal]) -> None:
@@ -102,11 +102,11 @@ def test_entries_can_be_found(make: Callable[[], Journal]) -> None:
     with pytest.raises(OutcomeUnknown):
         client.simulate_refund(transaction_id=TRANSACTION, amount=2500)
 
-    assert len(journal.find(operation="simulate_refund")) == 2
-    assert [e.what for e in journal.find(end="refused")] == ["POST refund of 1.00 on transaction " + TRANSACTION]
-    assert len(journal.find(since=clock.start + timedelta(seconds=30))) == 2
-    assert len(journal.find(until=clock.start + timedelta(seconds=30))) == 1
-    assert len(journal.find(text=CARD)) == 1
+    assert len(journal.list(operation="simulate_refund")) == 2
+    assert [e.what for e in journal.list(outcome="refused")] == ["POST refund of 1.00 on transaction " + TRANSACTION]
+    assert len(journal.list(since=clock.start + timedelta(seconds=30))) == 2
+    assert len(journal.list(until=clock.start + timedelta(seconds=30))) == 1
+    assert len(journal.list(text=CARD)) == 1
     with pytest.raises(KeyError):
         journal["nothing"]
 
@@ -125,11 +125,11 @@ def test_a_person_resolves(make: Callable[[], Journal], end: Any) -> None:
     resolved = journal.resolve(attempt, end, note="seen in the dashboard")
 
     assert resolved.resolution is not None
-    assert (end, "seen in the dashboard") == (resolved.resolution.end, resolved.resolution.note)
+    assert (end, "seen in the dashboard") == (resolved.resolution.outcome, resolved.resolution.note)
     assert resolved.resolution.by
     assert journal.unknown() == []
-    assert [attempt] == [entry.id for entry in journal.find(end=end)]
-    assert journal[attempt].end is End.UNKNOWN
+    assert [attempt] == [entry.id for entry in journal.list(outcome=end)]
+    assert journal[attempt].outcome is Outcome.UNKNOWN
 
 
 def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
@@ -138,7 +138,7 @@ def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
     client = client_on(Service(LOST, AUTHORIZED), journal=journal)
     attempt = _unknown(client)
     client.simulate_authorization(**PURCHASE)
-    done = journal.find(end="done")[0].id
+    done = journal.list(outcome="done")[0].id
     with pytest.raises(InvalidRequest, match="is not unknown"):
         journal.resolve(done, "not_sent")
     with pytest.raises(InvalidRequest, match="resolved as"):
@@ -181,11 +181,11 @@ def test_what_a_person_said_can_be_put_right(make: Callable[[], Journal]) -> Non
     journal = make()
     attempt = _unknown(client_on(Service(LOST), journal=journal))
     journal.resolve(attempt, "done", note="seen")
-    assert journal.resolve(attempt, "not sent").resolution.end is End.NOT_SENT  # type: ignore[union-attr]
+    assert journal.resolve(attempt, "not sent").resolution.outcome is Outcome.NOT_SENT  # type: ignore[union-attr]
 
     assert [note.kind for note in journal.notes] == ["resolved again"]
     assert f"{attempt} was done" in journal.notes[0].text
-    assert [attempt] == [entry.id for entry in journal.find(end="not sent")]
+    assert [attempt] == [entry.id for entry in journal.list(outcome="not sent")]
 
 
 def test_a_slip_in_a_filter_is_named(make: Callable[[], Journal]) -> None:
@@ -193,12 +193,12 @@ def test_a_slip_in_a_filter_is_named(make: Callable[[], Journal]) -> None:
     journal = make()
     client = client_on(Service(AUTHORIZED), journal=journal)
     client.simulate_authorization(**PURCHASE)
-    with pytest.raises(InvalidRequest, match="done, refused, not sent, unknown, sending"):
-        journal.find(end="failed")
+    with pytest.raises(InvalidRequest, match="done, refused, not_sent, unknown, sending"):
+        journal.list(outcome="failed")
     with pytest.raises(InvalidRequest, match="simulate_refnd"):
-        journal.find(operation="simulate_refnd")
+        journal.list(operation="simulate_refnd")
 
-    assert len(journal.find(operation=client.simulate_authorization)) == 1
+    assert len(journal.list(operation=client.simulate_authorization)) == 1
 
 
 def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None:
@@ -365,13 +365,13 @@ def test_a_call_in_the_air_elsewhere_is_not_unknown(tmp_path: Path) -> None:
     def look(_: httpx.Request) -> httpx.Response:
         mine = Journal(JournalFile(path))
         mine._process = ("elsewhere:1:1", os.getpid())
-        ends.extend((entry.end, entry.is_unknown) for entry in mine)
+        ends.extend((entry.outcome, entry.is_unknown) for entry in mine)
         return httpx.Response(200, json=AUTHORIZED)
 
     ends: list[Any] = []
     client_on(Service(look), journal=other).simulate_authorization(**PURCHASE)
 
-    assert ends == [(End.SENDING, False)]
+    assert ends == [(Outcome.SENDING, False)]
 
 
 def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
@@ -577,5 +577,5 @@ def test_entries_are_listed_and_filtered() -> None:
     )
 
     assert list(api.journal) == api.journal.list()
-    assert [] == api.journal.filter(operation="update_user")
-    assert 1 == len(api.journal.filter(operation="simulate_authorization", end="done"))
+    assert [] == api.journal.list(operation="update_user")
+    assert 1 == len(api.journal.list(operation="simulate_authorization", outcome="done"))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.client.doubles import CARD, KEY, URL
 from workbench.client.client import Client
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
 from workbench.client.journal_file import JournalFile
 
@@ -49,8 +49,8 @@ def _round(folder: Path, seed: int) -> tuple[int, int, int]:
     child.join()
     effects = set(ledger.read_text().split())
     entries = list(Journal(JournalFile(journal)))
-    done = [entry for entry in entries if entry.end is End.DONE]
-    unknown = [entry for entry in entries if entry.end is End.UNKNOWN]
+    done = [entry for entry in entries if entry.outcome is Outcome.DONE]
+    unknown = [entry for entry in entries if entry.outcome is Outcome.UNKNOWN]
 
     assert len(effects) == ledger.read_text().count("\n")  # none twice
     assert len(done) <= len(effects) <= len(entries)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.client.test_faults import EFFECTS, FAULTS, Rig, agrees
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.errors import WorkbenchError
 from workbench.interface.table import OPERATIONS
 
@@ -22,7 +22,7 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.rig = Rig()
         self.truth: dict[str, int] = {}  # effects by attempt
-        self.ends: dict[str, End] = {}
+        self.ends: dict[str, Outcome] = {}
         self.lost: dict[str, tuple[str, dict[str, Any]]] = {}  # unknown and not yet settled
         self.first_name: str | None = None
 
@@ -33,10 +33,10 @@ class Life(RuleBasedStateMachine):
         """Take down what a call added to the journal, which is its last entry; its helpers' calls are done."""
         made = [entry for entry in self.rig.client.journal if entry.id not in before]
         for entry in made[:-1]:
-            self.truth[entry.id], self.ends[entry.id] = 1, End.DONE
+            self.truth[entry.id], self.ends[entry.id] = 1, Outcome.DONE
         newest = made[-1]
-        self.truth[newest.id], self.ends[newest.id] = effects, newest.end
-        if newest.end is End.UNKNOWN:
+        self.truth[newest.id], self.ends[newest.id] = effects, newest.outcome
+        if newest.outcome is Outcome.UNKNOWN:
             self.lost[newest.id] = (name, arguments)
         if effects and name == "update_user":
             self.first_name = arguments["first_name"]
@@ -58,7 +58,7 @@ class Life(RuleBasedStateMachine):
         effects = self.rig.network.effects - made
         newest = self._note(before, effects, name, arguments)
 
-        assert agrees(result, newest.end, effects), (name, fault, result, newest.end, effects)
+        assert agrees(result, newest.outcome, effects), (name, fault, result, newest.outcome, effects)
 
     @rule(fault=st.sampled_from(sorted(FAULTS)))
     def read(self, fault: str) -> None:
@@ -99,14 +99,14 @@ class Life(RuleBasedStateMachine):
         entries = self._entries()
 
         assert set(entries) == set(self.truth)
-        assert {attempt: entry.end for attempt, entry in entries.items()} == self.ends
+        assert {attempt: entry.outcome for attempt, entry in entries.items()} == self.ends
         for attempt, effects in self.truth.items():
-            end = entries[attempt].end
+            end = entries[attempt].outcome
             assert effects <= 1
-            if end is End.DONE:
+            if end is Outcome.DONE:
                 # A deletion resent and not found is done without an effect of its own.
                 assert effects == 1 or entries[attempt].resend_of
-            elif end in {End.REFUSED, End.NOT_SENT}:
+            elif end in {Outcome.REFUSED, Outcome.NOT_SENT}:
                 assert effects == 0
         assert sum(self.truth.values()) == self.rig.network.effects
 

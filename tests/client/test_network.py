@@ -23,7 +23,7 @@ from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, FakeClock
 from workbench.client import flight
 from workbench.client.advice import AdviceWarning
 from workbench.client.client import AsyncClient, Client
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.errors import NoAnswer, NotSent, OutcomeUnknown, ResponseTooLarge, UnexpectedAnswer, UnexpectedRedirect
 
 Script = Callable[[socket.socket, bytes], bool]
@@ -197,8 +197,8 @@ def call(request: pytest.FixtureRequest) -> Caller:
     return Caller(request.param)
 
 
-def ends(client: Any) -> list[End]:
-    return [entry.end for entry in client.journal]
+def ends(client: Any) -> list[Outcome]:
+    return [entry.outcome for entry in client.journal]
 
 
 def test_an_answer_comes_over_a_socket(call: Caller) -> None:
@@ -207,7 +207,7 @@ def test_an_answer_comes_over_a_socket(call: Caller) -> None:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
 
     assert result.status == "authorized"
-    assert ends(client) == [End.DONE]
+    assert ends(client) == [Outcome.DONE]
     assert f"\r\nApi-Key: {KEY}\r\n".encode() in server.requests[0]
     assert server.requests[0].startswith(b"POST /v1/simulate/transactions/authorize HTTP/1.1\r\nHost: 127.0.0.1:")
 
@@ -220,7 +220,7 @@ def test_a_late_answer_leaves_the_end_unknown(call: Caller) -> None:
     assert isinstance(result, OutcomeUnknown)
     assert "no answer within 0.2 s" in str(result)
     assert len(server.requests) == 1
-    assert ends(client) == [End.UNKNOWN]
+    assert ends(client) == [Outcome.UNKNOWN]
 
 
 def test_a_closed_port_is_not_sent(call: Caller) -> None:
@@ -231,7 +231,7 @@ def test_a_closed_port_is_not_sent(call: Caller) -> None:
     result, client = call(f"http://127.0.0.1:{port}", "simulate_authorization", PURCHASE, clock=clock)
 
     assert isinstance(result, NotSent)
-    assert ends(client) == [End.NOT_SENT]
+    assert ends(client) == [Outcome.NOT_SENT]
     assert clock.slept == [0.5, 1.0]
 
 
@@ -244,7 +244,7 @@ def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Scr
         read, _ = call(server.url, "list_contracts")
 
     assert isinstance(result, OutcomeUnknown)
-    assert ends(client) == [End.UNKNOWN]
+    assert ends(client) == [Outcome.UNKNOWN]
     assert (1, 4) == (written, len(server.requests))
     assert isinstance(read, NoAnswer)
 
@@ -276,18 +276,18 @@ def test_a_cut_success_is_done(call: Caller) -> None:
         read, _ = call(server.url, "list_contracts")
 
     assert isinstance(result, UnexpectedAnswer)
-    assert ends(client) == [End.DONE]
+    assert ends(client) == [Outcome.DONE]
     assert (1, 4) == (written, len(server.requests))
     assert isinstance(read, NoAnswer)
 
 
 @pytest.mark.parametrize(
     "head, error, end",
-    [(b"HTTP/1.1 200 OK\r\nX-Drip: ", OutcomeUnknown, End.UNKNOWN),
-     (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", UnexpectedAnswer, End.DONE)],
+    [(b"HTTP/1.1 200 OK\r\nX-Drip: ", OutcomeUnknown, Outcome.UNKNOWN),
+     (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", UnexpectedAnswer, Outcome.DONE)],
     ids=["head", "body"],
 )  # fmt: skip
-def test_dripping_servers_meet_the_deadline(call: Caller, head: bytes, error: type[Exception], end: End) -> None:
+def test_dripping_servers_meet_the_deadline(call: Caller, head: bytes, error: type[Exception], end: Outcome) -> None:
     """A byte now and then does not keep a call alive beyond its deadline."""
     with dripping(head) as server:
         begun = time.monotonic()
@@ -342,7 +342,7 @@ def test_wrongly_packed_answers_are_unreadable(call: Caller) -> None:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
 
     assert isinstance(result, UnexpectedAnswer)
-    assert ends(client) == [End.DONE]
+    assert ends(client) == [Outcome.DONE]
 
 
 # processes, threads, loops
@@ -427,7 +427,7 @@ def test_a_cancelled_call_is_unknown() -> None:
             return ends(client)
 
     with silent() as server:
-        assert asyncio.run(whole(server.url, server)) == [End.UNKNOWN]
+        assert asyncio.run(whole(server.url, server)) == [Outcome.UNKNOWN]
 
 
 def test_an_interrupt_before_the_first_byte_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +441,7 @@ def test_an_interrupt_before_the_first_byte_is_not_sent(monkeypatch: pytest.Monk
     with pytest.raises(KeyboardInterrupt) as caught:
         client.simulate_authorization(**PURCHASE)
 
-    assert ends(client) == [End.NOT_SENT]
+    assert ends(client) == [Outcome.NOT_SENT]
     assert "never left this machine" in caught.value.__notes__[0]
 
 
@@ -482,7 +482,7 @@ def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tm
 
     assert isinstance(result, NotSent)
     assert "CERTIFICATE_VERIFY_FAILED" in str(result)
-    assert ends(client) == [End.NOT_SENT]
+    assert ends(client) == [Outcome.NOT_SENT]
     assert server.requests == []
 
 

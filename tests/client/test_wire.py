@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, URL, FakeClock, Service, client_on
 from workbench.client.advice import AdviceWarning
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.errors import (
@@ -288,7 +288,7 @@ def test_success_without_body(name: str, status: int) -> None:
     client = client_on(Service(status))
 
     assert type(call(client, name)) is OPERATIONS[name].answer
-    assert [entry.end for entry in client.journal] == [End.DONE]
+    assert [entry.outcome for entry in client.journal] == [Outcome.DONE]
 
 
 UNREADABLE = {
@@ -323,7 +323,7 @@ def test_unreadable_success_is_done(name: str, body: bytes) -> None:
         call(client, name)
 
     assert service.count == 1
-    assert [entry.end for entry in client.journal] == [End.DONE]
+    assert [entry.outcome for entry in client.journal] == [Outcome.DONE]
 
 
 @pytest.mark.parametrize("body", [{}, {"items": None}, {"items": {}}, {"items": "x"}])
@@ -378,7 +378,7 @@ def test_refusals_of_any_form(status: int, body: bytes, words: str) -> None:
     assert words in str(caught.value)
     assert (status, 1) == (caught.value.status, service.count)
     assert type(caught.value) is ApiError.of(status)
-    assert [entry.end for entry in client.journal] == [End.REFUSED]
+    assert [entry.outcome for entry in client.journal] == [Outcome.REFUSED]
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
         client.update_dispute(dispute_id=CARD, status="canceled")
     (entry,) = client.journal
 
-    assert entry.end in {End.DONE, End.REFUSED, End.UNKNOWN}
+    assert entry.outcome in {Outcome.DONE, Outcome.REFUSED, Outcome.UNKNOWN}
 
 
 def test_a_reason_in_the_services_own_words_stands_alone() -> None:
@@ -523,7 +523,7 @@ def test_large_answers_are_not_read_to_their_end() -> None:
         client.update_user(user_id=CARD, first_name="A")
     assert isinstance(caught.value, UnexpectedAnswer)
 
-    assert [entry.end for entry in client.journal] == [End.DONE]
+    assert [entry.outcome for entry in client.journal] == [Outcome.DONE]
     assert service.count == 2
 
 
@@ -581,7 +581,7 @@ def test_what_never_left_may_be_sent_again(name: str, failure: Any) -> None:
 
     assert service.count == 3
     assert isinstance(caught.value.__cause__, httpx.HTTPError)
-    assert [entry.end for entry in client.journal] == [End.NOT_SENT]
+    assert [entry.outcome for entry in client.journal] == [Outcome.NOT_SENT]
     assert client.journal.unknown() == []
 
 
@@ -740,7 +740,7 @@ def test_limited_effects_wait_for_their_caller(name: str) -> None:
         call(client, name)
 
     assert (service.count, caught.value.retry_after) == (1, 2.0)
-    assert [entry.end for entry in client.journal] == [End.REFUSED]
+    assert [entry.outcome for entry in client.journal] == [Outcome.REFUSED]
 
 
 def test_limited_effects_are_sent_again_where_allowed() -> None:
@@ -751,7 +751,7 @@ def test_limited_effects_are_sent_again_where_allowed() -> None:
     client.allowing(resend=True).simulate_authorization(**PURCHASE)
 
     assert clock.slept == [2.0]
-    assert [entry.end for entry in client.journal] == [End.DONE]
+    assert [entry.outcome for entry in client.journal] == [Outcome.DONE]
 
 
 def test_a_pause_holds_for_every_call() -> None:
@@ -828,17 +828,17 @@ class _Broken(httpx.SyncByteStream):
 @pytest.mark.parametrize(
     "status, end",
     [
-        (199, End.UNKNOWN), (200, End.DONE), (299, End.DONE), (300, End.UNKNOWN), (400, End.REFUSED), (408, End.UNKNOWN),
-        (499, End.REFUSED), (500, End.UNKNOWN), (503, End.UNKNOWN),
+        (199, Outcome.UNKNOWN), (200, Outcome.DONE), (299, Outcome.DONE), (300, Outcome.UNKNOWN), (400, Outcome.REFUSED), (408, Outcome.UNKNOWN),
+        (499, Outcome.REFUSED), (500, Outcome.UNKNOWN), (503, Outcome.UNKNOWN),
     ],
 )  # fmt: skip
-def test_an_interrupt_after_the_status_keeps_what_is_known(status: int, end: End) -> None:
+def test_an_interrupt_after_the_status_keeps_what_is_known(status: int, end: Outcome) -> None:
     """Where the status had come already when Ctrl-C did, the end is known by it."""
     client = client_on(lambda _: httpx.Response(status, stream=_Broken()))
     with pytest.raises(KeyboardInterrupt) as caught:
         client.simulate_authorization(**PURCHASE)
 
-    assert [entry.end for entry in client.journal] == [end]
+    assert [entry.outcome for entry in client.journal] == [end]
     assert caught.value.__notes__
 
 
@@ -864,7 +864,7 @@ def test_an_interrupt_between_tries_is_not_sent(first: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         client.allowing(resend=True).simulate_authorization(**PURCHASE)
 
-    assert [entry.end for entry in client.journal] == [End.NOT_SENT]
+    assert [entry.outcome for entry in client.journal] == [Outcome.NOT_SENT]
 
 
 def test_a_full_row_is_told() -> None:
@@ -874,7 +874,7 @@ def test_a_full_row_is_told() -> None:
     with pytest.raises(NotSent, match="pause"):
         client.simulate_authorization(**PURCHASE)
 
-    assert [entry.end for entry in client.journal] == [End.DONE, End.NOT_SENT]
+    assert [entry.outcome for entry in client.journal] == [Outcome.DONE, Outcome.NOT_SENT]
 
 
 class _Slow(httpx.SyncByteStream):

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from workbench.bulk import Held
-from workbench.bulk.hold import FileLock
-from workbench.errors import InvalidRequest, UnusableFile
+from workbench.errors import FileBusy, InvalidRequest, UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run_kept
 from workbench.sequences.lessons import PERSON
 from workbench.session import connect
+from workbench.storage import FileLock
 
 SECRET = "Planted-canary"
 STORY = catalogue["refund-down-to-zero"]
@@ -133,7 +132,7 @@ def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
     holder = spawn.Process(target=_hold, args=(str(path), ready, done))
     holder.start()
     assert ready.wait(30)
-    with pytest.raises(Held, match=rf"held by process {holder.pid} on"):
+    with pytest.raises(FileBusy, match=rf"held by process {holder.pid} on"):
         run_kept(STORY, Sandbox(seed=3), path)
     holder.kill()
     holder.join()

@@ -360,9 +360,9 @@ def test_journal_knows_what_was_sent(wb, guide):
     wb("simulate_refund", NOBODY, "--amount", "1")
     rows = [json.loads(line) for line in wb("journal", "export").out.splitlines()]
 
-    assert [(row["operation"], row["end"]) for row in rows] == [
+    assert [(row["operation"], row["outcome"]) for row in rows] == [
         ("simulate_authorization", "done"), ("simulate_refund", "refused"),
     ]  # fmt: skip
-    assert re.search(r"✗ refused", wb("journal", "list", "--end", "refused").out)
+    assert re.search(r"✗ refused", wb("journal", "list", "--outcome", "refused").out)
     assert wb("journal", "unknown").err.strip() == "No call has an unknown end."
     assert wb("journal", "resolve", rows[0]["id"], "done").code == 2

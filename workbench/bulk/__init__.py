@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.bulk.ends import Outcome as Outcome
     from workbench.bulk.ends import RunChanged as RunChanged
-    from workbench.bulk.hold import Held as Held
     from workbench.bulk.plan import Plan as Plan
     from workbench.bulk.progress import Interrupted as Interrupted
     from workbench.bulk.sending import Applied as Applied

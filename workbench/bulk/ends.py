@@ -10,7 +10,7 @@ import attrs
 
 from workbench.bulk.plan import Plan
 from workbench.errors import CannotRecord, InvalidRequest, Problem, UnusableFile, WorkbenchError
-from workbench.storage import File
+from workbench.storage import Database
 
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """
@@ -55,7 +55,7 @@ class Ends:
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.path = None if path is None else Path(path)
-        self._file = None if path is None else File(path, application=APPLICATION, schema=SCHEMA)
+        self._file = None if path is None else Database(path, application=APPLICATION, schema=SCHEMA)
         self._rows: dict[int, Outcome] = {}
 
     def close(self) -> None:

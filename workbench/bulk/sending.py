@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from workbench import rendering
 from workbench.bulk.ends import Ends, Outcome, State
-from workbench.bulk.hold import FileLock
 from workbench.bulk.plan import Plan, Planned, only_sync, operation_of, plan_of
 from workbench.bulk.progress import Interrupted, Progress, progress_of
 from workbench.bulk.thread_pool import ThreadPool
@@ -33,6 +32,7 @@ from workbench.errors import (
 )
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
+from workbench.storage import FileLock
 
 GRACE = 5.0  # seconds that calls in the air are waited for after an interrupt
 _LOOK = 0.05  # seconds between looks at how far it is
@@ -174,7 +174,7 @@ def resume(
 
     Raises:
         RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given.
-        Held: Another process has the run.
+        FileBusy: Another process has the run.
     """
     file = Path(path)
     rows = _Unseen(rows)

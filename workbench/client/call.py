@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from workbench.client.advice import LOG, advise
 from workbench.client.answers import TOLD, about, hint, host_of, read, refusal, without_private
-from workbench.client.effects import End, unknown_text, what
+from workbench.client.effects import Outcome, unknown_text, what
 from workbench.client.entries import Entry
 from workbench.client.line import ClientContext
 from workbench.client.messages import CAP, Broken, Request, Response
@@ -89,7 +89,7 @@ class Call:
             started=started, digest=digest, resend_of=self.resend_of,
         )  # fmt: skip
 
-    def end(self, end: End, *, status: int | None = None, error: str | None = None) -> None:
+    def end(self, end: Outcome, *, status: int | None = None, error: str | None = None) -> None:
         """Record how it ended. The call is over, so a journal that fails now is only told."""
         journal = self.line.journal
         if journal is None or not isinstance(self.attempt, Entry):
@@ -97,7 +97,7 @@ class Call:
         self.recorded = None
         try:
             journal.finish(self.attempt.id, end, status=status, answer=self.answer, error=error)
-            if self.resend_of is not None and end is End.DONE:
+            if self.resend_of is not None and end is Outcome.DONE:
                 journal.resent(self.resend_of, self.attempt.id)
         except CannotRecord as failure:
             advise(
@@ -131,28 +131,28 @@ class Call:
         if not self.operation.effect:
             return
         if outgoing.surely_not_sent:
-            self.end(End.NOT_SENT, error=type(error).__name__)
+            self.end(Outcome.NOT_SENT, error=type(error).__name__)
             error.add_note(f"{self.said}: never left this machine.")
             return
         status = outgoing.status
         if status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
-            end = End.DONE if status < 300 else End.REFUSED
+            end = Outcome.DONE if status < 300 else Outcome.REFUSED
             self.end(end, status=status, error=type(error).__name__)
             error.add_note(f"{self.said}: {end} ({status}); its answer was not read.")
             return
-        self.end(End.UNKNOWN, error=type(error).__name__)
+        self.end(Outcome.UNKNOWN, error=type(error).__name__)
         error.add_note(unknown_text(self.named, f"interrupted by {type(error).__name__}"))
 
     def not_sent(self, why: str, cause: Exception | None = None) -> NoReturn:
         """End: it never left."""
         __tracebackhide__ = True
-        self.end(End.NOT_SENT, error=why)
+        self.end(Outcome.NOT_SENT, error=why)
         raise NotSent(f"{self.said}: never left this machine ({why}). It is safe to try again.{self.tired}") from cause
 
     def unknown(self, known: str, status: int | None = None) -> NoReturn:
         """End: it left, and nobody knows."""
         __tracebackhide__ = True
-        self.end(End.UNKNOWN, status=status, error=known)
+        self.end(Outcome.UNKNOWN, status=status, error=known)
         raise OutcomeUnknown(unknown_text(self.named, known), attempt=self.named)
 
     def may_retry(self, *, timeout: bool = False) -> bool:
@@ -212,7 +212,7 @@ class Call:
         if 400 <= status < 500 and status != 408:
             if status == 404 and self.resend_of is not None and self.operation is DELETE_PAYMENT_ACCOUNT:
                 self.answer = self.line.converter.read_answer(self.operation, None)
-                self.end(End.DONE, status=status)  # the first deletion, or this one: it is gone
+                self.end(Outcome.DONE, status=status)  # the first deletion, or this one: it is gone
                 return None
             self.refused(response)
         if effect:
@@ -252,7 +252,7 @@ class Call:
         never = "redirects are never followed, since the key would go along"
         right = "Put the right base URL into the profile."
         if self.operation.effect:
-            self.end(End.UNKNOWN, status=response.status, error="redirected")
+            self.end(Outcome.UNKNOWN, status=response.status, error="redirected")
             known = f"{self.line.host} answered with {response.status} and points to {host}; {never}"
             raise RedirectedEffect(f"{unknown_text(self.named, known)}\n{right}", attempt=self.named)
         raise UnexpectedRedirect(
@@ -279,7 +279,7 @@ class Call:
         if isinstance(error, RateLimited) and asked is not None and asked > 0:
             error.retry_after = asked
         words = ": ".join(part for part in (told.error, told.message) if part)
-        self.end(End.REFUSED, status=status, error=visible(words, 200) or None)
+        self.end(Outcome.REFUSED, status=status, error=visible(words, 200) or None)
         journal = self.line.journal
         if exists and journal is not None and self.resend_of is not None:
             journal.resent(self.resend_of, self.named.id, "sent again, and its external id exists already")
@@ -293,11 +293,11 @@ class Call:
         self.answer, why = found.answer, found.why
         if why is None:
             if self.operation.effect:
-                self.end(End.DONE, status=response.status)
+                self.end(Outcome.DONE, status=response.status)
             self.look_at(self.answer)
             return
         if self.operation.effect:
-            self.end(End.DONE, status=response.status, error=f"result unreadable: {why}")
+            self.end(Outcome.DONE, status=response.status, error=f"result unreadable: {why}")
         broken = response.broken
         if broken is not None and broken.too_large:
             raise ResponseTooLarge(

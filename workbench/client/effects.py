@@ -10,14 +10,19 @@ from workbench.interface.rules import FULL
 from workbench.interface.walk import given, members
 
 
-class End(StrEnum):
-    """How a call with an effect ended. `SENDING` is no end: the call is in the air, or its process is gone."""
+class Outcome(StrEnum):
+    """How a call with an effect ended. `SENDING`: it is in flight, or its process is gone."""
 
     SENDING = "sending"
     DONE = "done"
     REFUSED = "refused"
     NOT_SENT = "not_sent"
     UNKNOWN = "unknown"
+
+    @property
+    def shown(self) -> str:
+        """The outcome as people read it: "not sent"."""
+        return self.value.replace("_", " ")
 
 
 def money(cents: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.client.effects import End, next_step
+from workbench.client.effects import Outcome, next_step
 from workbench.errors import Attempt
 from workbench.interface.walk import is_record, masked
 
@@ -16,7 +16,7 @@ from workbench.interface.walk import is_record, masked
 class Resolution:
     """What a person said about a call whose end was unknown."""
 
-    end: End
+    outcome: Outcome
     note: str
     by: str
     at: datetime
@@ -31,7 +31,7 @@ class Entry:
     what: str
     environment: str
     started: datetime
-    end: End
+    outcome: Outcome
     ended: datetime | None = None
     status: int | None = None
     error: str | None = None
@@ -54,6 +54,11 @@ class Entry:
         )
 
     @property
+    def final_outcome(self) -> Outcome:
+        """The outcome, as a person resolved it where one did."""
+        return self.resolution.outcome if self.resolution else self.outcome
+
+    @property
     def next_step(self) -> str | None:
         """What to do about it, while its end is unknown."""
         return next_step(self.operation) if self.is_unknown else None
@@ -61,11 +66,11 @@ class Entry:
     @property
     def is_unknown(self) -> bool:
         """Whether nobody has said how it ended."""
-        return self.end is End.UNKNOWN and self.resolution is None
+        return self.outcome is Outcome.UNKNOWN and self.resolution is None
 
     def __str__(self) -> str:
-        end = f"{self.resolution.end} (said by {self.resolution.by})" if self.resolution else str(self.end)
-        return f"{self.started:%Y-%m-%d %H:%M:%S} {self.id} {end.replace('_', ' ')}: {self.what}"
+        resolved = f" (said by {self.resolution.by})" if self.resolution else ""
+        return f"{self.started:%Y-%m-%d %H:%M:%S} {self.id} {self.final_outcome.shown}{resolved}: {self.what}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -166,7 +171,9 @@ class Memory:
     def undecided(self) -> Iterable[Entry]:
         """Return the entries that are in the air or unknown, and of which nobody said how they ended."""
         rows = tuple(self._rows.values())
-        open_ones = [row for row in rows if row.changes.get("end", End.SENDING) in {End.SENDING, End.UNKNOWN}]
+        open_ones = [
+            row for row in rows if row.changes.get("outcome", Outcome.SENDING) in {Outcome.SENDING, Outcome.UNKNOWN}
+        ]
         return [entry for entry in (row.whole() for row in open_ones) if entry.resolution is None]
 
     def count(self) -> int:
@@ -208,5 +215,4 @@ def masked_answer(answer: Any) -> Any:
 
 def may_have_happened(entry: Entry) -> bool:
     """Whether an entry's effect may be there: not where it was refused or never left."""
-    end = entry.resolution.end if entry.resolution else entry.end
-    return end not in {End.REFUSED, End.NOT_SENT}
+    return entry.final_outcome not in {Outcome.REFUSED, Outcome.NOT_SENT}

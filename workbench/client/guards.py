@@ -146,7 +146,7 @@ class Guards:
     def duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
         """Refuse, or advise against, the same write within a day."""
         said = (
-            f"{what}: the same was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC and is {earlier.end.replace('_', ' ')} "
+            f"{what}: the same was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC and is {earlier.outcome.shown} "
             f"(journal {earlier.id})"
         )
         if allowed:

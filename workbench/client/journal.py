@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import attrs
 
-from workbench.client.effects import End, next_step
+from workbench.client.effects import Outcome, next_step
 from workbench.client.entries import Entry as Entry  # of the journal, for whoever reads one
 from workbench.client.entries import Memory, Note, Resolution, Store, masked_request
 from workbench.client.evidence import NEAR, fits
@@ -64,7 +64,7 @@ class Journal:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
         entry = Entry(
-            id=attempt, operation=operation, what=what, environment=environment, started=started, end=End.SENDING,
+            id=attempt, operation=operation, what=what, environment=environment, started=started, outcome=Outcome.SENDING,
             digest=digest, process=self._me(), resend_of=resend_of,
         )  # fmt: skip
         self._flying.add(attempt)
@@ -76,7 +76,7 @@ class Journal:
         return entry
 
     def finish(
-        self, attempt: str, end: End, *, status: int | None = None, answer: Any = None, error: str | None = None
+        self, attempt: str, outcome: Outcome, *, status: int | None = None, answer: Any = None, error: str | None = None
     ) -> None:
         """Record how a call ended.
 
@@ -85,7 +85,8 @@ class Journal:
         """
         self._flying.discard(attempt)
         self._store.close_entry(
-            attempt, {"end": end, "ended": self._clock.now(), "status": status, "answer": answer, "error": error}
+            attempt,
+            {"outcome": outcome, "ended": self._clock.now(), "status": status, "answer": answer, "error": error},
         )
 
     def let_go(self, attempt: str) -> None:
@@ -121,11 +122,11 @@ class Journal:
 
     def _seen(self, entry: Entry) -> Entry:
         """An entry in the air whose process is gone, or that this process lost track of, is unknown."""
-        if entry.end is not End.SENDING or entry.id in self._flying:
+        if entry.outcome is not Outcome.SENDING or entry.id in self._flying:
             return entry
         if entry.process != self._me() and is_running(entry.process):
             return entry
-        return attrs.evolve(entry, end=End.UNKNOWN, error=entry.error or "its end was not recorded")
+        return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its end was not recorded")
 
     def __iter__(self) -> Iterator[Entry]:
         return map(self._seen, self._store.all())
@@ -142,60 +143,52 @@ class Journal:
             raise KeyError(f"the journal has no entry {attempt!r}")
         return self._seen(entry)
 
-    def find(
-        self, *, operation: Any = None, end: str | None = None, since: datetime | None = None,
+    def list(
+        self, *, operation: Any = None, outcome: str | None = None, since: datetime | None = None,
         until: datetime | None = None, text: str | None = None,
     ) -> Entries:  # fmt: skip
         """Return the entries that fit all that is said, oldest first.
 
         Args:
             operation: Its name, or itself as `api.update_user`.
-            end: "done", "refused", "not_sent", "unknown" or "sending"; what a person said counts.
+            outcome: "done", "refused", "not_sent", "unknown" or "sending"; what a person said counts.
             text: A part of what the call says of itself, as an id.
         """
         operation = getattr(getattr(operation, "operation", operation), "name", operation)
         if operation is not None and operation not in OPERATIONS:
-            raise InvalidRequest(f"there is no operation {visible(str(operation), 60)!r}", of="journal.find")
-        wanted = None if end is None else _end(end)
-        if end is not None and wanted is None:
-            raise InvalidRequest("end is one of done, refused, not sent, unknown, sending", of="journal.find")
+            raise InvalidRequest(f"there is no operation {visible(str(operation), 60)!r}", of="journal.list")
+        wanted = None if outcome is None else _outcome(outcome)
+        if outcome is not None and wanted is None:
+            raise InvalidRequest("outcome is one of done, refused, not_sent, unknown, sending", of="journal.list")
         return [
             entry
             for entry in self
             if (operation is None or entry.operation == operation)
-            and (wanted is None or (entry.resolution.end if entry.resolution else entry.end) is wanted)
+            and (wanted is None or entry.final_outcome is wanted)
             and (since is None or entry.started >= since)
             and (until is None or entry.started <= until)
             and (text is None or text in entry.what)
         ]
 
-    def list(self, **wanted: Any) -> Entries:
-        """Return all entries, oldest first, or those that fit what is said; see `find`."""
-        return self.find(**wanted)
-
-    def filter(self, **wanted: Any) -> Entries:
-        """Return the entries that fit what is said, oldest first; see `find`."""
-        return self.find(**wanted)
-
     def unknown(self) -> Entries:
         """Return the calls of which nobody knows how they ended."""
         return [entry for entry in map(self._seen, self._store.undecided()) if entry.is_unknown]
 
-    def resolve(self, attempt: str, end: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
+    def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
         """Say how a call with an unknown end ended; who said it, and when, is kept. It may be said again."""
-        entry, said = self[attempt], _end(end)
-        if said not in {End.DONE, End.NOT_SENT}:
+        entry, said = self[attempt], _outcome(outcome)
+        if said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise InvalidRequest('an unknown end is resolved as "done" or "not_sent"', of="journal.resolve")
-        if entry.end is not End.UNKNOWN:
-            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.end}", of="journal.resolve")
+        if entry.outcome is not Outcome.UNKNOWN:
+            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:
             self.note("resolved again", f"{attempt} was {_resolved(entry.resolution)}")
-        self._settle(attempt, End(said), note, _person())
+        self._settle(attempt, Outcome(said), note, _person())
         return self[attempt]
 
-    def _settle(self, attempt: str, end: End, note: str, by: str) -> None:
-        said = Resolution(end=end, note=note, by=by, at=self._clock.now())
-        self._store.close_entry(attempt, {"end": End.UNKNOWN, "resolution": said})
+    def _settle(self, attempt: str, outcome: Outcome, note: str, by: str) -> None:
+        said = Resolution(outcome=outcome, note=note, by=by, at=self._clock.now())
+        self._store.close_entry(attempt, {"outcome": Outcome.UNKNOWN, "resolution": said})
 
     def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown end again, knowing that its effect may then be there twice.
@@ -211,7 +204,7 @@ class Journal:
         if accept_double is not True:
             raise InvalidRequest(f"say accept_double=True: {next_step(entry.operation)}", of="journal.resend")
         if not entry.is_unknown:
-            now = f"was resolved as {_resolved(entry.resolution)}" if entry.resolution else f"is {entry.end}"
+            now = f"was resolved as {_resolved(entry.resolution)}" if entry.resolution else f"is {entry.outcome.shown}"
             raise InvalidRequest(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
         if self.send_again is None:
             raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
@@ -230,7 +223,7 @@ class Journal:
 
     def resent(self, attempt: str, new: str, note: str = "it was sent again and is done") -> None:
         """Record that a resend settled an unknown entry."""
-        self._settle(attempt, End.DONE, f"{note} ({new})", "resend")
+        self._settle(attempt, Outcome.DONE, f"{note} ({new})", "resend")
 
     def evidence(self, attempt: str) -> Events:
         """Return the events received that may be the effect of a call. They prove nothing by themselves."""
@@ -251,14 +244,14 @@ class Journal:
         return f"<journal in {self.place}: {held}>"
 
 
-def _end(words: str) -> End | None:
-    """Return an end by its name, or as it is shown."""
+def _outcome(words: str) -> Outcome | None:
+    """Return an outcome by its name, or as it is shown."""
     name = str(words).replace(" ", "_")
-    return End(name) if name in list(End) else None
+    return Outcome(name) if name in list(Outcome) else None
 
 
 def _resolved(said: Resolution) -> str:
-    return f"{said.end.replace('_', ' ')} by {said.by} at {said.at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{said.outcome.shown} by {said.by} at {said.at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _person() -> str:

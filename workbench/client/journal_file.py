@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.client.entries import Entry, Note, Resolution, masked_answer, masked_request
 from workbench.client.state import state_folder
 from workbench.errors import CannotRecord, UnusableFile
-from workbench.storage import File
+from workbench.storage import Database
 
 APPLICATION = 0x43495257  # "CIRW"
 _SCHEMA = """
@@ -39,24 +39,24 @@ class JournalFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.place = str(path)
-        self._file: File | None = None
+        self._file: Database | None = None
         self._owner = 0
         self._opening = threading.Lock()
-        self._of_parents: list[File | None] = []  # never closed here: they belong to another process
+        self._of_parents: list[Database | None] = []  # never closed here: they belong to another process
 
     @property
     def secret(self) -> bytes:
         """What keys the hashes of bodies: one per installation, so that nobody can guess a value by hashing."""
         return installation_secret()
 
-    def _opened(self) -> File:
+    def _opened(self) -> Database:
         if self._owner not in {0, os.getpid()}:
             # A forked process opens the file anew: SQLite's connections do not survive a fork.
             self._of_parents.append(self._file)
             self._file, self._owner, self._opening = None, 0, threading.Lock()
         with self._opening:
             if self._file is None:
-                self._file, self._owner = File(self.path, application=APPLICATION, schema=_SCHEMA), os.getpid()
+                self._file, self._owner = Database(self.path, application=APPLICATION, schema=_SCHEMA), os.getpid()
             return self._file
 
     @contextlib.contextmanager
@@ -73,7 +73,7 @@ class JournalFile:
     def add(self, entry: Entry, request: Any) -> None:
         """Keep an entry before its call leaves."""
         row = (
-            entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.end.value, None,
+            entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.outcome.value, None,
             None, None, _json(masked_request(request)), None, entry.digest, entry.process, entry.resend_of, None,
         )  # fmt: skip
         with self._writing() as run:
@@ -161,11 +161,11 @@ def _json(value: Any) -> str:
 def _said(said: Resolution | None) -> str | None:
     if said is None:
         return None
-    return _json({"end": said.end.value, "note": said.note, "by": said.by, "at": _stored(said.at)})
+    return _json({"end": said.outcome.value, "note": said.note, "by": said.by, "at": _stored(said.at)})
 
 
 _STORED: Mapping[str, Callable[[Any], tuple[str, Any]]] = {
-    "end": lambda end: ("ending", end.value),
+    "outcome": lambda outcome: ("ending", outcome.value),
     "ended": lambda moment: ("ended", _stored(moment)),
     "status": lambda status: ("status", status),
     "error": lambda error: ("error", error),
@@ -181,11 +181,11 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     ) = row  # fmt: skip
     read = None if said is None else json.loads(said)
     return Entry(
-        id=attempt, operation=operation, what=what, environment=environment, started=_moment(started), end=End(end),
+        id=attempt, operation=operation, what=what, environment=environment, started=_moment(started), outcome=Outcome(end),
         ended=None if ended is None else _moment(ended), status=status, error=error, request=json.loads(request),
         answer=None if answer is None else json.loads(answer), digest=digest, process=process, resend_of=resend_of,
         resolution=None if read is None else Resolution(
-            end=End(read["end"]), note=read["note"], by=read["by"], at=_moment(read["at"])
+            outcome=Outcome(read["end"]), note=read["note"], by=read["by"], at=_moment(read["at"])
         ),
     )  # fmt: skip
 

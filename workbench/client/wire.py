@@ -1,6 +1,6 @@
 """One call as a generator that performs no I/O: what to send is yielded, what came back is sent in.
 
-A call ends in an answer or an error, and a call with an effect in one of four ends (`effects.End`). Reads are tried up
+A call ends in an answer or an error, and a call with an effect in one of four ends (`effects.Outcome`). Reads are tried up
 to three times; a call with an effect is sent again only where it provably never left.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.client.advice import advise
 from workbench.client.call import Call
-from workbench.client.effects import End
+from workbench.client.effects import Outcome
 from workbench.client.line import ClientContext
 from workbench.client.messages import Broken, Pause, Request
 from workbench.client.pace import LONGEST_WAIT
@@ -112,7 +112,7 @@ def _sending(call: Call, outgoing: Request) -> Generator[Request | Pause, Any, N
             try:
                 yield Pause(wait)
             except BaseException:
-                call.end(End.NOT_SENT, error="interrupted before it was sent")
+                call.end(Outcome.NOT_SENT, error="interrupted before it was sent")
                 raise
         call.tries += 1
         outgoing.phase, outgoing.status = 0, None
@@ -131,5 +131,5 @@ def _sending(call: Call, outgoing: Request) -> Generator[Request | Pause, Any, N
         try:
             yield Pause(pause)
         except BaseException:
-            call.end(End.NOT_SENT, error="interrupted before it was sent again")
+            call.end(Outcome.NOT_SENT, error="interrupted before it was sent again")
             raise

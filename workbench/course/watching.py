@@ -61,14 +61,14 @@ def _bad_signature(seen: Seen) -> Iterator[str]:
 
 
 def _unknown_refund(seen: Seen) -> Iterator[str]:
-    refunds = seen.api.journal.find(operation="simulate_refund")
-    lost = [one for one in refunds if one.end == "unknown" and one.request.get("amount") == 500]
+    refunds = seen.api.journal.list(operation="simulate_refund")
+    lost = [one for one in refunds if one.outcome == "unknown" and one.request.get("amount") == 500]
     if not lost:
         yield "the journal has no refund of 5.00 USD whose outcome was unknown."
         return
     if any(one.is_unknown for one in lost):
         yield "a refund is still unknown in the journal: look, then resolve it."
-    elif not any(one.resolution and one.resolution.end == "done" for one in lost):
+    elif not any(one.resolution and one.resolution.outcome == "done" for one in lost):
         yield "it was resolved as not sent, and it happened: look at the events, and resolve it again."
 
 

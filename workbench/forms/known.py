@@ -27,7 +27,7 @@ def entries(api: Any) -> list[Any]:
 def answered(api: Any, *operations: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     """Yield the entries of operations that were done, with their masked answers."""
     for entry in entries(api):
-        if entry.operation in operations and entry.end == "done" and isinstance(entry.answer, Mapping):
+        if entry.operation in operations and entry.outcome == "done" and isinstance(entry.answer, Mapping):
             yield entry, entry.answer
 
 

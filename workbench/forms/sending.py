@@ -101,7 +101,7 @@ class Sending(Page):
     def _last_entry(self) -> str | None:
         if not self.operation.effect or self._api.info()["journal"] == "none":
             return None
-        found = self._api.journal.find(operation=self.operation.name)
+        found = self._api.journal.list(operation=self.operation.name)
         return found[-1].id if found else None
 
     def _note_entry(self, before: str | None) -> None:

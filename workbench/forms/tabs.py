@@ -114,7 +114,8 @@ class Tab:
             parts.append(f"<div><strong>Events about it: {len(events):,}</strong></div>{folded(events[-20:])}")
         if calls:
             rows = [
-                {"started": one.started, "end": str(one.end), "what": one.what, "id": one.id} for one in calls[-20:]
+                {"started": one.started, "outcome": str(one.outcome), "what": one.what, "id": one.id}
+                for one in calls[-20:]
             ]
             parts.append(
                 f"<div><strong>Requests that name it: {len(calls):,}</strong></div>{rendering.html_table(rows)}"

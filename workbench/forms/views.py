@@ -75,7 +75,7 @@ def payment_accounts(api: Any) -> View:
             "known_from": f"journal {entry.id}", "answer": answer,
         }  # fmt: skip
     for entry in entries(api):
-        if entry.operation == "delete_payment_account" and entry.end == "done":
+        if entry.operation == "delete_payment_account" and entry.outcome == "done":
             key = str(entry.request.get("paymentAccountId"))
             known.setdefault(key, {"id": key, "known_from": f"journal {entry.id}"})["deleted"] = entry.started
     columns = ("id", "nickname", "type", "made", "deleted", "known_from")
@@ -164,7 +164,7 @@ def deliveries(api: Any) -> View:
 
 def journal(api: Any) -> View:
     """Return the calls with an effect and how they ended."""
-    columns = ("started", "end", "operation", "what", "environment", "id")
+    columns = ("started", "outcome", "operation", "what", "environment", "id")
     rows = ((tuple(getattr(one, name) for name in columns), _entry(one), one.id) for one in entries(api))
     return view(columns, ((tuple(map(_text, row)), thing, key) for row, thing, key in rows))
 
@@ -177,7 +177,7 @@ def _entry(one: Any) -> dict[str, Any]:
     said = {
         name: getattr(one, name) for name in ("id", "what", "operation", "environment", "started", "ended", "status")
     }
-    said |= {"end": str(one.end), "error": one.error, "request": dict(one.request), "answer": one.answer}
+    said |= {"outcome": str(one.outcome), "error": one.error, "request": dict(one.request), "answer": one.answer}
     said |= {"next step": one.next_step, "resend of": one.resend_of}
     return {name: value for name, value in said.items() if value not in (None, {}, [])}
 

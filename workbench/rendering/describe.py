@@ -229,7 +229,11 @@ def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 def _is_status(name: Any, value: Any) -> bool:
     """Whether a mapping's value is shown as a status; an empty one is none."""
-    return str(name) in {"status", "application_status", "end", "state"} and isinstance(value, str) and bool(value)
+    return (
+        str(name) in {"status", "application_status", "end", "outcome", "state"}
+        and isinstance(value, str)
+        and bool(value)
+    )
 
 
 def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int) -> Grid:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import orjson
 
 from workbench.sandbox.store import Change, Store
-from workbench.storage import File
+from workbench.storage import Database
 
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = "CREATE TABLE log(version INTEGER PRIMARY KEY, whole INTEGER NOT NULL, changes BLOB NOT NULL)"
@@ -28,7 +28,7 @@ class FileBackend:
         Raises:
             UnusableFile: It is not a sandbox's, newer, damaged, or cannot be opened.
         """
-        self.file = File(path, application=APPLICATION, schema=SCHEMA, survives_power_loss=False)
+        self.file = Database(path, application=APPLICATION, schema=SCHEMA, survives_power_loss=False)
         self._version = 0
         self._size = 0  # bytes of log since the whole state was written
         self._whole = 0  # bytes of that

@@ -24,7 +24,7 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
     Raises:
         InvalidRequest: The journal holds no such call.
     """
-    entries = [one for one in journal if one.operation in SCRIPTED and str(one.end) in {"done", "refused"}]
+    entries = [one for one in journal if one.operation in SCRIPTED and str(one.outcome) in {"done", "refused"}]
     entries = entries[-last:] if last is not None else entries
     if not entries:
         raise InvalidRequest("the journal holds no call that a sequence could repeat", of="from_journal")
@@ -52,7 +52,7 @@ class _Maker:
         transaction = entry.request.get("transactionId")
         if (
             entry.operation == "simulate_refund"
-            and str(entry.end) == "done"
+            and str(entry.outcome) == "done"
             and transaction in self.known
             and transaction not in self.settled
         ):
@@ -64,7 +64,7 @@ class _Maker:
                 doc="Put in: a refund needs a settled transaction.",
             )
         expect = NOTHING
-        if str(entry.end) == "refused":
+        if str(entry.outcome) == "refused":
             expect = Expect(error={"status": entry.status})
         elif isinstance(entry.answer, Mapping) and "status" in entry.answer:
             expect = Expect(result={"status": entry.answer["status"]})

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from workbench.bulk.hold import FileLock
 from workbench.bulk.progress import Progress, progress_of
 from workbench.client.journal_file import installation_secret
 from workbench.errors import InvalidRequest, Problem, hide_arguments
@@ -26,7 +25,7 @@ from workbench.sequences.play import Done, Player
 from workbench.sequences.running import LONG, Run, drive, prepared, walk_member
 from workbench.sequences.steps import InvalidSequence, Ref, Sequence, Step, references
 from workbench.sequences.toml_form import dumps
-from workbench.storage import File
+from workbench.storage import Database, FileLock
 
 APPLICATION = 0x57425351  # "WBSQ"
 SCHEMA = """
@@ -60,7 +59,7 @@ def run_kept(
 
     Raises:
         InvalidSequence: The sequence is wrong, or is not the one of the file; nothing was sent.
-        Held: Another process holds the run.
+        FileBusy: Another process holds the run.
     """
     player = prepared(sequence, api, values)
     with FileLock(Path(path)), _Record(Path(path), sequence, values, player.venue.now()) as record:
@@ -96,7 +95,7 @@ class _Record:
     """The file of one run."""
 
     def __init__(self, path: Path, sequence: Sequence, values: Mapping[str, Any], now: datetime) -> None:
-        self._file = File(path, application=APPLICATION, schema=SCHEMA)
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA)
         text = dumps(sequence)
         found = self._file.run("SELECT sequence, began, given FROM run")
         if not found:

@@ -39,11 +39,11 @@ def _journal(where: Where) -> Iterator[Any]:
 
 
 def _row(entry: Any) -> dict[str, Any]:
-    end = entry.resolution.end if entry.resolution else entry.end
+    outcome = entry.final_outcome
     return {
         "started": entry.started,
         "id": entry.id,
-        "end": str(end) + ("" if not entry.resolution else " (said)"),
+        "outcome": str(outcome) + ("" if not entry.resolution else " (said)"),
         "operation": entry.operation,
         "what": entry.what,
     }
@@ -61,7 +61,7 @@ def _shown(entries: list[Any], how: Output) -> None:
 
 def listed(
     *,
-    end: Annotated[
+    outcome: Annotated[
         Literal["done", "refused", "not_sent", "unknown", "sending"] | None, Parameter(help="Only those that ended so.")
     ] = None,
     operation: Annotated[str | None, Parameter(help="Only of this operation.")] = None,
@@ -73,7 +73,7 @@ def listed(
     """List the calls with an effect, and how they ended."""
     with _journal(where) as journal:
         name = operation.replace("-", "_") if operation else None
-        found = journal.find(operation=name, end=end, text=text)
+        found = journal.list(operation=name, outcome=outcome, text=text)
     _shown(found[-last:] if last else found, how)
     return DONE
 
@@ -97,7 +97,7 @@ def unknown(
 
 def resolve(
     attempt: Annotated[str, Parameter(help="Id of the call, as the journal lists it.")],
-    end: Annotated[Literal["done", "not_sent"], Parameter(help="How it ended.")],
+    outcome: Annotated[Literal["done", "not_sent"], Parameter(help="How it ended.")],
     /,
     *,
     note: Annotated[str, Parameter(help="How one knows.")] = "",
@@ -106,7 +106,7 @@ def resolve(
     """Say how a call with an unknown end ended; who said it, and when, is kept."""
     with _journal(where) as journal:
         try:
-            entry = journal.resolve(attempt, end, note=note)
+            entry = journal.resolve(attempt, outcome, note=note)
         except KeyError:
             raise wrong(f"The journal has no call {visible(attempt, 60)!r}.") from None
     say(str(entry))

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from workbench.interface.events import Event
-from workbench.storage import File
+from workbench.storage import Database
 from workbench.webhooks.reading import read_delivery, resource_id, state
 
 APPLICATION = 0x57424958  # "WBIX"
@@ -110,7 +110,7 @@ class Store:
     """The events of one inbox, in a file or in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self.file = File(path, application=APPLICATION, schema=SCHEMA)
+        self.file = Database(path, application=APPLICATION, schema=SCHEMA)
 
     def keep(
         self, event: Event, raw: bytes, verified: bool, arrived: datetime, enlist: Callable[[Any, int, str], None]
