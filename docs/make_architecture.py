@@ -32,6 +32,7 @@ PURPOSES = {
     "storage": "one SQLite file",
     "http_server": "local HTTP server",
     "loops": "event loops",
+    "progress": "progress lines",
     "interface": "the service as data",
     "errors": "exception classes",
     "lazy": "public names",

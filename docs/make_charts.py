@@ -29,7 +29,7 @@ PATHS = (
     ("pending", "needsInformation"),
 )
 SHOPS = (
-    ("Corner Grocery", "groceries", 2), ("Harbor Fuel", "gas", 1), ("Blue Door Cafe", "dining", 3),
+    ("Corner Grocery", "groceries", 2), ("Harbor Fuel", "gas", 1), ("Blue Gate Cafe", "dining", 3),
     ("Old Mill Bakery", "dining", 3), ("Northern Air", "travel", 5), ("Paper & Ink Books", "shopping", 1),
     ("City Transit", "transit", 2), ("Lantern Cinema", "entertainment", 1),
 )  # fmt: skip
@@ -76,7 +76,7 @@ def applications(api: Any, chance: Random) -> Any:
 
 
 def declines(api: Any) -> Any:
-    """Authorize a few times in vain."""
+    """Authorize a few times and be declined."""
     for name, times in DECLINES:
         sequences.run_many(sequences.catalogue[f"decline-{name}"], api, times=times)
     sequences.run_many(sequences.catalogue["settle"], api, times=20)

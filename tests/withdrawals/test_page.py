@@ -26,9 +26,9 @@ def test_the_page_runs():
     assert len(blocks) == 11
 
 
-def test_the_guesses_it_names_are_listed():
-    """Every guess the page names is one of assumptions()."""
-    text = PAGE.read_text(encoding="utf-8").partition("## What is a guess")[2]
+def test_the_assumptions_it_names_are_listed():
+    """Every assumption that the page names is one of assumptions()."""
+    text = PAGE.read_text(encoding="utf-8").partition("## What is assumed")[2]
     named = set(re.findall(r"`((?:withdrawal|coordinator|token)_[a-z_]+)`", text))
 
     assert len(named) == 10
