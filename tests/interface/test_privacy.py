@@ -23,7 +23,8 @@ from workbench.interface import (
 )
 from workbench.interface.convert import converter
 from workbench.interface.fields import OPEN, PERSONAL, SECRET, Privacy
-from workbench.interface.walk import Array, Text, build, mask_wire, masked, member, members
+from workbench.interface.masks import MaskedDict, masked
+from workbench.interface.walk import Array, Text, build, member, members
 
 # Secret and personal fields; every field that stands in neither list is open.
 SECRETS = {
@@ -144,7 +145,7 @@ def test_nothing_private_is_printed(record: type[Any]) -> None:
                 assert CANARY not in text
         assert CANARY not in repr(wire)
         assert CANARY not in str(masked(answer)).replace(f"{CANARY[-2:]}'", "")
-        assert CANARY not in str(mask_wire(record, wire))
+        assert CANARY not in str(masked(wire, of=record))
 
     check()
 
@@ -164,7 +165,7 @@ def test_a_wire_body_of_another_shape_is_masked() -> None:
     """An object or a list where an open text belongs is not shown: nobody knows what it holds."""
     raw = {"status": {"nationalId": CANARY}, "id": [{"a": CANARY}, "open"], "brandNew": CANARY}
 
-    assert mask_wire(disputes.Dispute, raw) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}
+    assert masked(raw, of=disputes.Dispute) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}
 
 
 def test_a_request_of_an_operation_is_masked() -> None:
@@ -172,11 +173,29 @@ def test_a_request_of_an_operation_is_masked() -> None:
     body = {"nationalId": CANARY, "address": {"line1": CANARY, "city": "Springfield"}, "chainId": 1}
     cls = table.CREATE_USER_APPLICATION.request
 
-    assert mask_wire(cls, body) == {
+    assert masked(body, of=cls) == {
         "nationalId": "•••",
         "address": {"line1": "•••", "city": "Springfield"},
         "chainId": 1,
     }
+
+
+def test_a_mapping_of_no_known_record_is_masked_whole() -> None:
+    """Without a record to go by, only names, None and booleans of a mapping are shown."""
+    raw = {"status": "open", "paid": True, "none": None, "more": [{"a": CANARY}]}
+
+    assert masked(raw) == {"status": "•••", "paid": True, "none": None, "more": "•••"}
+    assert masked([raw, CANARY])[1] == "•••"
+
+
+def test_a_masked_mapping_keeps_its_values() -> None:
+    """Its values are the real ones; its repr, as its masked form and what rich prints, shows their names alone."""
+    made = MaskedDict(email=CANARY, inner={"a": CANARY})
+
+    assert made["email"] == CANARY
+    assert repr(made) == "{'email': '•••', 'inner': '•••'}" == repr(masked(made))
+    assert CANARY not in str([copy.copy(made), pickle.loads(pickle.dumps(made))])
+    assert CANARY not in str(list(made.__rich_repr__()))
 
 
 def test_repr_shows_what_is_open() -> None:

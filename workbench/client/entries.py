@@ -9,7 +9,8 @@ import attrs
 
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import Attempt
-from workbench.interface.walk import is_record, masked
+from workbench.interface.masks import masked
+from workbench.interface.walk import is_record
 
 
 @attrs.frozen(kw_only=True)

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from workbench.client.entries import Entry
-from workbench.interface.walk import is_record, masked
+from workbench.interface.masks import masked
+from workbench.interface.walk import is_record
 
 NEAR = timedelta(minutes=15)  # how far before a call an event may lie and still be its evidence
 

@@ -9,7 +9,7 @@ import attrs
 from workbench.demo.bodies import Bodies, Fitted, fitted
 from workbench.demo.stage import Stage
 from workbench.errors import visible
-from workbench.interface import walk
+from workbench.interface import masks
 from workbench.session import Session
 
 
@@ -58,4 +58,4 @@ def told_body(stage: Stage, cast: Cast, body: Any, made: Fitted) -> None:
 
 def masked(record: Any, wire: str) -> str:
     """Return a member as it is shown, by its wire name."""
-    return str(walk.masked(record)[wire])
+    return str(masks.masked(record)[wire])

@@ -11,7 +11,7 @@ from workbench import rendering
 from workbench.errors import visible
 from workbench.forms.outline import Leaf, meant, needs_tick
 from workbench.forms.reading import EMPTY, text_of, value_of
-from workbench.interface import masks, walk
+from workbench.interface import walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL
 from workbench.interface.walk import Boolean, Choice, Date, Integer, Kind, Member, Text
@@ -153,7 +153,7 @@ class Field:
             return
         private = one.about.privacy is not OPEN and value is not None
         if private:
-            look = masks.masked(value, one.about.rule.format, one.about.privacy is SECRET)
+            look = one.about.mask(value)
             self.input.placeholder = f"given in code: {visible(look, 60)}"
         else:
             self.input.placeholder = ""

@@ -33,7 +33,7 @@ from workbench.interface.walk import (
     cross_rules,
     is_record,
     members,
-    parts,
+    record_of,
 )
 
 Check = Callable[[Any, str, list[Problem]], None]
@@ -504,7 +504,7 @@ def _answer_plan(cls: type[Any]) -> _AnswerPlan:
     made = _ANSWER_PLANS.get(cls)
     if made is None:
         made = _ANSWER_PLANS[cls] = tuple(
-            (one.name, one.wire, one.about.needed, parts(one.kind), _flagging(one), isinstance(one.kind, Array))
+            (one.name, one.wire, one.about.needed, record_of(one.kind), _flagging(one), isinstance(one.kind, Array))
             for one in members(cls)
         )
     return made

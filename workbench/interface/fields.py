@@ -1,27 +1,20 @@
 """How a record says what its fields are: `about()` in the class body, and nowhere else."""
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Any, TypeVar, dataclass_transform
 
 import attrs
 
-from workbench.interface import masks
+from workbench.interface.privacy import OPEN as OPEN
+from workbench.interface.privacy import PERSONAL as PERSONAL
+from workbench.interface.privacy import SECRET as SECRET
+from workbench.interface.privacy import Privacy as Privacy
+from workbench.interface.privacy import mask
 
 T = TypeVar("T")
 ABOUT = "about"  # the metadata key
 RECORD = "__record__"  # marks a class that `record` made
-
-
-class Privacy(Enum):
-    """Who may see a value without asking for it."""
-
-    OPEN = "open"
-    PERSONAL = "personal"
-    SECRET = "secret"
-
-
-OPEN, PERSONAL, SECRET = Privacy
 
 
 class Confidence(StrEnum):
@@ -61,6 +54,10 @@ class About:
     partial: bool  # a nested record of which the service is taken to accept a part
     nullable: bool = False  # the document lets it be null in an answer
     otherwise: Any = None  # what the service takes where a request leaves it out
+
+    def mask(self, value: Any) -> str:
+        """Return what is shown in place of a private value of the field."""
+        return mask(value, self.rule.format, self.privacy)
 
 
 ANY = Rule()
@@ -110,7 +107,7 @@ def _look(fact: About) -> Callable[[Any], str]:
         if value is None:
             return "None"
         if fact.privacy is not OPEN:
-            return masks.masked(value, fact.rule.format, fact.privacy is SECRET)
+            return fact.mask(value)
         if isinstance(
             value, Mapping
         ):  # a nested record not made yet: which of its members are private is not known here

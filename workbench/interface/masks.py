@@ -1,69 +1,84 @@
-"""How a private value looks when it is not to be seen. One table drives reprs, faces, frames, logs and exports."""
+"""Records and mappings with their private values masked, for everything that is printed, logged, journaled or exported."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
-DOTS = "•••"
-MASK = "•"  # a value with this character is a masked one, and is never sent
-
-
-def _name(text: str) -> str:
-    return " ".join(f"{part[0]}." for part in text.split() if part[0].isalnum()) or DOTS
-
-
-def _email(text: str) -> str:
-    local, at, domain = text.rpartition("@")
-    name, _, top = domain.rpartition(".")
-    if not at or not local or not name or not top.isalpha() or len(top) > 6:
-        return DOTS
-    return f"{local[0]}{DOTS}@{name[0]}{DOTS}.{top}"
-
-
-def _ends(text: str) -> str:
-    return DOTS + text[-2:] if len(text) > 4 else DOTS
-
-
-def _ip(text: str) -> str:
-    head, dot, _ = text.rpartition(".")
-    return f"{head}.{MASK}" if dot and head.count(".") == 2 else DOTS
-
-
-def _length(text: str) -> str:
-    return f"{DOTS} ({len(text):,} characters)"
-
-
-LOOKS: Mapping[str, Callable[[str], str]] = {
-    "name": _name, "email": _email, "phone": _ends, "ip": _ip, "long-text": _length, "account-number": _ends,
-}  # fmt: skip
-"""How a text of a format is masked; any other is `•••`, whatever its length."""
-
-
-def masked(value: Any, form: str | None = None, secret: bool = False) -> str:
-    """Return what stands for a private value: never its length, nor more of it than its format's look allows.
-
-    Args:
-        form: The format of the field's rule.
-        secret: Only an account number shows its last two characters then.
-    """
-    if value is None:
-        return ""
-    look = LOOKS.get(form or "")
-    if look is None or not isinstance(value, str) or (secret and form != "account-number"):
-        return DOTS
-    return look(value)
+from workbench.interface.privacy import DOTS as DOTS
+from workbench.interface.privacy import MASK as MASK
+from workbench.interface.privacy import OPEN
+from workbench.interface.rules import Full
+from workbench.interface.walk import Member, is_record, members, record_of
 
 
 class MaskedDict(dict[str, Any]):
-    """A mapping of plain values that prints masked: its repr, its faces, and what rich makes of it."""
+    """A mapping that prints masked: in its repr, in `rendering` and in rich. Its values are the real ones."""
 
     __slots__ = ()
 
     def shown(self) -> dict[str, Any]:
         """Return it as it is printed."""
-        raise NotImplementedError
+        return dict.fromkeys(self, DOTS)
 
     def __repr__(self) -> str:
         return repr(self.shown())
 
     def __rich_repr__(self) -> Iterator[dict[str, Any]]:
         yield self.shown()
+
+
+def masked(x: Any, reveal: Collection[str] = (), *, of: type[Any] | None = None) -> Any:
+    """Return a record, a mapping or a list of them as wire names and plain values, with what is private masked.
+
+    Args:
+        reveal: Attribute names, or dotted paths of them, of members that stay as they are.
+        of: The record whose wire names a mapping has. Without it nothing of a mapping is known, and all is masked.
+    """
+    if isinstance(x, MaskedDict) and of is None:
+        return x.shown()
+    return _masked(x, of, "", frozenset(reveal))
+
+
+def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -> Any:
+    if isinstance(x, list | tuple):
+        return [_masked(item, of, prefix, reveal) for item in x]
+    if is_record(x):
+        shown = {
+            one.wire: _value(one, value, prefix, reveal)
+            for one in members(type(x))
+            if (value := getattr(x, one.name)) is not None and value != () and not isinstance(value, Full)
+        }
+        return shown | {str(name): DOTS for name in getattr(x, "extra", ())}
+    if isinstance(x, Mapping):
+        known = {} if of is None else {one.wire: one for one in members(of)}
+        return {
+            str(name): _value(known[name], value, prefix, reveal) if name in known else _unknown(value)
+            for name, value in x.items()
+        }
+    return _unknown(x)
+
+
+def _unknown(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool) else DOTS
+
+
+def _value(member: Member, value: Any, prefix: str, reveal: frozenset[str]) -> Any:
+    path = prefix + member.name
+    inner = record_of(member.kind)
+    if inner is not None or is_record(value):
+        return _masked(value, inner, f"{path}.", reveal)
+    revealed = path in reveal or member.name in reveal
+    if member.about.privacy is not OPEN and not revealed:
+        return member.about.mask(value)
+    return _plain(value, revealed)
+
+
+def _plain(value: Any, whole: bool) -> Any:
+    if isinstance(value, list | tuple):
+        return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
+    if isinstance(value, Mapping):
+        return dict(value) if whole else DOTS  # an object where a plain value belongs may hold anything
+    if isinstance(value, date):
+        return value.isoformat()
+    return format(value, "f") if isinstance(value, Decimal) else value

@@ -1,7 +1,7 @@
 """The one reader of records: their members, what is wrong with their values, and how they look masked."""
 
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -9,9 +9,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
-from workbench.interface import masks
 from workbench.interface.cross_rules import CrossRule
-from workbench.interface.fields import ABOUT, NOTHING_MORE, RECORD, SECRET, About, Answer, Privacy
+from workbench.interface.fields import ABOUT, NOTHING_MORE, RECORD, About, Answer
 from workbench.interface.rules import Full, Number
 
 
@@ -205,8 +204,8 @@ def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
     return rules
 
 
-def parts(kind: Kind) -> type[Any] | None:
-    """Return the record a kind holds, one or many of it, or None."""
+def record_of(kind: Kind) -> type[Any] | None:
+    """Return the record that a kind holds, one or many of it; None for a single value."""
     while isinstance(kind, Array):
         kind = kind.of
     return kind.of if isinstance(kind, Nested) else None
@@ -215,7 +214,7 @@ def parts(kind: Kind) -> type[Any] | None:
 def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
     """Yield each member of a record with its dotted attribute path, nested records opened and lists of them too."""
     for one in members(cls):
-        inner = parts(one.kind)
+        inner = record_of(one.kind)
         yield prefix + one.name, one
         if inner is not None:
             yield from leaves(inner, f"{prefix}{one.name}.")
@@ -225,10 +224,29 @@ def records(cls: type[Any]) -> Iterator[type[Any]]:
     """Yield a record and every record nested in it, each once."""
     seen = [cls]
     for _, one in leaves(cls):
-        inner = parts(one.kind)
+        inner = record_of(one.kind)
         if inner is not None and inner not in seen:
             seen.append(inner)
     yield from seen
+
+
+def get_path(x: Any, path: str) -> Any:
+    """Return what a dotted path leads to, as `body.amount` or `tokens.0.balance`; None where there is nothing.
+
+    Args:
+        x: A record, a mapping or a list, nested as they may be.
+        path: Attribute or wire names, and places in lists counted from 0.
+    """
+    for name in path.split("."):
+        if isinstance(x, Mapping):
+            x = next((x[key] for key in (name, camel(name), snake(name)) if key in x), None)
+        elif isinstance(x, list | tuple):
+            x = x[int(name)] if name.isdecimal() and int(name) < len(x) else None
+        elif is_record(x):
+            x = next((getattr(x, one.name) for one in members(type(x)) if name in (one.name, one.wire)), None)
+        else:
+            return None
+    return x
 
 
 def given(record: Any) -> dict[str, Any]:
@@ -330,69 +348,3 @@ def _span(low: int | None, high: int | None, unit: str) -> str:
     if low is not None:
         return f"at least {low}{unit}"
     return f"at most {high:,}{unit}" if high is not None else ""
-
-
-def masked(record: Any, reveal: Collection[str] = ()) -> dict[str, Any]:
-    """Return a record as wire names with its private values masked, for faces, journals and logs.
-
-    Args:
-        reveal: Dotted attribute names that stay as they are.
-    """
-    return _masked(record, "", frozenset(reveal))
-
-
-def _masked(record: Any, prefix: str, reveal: Collection[str]) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
-    for one in members(type(record)):
-        value = getattr(record, one.name)
-        if value is None or value == () or isinstance(value, Full):
-            continue
-        shown[one.wire] = _look(one, value, prefix + one.name, reveal)
-    extra = getattr(record, "extra", None)
-    for name in extra or ():
-        shown[str(name)] = masks.DOTS
-    return shown
-
-
-def _look(one: Member, value: Any, path: str, reveal: Collection[str]) -> Any:
-    if is_record(value):
-        return _masked(value, f"{path}.", reveal)
-    private = one.about.privacy is not Privacy.OPEN and path not in reveal and one.name not in reveal
-    if isinstance(value, tuple):
-        return [_look(one, item, path, reveal) for item in value]
-    if private:
-        return masks.masked(value, one.about.rule.format, one.about.privacy is SECRET)
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(name): masks.DOTS for name in value}
-    return format(value, "f") if isinstance(value, Decimal) else value
-
-
-def mask_wire(cls: type[Any] | None, raw: Any) -> Any:
-    """Return a wire body with the private values of a record masked; what is not known is masked too."""
-    if isinstance(raw, list):
-        return [mask_wire(cls, item) for item in raw]
-    if not isinstance(raw, Mapping) or cls is None:
-        return raw if raw is None or isinstance(raw, bool) else masks.DOTS
-    known = {one.wire: one for one in members(cls)}
-    shown: dict[str, Any] = {}
-    for name, value in raw.items():
-        one = known.get(name)
-        if one is None:
-            shown[str(name)] = masks.DOTS
-        elif (inner := parts(one.kind)) is not None:
-            shown[name] = mask_wire(inner, value)
-        elif one.about.privacy is not Privacy.OPEN:
-            shown[name] = masks.masked(value, one.about.rule.format, one.about.privacy is SECRET)
-        elif isinstance(value, list):
-            shown[name] = [_scalar(item) for item in value]
-        else:
-            shown[name] = _scalar(value)
-    return shown
-
-
-def _scalar(value: Any) -> Any:
-    return (
-        masks.DOTS if isinstance(value, Mapping | list) else value
-    )  # not what an open member holds: nobody knows what

@@ -5,9 +5,9 @@ from typing import Any
 
 from workbench.interface import strict_json
 from workbench.interface.convert import Converter
+from workbench.interface.masks import masked
 from workbench.interface.operation import Operation
 from workbench.interface.table import KEY_HEADER
-from workbench.interface.walk import mask_wire
 
 
 def curl(
@@ -19,7 +19,7 @@ def curl(
     """
     path, body = converter.write_request(operation, request)
     if not reveal:
-        body = mask_wire(operation.request, body)
+        body = masked(body, of=operation.request)
     words = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     words += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
     if body and not operation.in_query:

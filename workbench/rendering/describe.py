@@ -23,7 +23,7 @@ from workbench.interface.assumptions import Assumption
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN, Answer
 from workbench.interface.strict_json import JsonObject
-from workbench.interface.walk import Array, Member, Nested, is_record, members, parts
+from workbench.interface.walk import Array, Member, Nested, is_record, members, record_of
 from workbench.rendering import MAX_ROWS
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack
 from workbench.rendering.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
@@ -97,7 +97,7 @@ def plural(cls: type[Any], count: int) -> str:
 
 
 def _holds_many(cls: type[Any]) -> bool:
-    return any(isinstance(one.kind, Array) and parts(one.kind) for one in members(cls)) or cls is Event
+    return any(isinstance(one.kind, Array) and record_of(one.kind) for one in members(cls)) or cls is Event
 
 
 def _columns(shown: Sequence[Any]) -> Iterator[str]:

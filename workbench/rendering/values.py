@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.errors import visible
 from workbench.interface import masks
-from workbench.interface.fields import OPEN, SECRET
+from workbench.interface.fields import OPEN
 from workbench.interface.rules import Full
 from workbench.interface.walk import Member
 from workbench.rendering import palette
@@ -72,6 +72,11 @@ def cell(value: Any) -> Cell:
     return Cell((visible(repr(value), LONGEST),))
 
 
+def cell_text(value: Any) -> str:
+    """Return any value as the text of a table cell: escaped, on one line, as each interface shows it."""
+    return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
+
+
 def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collection[str]) -> Cell:
     """Return the value of a record's member as a cell, masked unless its name or path is in `reveal`."""
     about = one.about
@@ -82,7 +87,7 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
         cells = [member_cell(one, item, record, path, reveal) for item in value]
         return Cell(tuple(line for each in cells for line in each.lines), cells[0].role if cells else "muted")
     if private:
-        shown = masks.masked(value, about.rule.format, about.privacy is SECRET)
+        shown = about.mask(value)
         return Cell((visible(shown, LONGEST),), "private")
     if isinstance(value, Full):
         return Cell(("FULL: all of it",))

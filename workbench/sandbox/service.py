@@ -16,9 +16,9 @@ from workbench.errors import ApiError
 from workbench.interface import strict_json, table
 from workbench.interface.checks import problems
 from workbench.interface.convert import placeholders
+from workbench.interface.masks import masked
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
-from workbench.interface.walk import mask_wire
 from workbench.sandbox import extensions
 from workbench.sandbox.handlers import HANDLERS, Handler
 from workbench.sandbox.turn import Environment, RequestContext
@@ -253,8 +253,8 @@ def _plain(value: Any) -> Any:
 
 def _masked(request: Request, operation: Operation[..., Any]) -> Any:
     if operation.in_query:
-        return mask_wire(operation.request, dict(parse_qsl(request.query, keep_blank_values=True)))
+        return masked(dict(parse_qsl(request.query, keep_blank_values=True)), of=operation.request)
     try:
-        return mask_wire(operation.request, strict_json.loads(request.body)) if request.body else None
+        return masked(strict_json.loads(request.body), of=operation.request) if request.body else None
     except strict_json.NotJson:
         return None

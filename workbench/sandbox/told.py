@@ -6,9 +6,9 @@ from typing import Any
 
 from workbench.interface import masks
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import OPEN, SECRET, About
+from workbench.interface.fields import OPEN, About
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import leaves, mask_wire, parts
+from workbench.interface.walk import leaves, record_of
 
 _DEPOSIT = "originator_name"  # beside it an amount proves who owns an account; elsewhere amounts are open
 
@@ -31,7 +31,7 @@ class Envelope(masks.MaskedDict):
     def shown(self) -> dict[str, Any]:
         """Mask the body by its kind; all of it where the kind is not known."""
         kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
-        return {**self, "body": mask_wire(kind.body if kind else None, dict(self.get("body") or {}))}
+        return {**self, "body": masks.masked(dict(self.get("body") or {}), of=kind.body if kind else None)}
 
 
 class State(masks.MaskedDict):
@@ -71,7 +71,7 @@ def _private() -> Mapping[str, About]:
     roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     members = [one for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, one in leaves(cls)]
     opened = {one.name for one in members if one.about.privacy is OPEN}
-    return {one.name: one.about for one in members if one.name not in opened and parts(one.kind) is None}
+    return {one.name: one.about for one in members if one.name not in opened and record_of(one.kind) is None}
 
 
 def _masked(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,5 +85,5 @@ def _look(name: str, value: Any, of_deposit: bool) -> Any:
         return [_look(name, one, of_deposit) for one in value]
     about = _private().get(name)
     if about is None:
-        return masks.masked(value, None, True) if of_deposit and name == "amount" else value
-    return masks.masked(value, about.rule.format, about.privacy is SECRET)
+        return masks.DOTS if of_deposit and name == "amount" else value
+    return about.mask(value)

@@ -252,7 +252,7 @@ def _no_such_attribute(target: Step, reference: Ref) -> str | None:
         fields = {field.name: field for field in walk.members(cls)}
         if part not in fields:
             return f"names {part}, which the answer of {target.do} does not have ({', '.join(fields)})"
-        cls = walk.parts(fields[part].kind)
+        cls = walk.record_of(fields[part].kind)
     return None
 
 

@@ -86,7 +86,7 @@ class _Maker:
                 if isinstance(one.kind, walk.Integer) and one.kind.full:
                     made[one.name] = FULL
                 continue
-            inner = walk.parts(one.kind)
+            inner = walk.record_of(one.kind)
             if inner is not None and isinstance(value, Mapping):
                 made[one.name] = self._arguments(inner, value, f"{step} {one.name}")
             elif isinstance(value, str) and masks.MASK in value:

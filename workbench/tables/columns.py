@@ -17,7 +17,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 import pyarrow as pa
 
-from workbench.interface import masks
 from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
 from workbench.interface.walk import (
     Array,
@@ -303,9 +302,9 @@ def masked(column: Column, value: Any) -> str | None:
         return None
     if isinstance(value, tuple):
         return ", ".join(
-            masks.masked(item, column.about.rule.format, column.about.privacy is SECRET) for item in value
+            column.about.mask(item) for item in value
         )  # fmt: skip
-    return masks.masked(value, column.about.rule.format, column.about.privacy is SECRET)
+    return column.about.mask(value)
 
 
 def joined(values: Sequence[Any], kind: Kind) -> str | None:

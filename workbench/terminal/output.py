@@ -19,7 +19,6 @@ from workbench.errors import visible
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter, write_moment
 from workbench.interface.walk import Untyped, camel, is_record, leaves, members
-from workbench.interface.walk import masked as masked_record
 from workbench.rendering.screen import screen_of
 from workbench.terminal.ends import wrong
 
@@ -142,7 +141,7 @@ def _for_programs(x: Any, how: Output) -> None:
 def _plain(x: Any, how: Output) -> Any:
     """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
-        return _plain(converter().write(x) if how.reveal else masked_record(x), _AS_IT_IS)
+        return _plain(converter().write(x) if how.reveal else masks.masked(x), _AS_IT_IS)
     if isinstance(x, masks.MaskedDict) and not how.reveal:
         return _plain(x.shown(), _AS_IT_IS)
     if isinstance(x, Mapping):
