@@ -34,8 +34,9 @@ def test_opens_and_closes(path: Path) -> None:
     assert "*What you'll do*:" in texts[0]
     assert 3 == len(re.findall(r"^- ", learn, re.MULTILINE))
     assert "*What you'll need*:" in texts[0]
+    assert "*Terms*: [" in texts[0]
     assert "## In practice" in texts[-1]
-    assert "## Further reading\n\n- The interface document" in texts[-1]
+    assert "## Further reading\n\n- The interface: [" in texts[-1]
 
 
 @each
