@@ -31,7 +31,7 @@ settings.register_profile(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Share the whole plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
+    """Share the entire plain tier among the cores, file by file; `-n 0` keeps it in one process, as a part of it is."""
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # one of those processes, or one that a test started: it must not start more
     asked = config.option

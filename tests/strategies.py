@@ -177,7 +177,7 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
 @cache
 @st.composite
 def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
-    """Return answers as a service may send them: members missing, texts beside their patterns, words nobody knows."""
+    """Return answers as a service may send them: members missing, texts beside their patterns, unknown words."""
     given: dict[str, Any] = {}
     for one in members(cls):
         empty = () if isinstance(one.kind, Array) else None

@@ -176,7 +176,7 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("library", REACH)
 def test_reach(library: str) -> None:
-    """A library is named only in the rooms it was taken in for."""
+    """A library is named only in the packages it was taken in for."""
     users = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if library in imported(path)]
 
     assert [user for user in users if not user.startswith(REACH[library])] == []

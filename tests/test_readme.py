@@ -144,7 +144,7 @@ def test_every_command_it_names_exists():
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_written_parts_are_as_of_now(name):
-    """The counts of guesses and the table of notebooks are what would be written now."""
+    """The counts of assumptions and the table of notebooks are what would be written now."""
     assert part(name)[1] == WRITTEN[name]()
 
 

@@ -1,4 +1,4 @@
-"""The file of ours: private, suspicious, shared by processes (S1–S4)."""
+"""The SQLite file: readable by its owner only, checked when opened, shared by processes."""
 
 import sqlite3
 import stat
@@ -103,7 +103,7 @@ def test_unusable_file_is_left_alone(path: Path, case: tuple[object, str]) -> No
     assert path.read_bytes() == before
 
 
-def test_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     """A path that cannot be a file is named."""
     with pytest.raises(UnusableFile, match="cannot be opened"):
         opened(tmp_path)
@@ -135,7 +135,7 @@ def test_busy_file_is_named(path: Path) -> None:
 
 
 def test_shared_file_system_is_warned_of(tmp_path: Path) -> None:
-    """On a network folder the file is kept with the older journal, and the user is told."""
+    """On a network folder the file is kept with the older journal, with a warning."""
     with pytest.warns(UserWarning, match=r"shared file system \(nfs4\)"):
         file = opened(tmp_path / "ours.db", file_system=lambda _: "nfs4")
 

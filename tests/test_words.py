@@ -33,7 +33,7 @@ PHRASES = {
     r"as it was at first|begin again": "initial state, reset",
     r"so many": "N, as many",
     r"(?<!there )is no(?= (?!longer|more|such))": "is not a",
-    r"(?:are|is) nothing to": "does not apply to",
+    r"(?<!there )(?:are|is) nothing to": "does not apply to",
     r"wherever it may": "wherever possible",
     r"guess(?:es|ed|ing)?": "assumption",
     r"from now on": "leave it out",
@@ -69,6 +69,7 @@ CODE = r"(?<![\w.#&/$%+-])[A-Z][0-9]{1,2}(?![\w.:/-])"
 RIGHT = {
     r"V[12](?= EVM)|V[12] contracts?|versions? V[12]": "versions of contracts, as the interface document calls them",
     r"odd (?:number|length|count)|odd-length": "not even",
+    r"be guessed|guess(?:es)? (?:of )?the number": "attacks on hashes of short numbers",
     r"percentage of the whole": "mathematics",
     r"\"[A-Z][0-9]+\"(?=,?  )|\"T20\"": "rules of ruff",
     r"floor(?= division|\()|math\.floor": "rounding down",

@@ -1,4 +1,4 @@
-"""What verifying a withdrawal's signature costs, beside `eth-account` in the same run, and what importing the room costs.
+"""What verifying a withdrawal's signature costs, beside `eth-account` in the same run, and what importing the package costs.
 
 Run: python -m tests.benchmarks.bench_chains
 """
@@ -66,8 +66,8 @@ def main() -> None:
     everything = "import workbench.chains as c; [getattr(c, name) for name in c.__all__]"
     used = f"{everything}; c.recover; import coincurve, Crypto.Hash.keccak, nacl.signing"
     for what, statement in {
-        "the room": "import workbench.chains",
-        "the room and all it names": everything,
+        "the package": "import workbench.chains",
+        "the package and all it names": everything,
         "and the libraries behind it": used,
         "eth-account": "import eth_account",
     }.items():

@@ -1,4 +1,4 @@
-"""What scripted transactions cost: straight on the sandbox, through the client, and the floor beside them.
+"""What scripted transactions cost: straight on the sandbox, through the client, and the client alone for comparison.
 
 Run: python -m tests.benchmarks.bench_sequences [--runs 10000] [--cards 200] [--days 30]
 """
@@ -80,7 +80,7 @@ def main() -> None:
         f"  through the client       {through:6.2f} s   {through / runs / 3 * 1e6:6.1f} us a step   (budget 8 s for 10,000)"
     )
     print(
-        f"  floor: canned answers    {least:6.2f} s   {least / runs / 2 * 1e6:6.1f} us a call   (client alone; settle is no call)"
+        f"  for comparison: prepared responses    {least:6.2f} s   {least / runs / 2 * 1e6:6.1f} us a call   (client alone; settle is not an operation)"
     )
 
     del came

@@ -136,7 +136,7 @@ def sdk(size: int) -> Figures:
 
 
 def odd(size: int) -> Figures:
-    """The same with one odd page, and with a new member on every row."""
+    """The same with one irregular page, and with a new member on every row."""
     from workbench.tables import rewards_from_pages
 
     usual = bodies(size)
@@ -355,7 +355,7 @@ def report(found: dict[str, Figures]) -> list[str]:
     if "odd" in found:
         one = found["odd"]
         rows += [
-            ("one odd page among the others", f"{one['odd'] / one['usual']:.2f} × the time", "≤ 1.15 ×"),
+            ("one irregular page among the others", f"{one['odd'] / one['usual']:.2f} × the time", "≤ 1.15 ×"),
             (
                 "a new member on every row",
                 f"{one['new'] / one['usual']:.2f} × the time, {one['new, exact pages']} pages exact",

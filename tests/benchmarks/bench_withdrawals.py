@@ -1,4 +1,4 @@
-"""What a withdrawal costs from plan to transaction, without the service's own time, and what importing the room costs.
+"""What a withdrawal costs from plan to transaction, without the service's own time, and what importing the package costs.
 
 Verifying a signature beside another library is in `bench_chains`. Run: python -m tests.benchmarks.bench_withdrawals
 """
@@ -45,9 +45,9 @@ def main() -> None:
         "explain it": lambda: withdrawal.explain(transaction),
     }.items():
         print(f"{what}: {_timed(work):.0f} µs")
-    print(f"import the room: {import_cost('import workbench.withdrawals'):.0f} ms")
+    print(f"import the package: {import_cost('import workbench.withdrawals'):.0f} ms")
     everything = "import workbench.withdrawals as w; [getattr(w, name) for name in w.__all__]"
-    print(f"import the room and all it names: {import_cost(everything):.0f} ms")
+    print(f"import the package and all it names: {import_cost(everything):.0f} ms")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The panel and the pager in JupyterLab: 100,000 rows sorted, a row opened, hostile text harmless (F1)."""
+"""The panel and the pager in JupyterLab: 100,000 rows sorted, a row opened, hostile text harmless."""
 
 import time
 
@@ -146,7 +146,7 @@ FOREIGN = """own => [...document.querySelectorAll(
 
 
 def test_two_hundred_hostile_strings_do_nothing(lab: Server, page: Page) -> None:
-    """Markup in any text opens no dialog, asks for nothing and stands as text (F1); the page fixture checks."""
+    """Markup in any text opens no dialog, asks for nothing and stands as text; the page fixture checks."""
     open_notebook(page, lab, write_notebook(lab, "hostile.ipynb", HOSTILE, FACES))
     run_all(page, "shown 200")
 

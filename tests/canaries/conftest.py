@@ -23,8 +23,8 @@ RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 USER = "3f2a0b1c-0000-4000-8000-000000000001"
 
 
-class Told(logging.Handler):
-    """Keep all that any logger says, with its arguments."""
+class LogCapture(logging.Handler):
+    """Keep every log record as text, with its arguments."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -141,12 +141,12 @@ def _withdraw(api: Session, things: dict[str, Any]) -> tuple[str, ...]:
 def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     """Live it once: every write, the controls, webhooks, a withdrawal, a bulk run and a kept sequence."""
     folder = tmp_path_factory.mktemp("canaries")
-    told, root = Told(), logging.getLogger()
+    captured, root = LogCapture(), logging.getLogger()
     went: list[bytes] = []
     patch = pytest.MonkeyPatch()
     patch.setenv("WORKBENCH_STATE", str(folder / "state"))
     level = root.level
-    root.addHandler(told)
+    root.addHandler(captured)
     root.setLevel(logging.DEBUG)
     things: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as advised, wb.connect(seed=7, journal=folder / "journal.db") as api:
@@ -167,10 +167,10 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.events}
         things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
         things["requests"] = [one.request for one in api.journal]
-        things["told"], things["drained"] = api.sandbox.events(), api.sandbox.drain()
-        root.removeHandler(told)
+        things["sandbox events"], things["drained"] = api.sandbox.events(), api.sandbox.drain()
+        root.removeHandler(captured)
         root.setLevel(level)
         patch.undo()
-        told.lines += [f"{one.filename} {one.message}" for one in advised]
+        captured.lines += [f"{one.filename} {one.message}" for one in advised]
         secrets = (*drawn, *guide["api_keys"].values())
-        yield Life(api=api, things=things, folder=folder, log=told.lines, drawn=secrets, went=went)
+        yield Life(api=api, things=things, folder=folder, log=captured.lines, drawn=secrets, went=went)

@@ -261,7 +261,7 @@ ENDS: dict[str, End] = {
     "private key as a signature of admins": End(REFUSED, lambda _: _signed(lambda one: one.call_data(cast(Any, PRIVATE_KEY), direct_transfer=True))),
     "private key as a transaction": End(REFUSED, lambda _: _signed(lambda one: one.explain(PRIVATE_KEY)), NEVER),
     "private key typed to confirm": End(REFUSED, lambda _: _withdrawn(to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", allow=PRIVATE_KEY)),
-    # private keys in the room of chains
+    # private keys passed to functions of chains
     "private key to recover": End(REFUSED, lambda _: chains.recover(b"0" * 32, PRIVATE_KEY), NEVER),
     "private key as octets": End(REFUSED, lambda _: chains.octets(PRIVATE_KEY, 64, "x"), NEVER),
     "private key to verify": End(REFUSED, lambda _: chains.verify_ed25519("x", b"", PRIVATE_KEY)),

@@ -34,7 +34,7 @@ class Place:
     """Somewhere that a value might come to lie."""
 
     read: Callable[[Life, Path], Texts]
-    says: str  # something that does stand there, so that nothing was looked at in vain
+    says: str  # text that is there, which shows that the search is not empty
     belongs: frozenset[str] = frozenset()  # what may stand there, and must
     slow: bool = False
 

@@ -1,9 +1,8 @@
-"""The scan as a whole: every value of `planted.PLANTED` over every place of `places.PLACES`; none where it does not belong.
+"""Search every place of `places.PLACES` for every value of `planted.PLANTED`; none may be where it does not belong.
 
-Errors, over all modes of tracebacks, are in `test_tracebacks` (K3, K10); a shell's history and notebooks that ran in
-`test_sessions` (K4, K5, K13); dumps of what holds a key, and hashes, in `test_keys` (K1, K15); what is shown on purpose, and
-what is forgotten, in `test_shown` (K13, W17); the repository's own people in `test_reserved` (K12). Here are K1, K2, K4, K9,
-K11, K14, F10, X6 and X10.
+Errors, over all modes of tracebacks, are in `test_tracebacks`; a shell's history and notebooks that ran in
+`test_sessions`; dumps of what holds a key, and hashes, in `test_keys`; what is shown on purpose, and
+what is deleted, in `test_shown`; the people named in this repository in `test_reserved`.
 """
 
 from pathlib import Path
@@ -27,8 +26,8 @@ def test_there_are_forty() -> None:
     assert len(set(PLANTED.values())) == len(PLANTED)
 
 
-def test_each_has_travelled(life: Life) -> None:
-    """The scan is no scan of nothing: each value went to a service, or came from one, but for those that never do."""
+def test_each_value_was_sent_or_received(life: Life) -> None:
+    """The search is not empty: each value went to a service or came from one, except those that never do."""
     assert set(PLANTED) - NOT_SENT - KEPT_HERE == set(found(b"\n".join(life.went)))
 
 
@@ -47,7 +46,7 @@ def test_none_stands_where_it_does_not_belong(place: Place, life: Life, tmp_path
 
 
 def test_files_are_their_owners_alone(life: Life) -> None:
-    """Nobody else may read the journal, the runs, the inbox or the state folder (K14, W17)."""
+    """Nobody else may read the journal, the runs, the inbox or the state folder."""
     files = [one for one in life.folder.rglob("*") if one.stat().st_mode & 0o077]
 
     assert [] == files

@@ -1,4 +1,4 @@
-"""What holds a key gives it to no dump, and what is kept of a number cannot be guessed (K1, K8, K11, K15)."""
+"""What holds a key gives it to no dump, and what is kept of a number cannot be guessed."""
 
 import copy
 import hashlib
@@ -87,7 +87,7 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dump", DUMPS.values(), ids=DUMPS)
 @pytest.mark.parametrize("make", HOLDERS.values(), ids=HOLDERS)
 def test_no_dump_holds_a_key(make: Callable[[], Any], dump: Callable[[Any], Any], profiles: None) -> None:
-    """However what holds a key is dumped, the key is not in it; refusing to be dumped is right too (K1, K11)."""
+    """However what holds a key is dumped, the key is not in it; refusing to be dumped is right too."""
     holder = make()
     try:
         dumped = dump(holder)
@@ -99,7 +99,7 @@ def test_no_dump_holds_a_key(make: Callable[[], Any], dump: Callable[[Any], Any]
 
 
 def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
-    """After a profile was used, what is kept says the fingerprint and the host, and no key (K6, K8)."""
+    """After a profile was used, what is kept says the fingerprint and the host, and no key."""
     with wb.connect("acme") as api:
         shown = api.info()["key_fingerprint"]
     kept = b"".join(one.read_bytes() for one in (tmp_path / "state").rglob("*") if one.is_file())
@@ -108,15 +108,15 @@ def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
     assert found(kept) == []
 
 
-# hashes of what can be guessed
+# hashes of short numbers
 
 
-def _guesses(number: str) -> Iterator[bytes]:
-    """Yield what somebody who guesses the number would look for: every usual hash of it, alone and in JSON."""
-    told = [number, f'"{number}"', json.dumps({"nationalId": number}), json.dumps({"national_id": number})]
+def _hashes(number: str) -> Iterator[bytes]:
+    """Yield every usual hash of the number, alone and in JSON: what someone who tries all numbers would look for."""
+    texts = [number, f'"{number}"', json.dumps({"nationalId": number}), json.dumps({"national_id": number})]
     for name in ("md5", "sha1", "sha256", "sha512", "blake2b", "blake2s", "sha3_256"):
-        for one in told:
-            digest = hashlib.new(name, one.encode()).digest()
+        for text in texts:
+            digest = hashlib.new(name, text.encode()).digest()
             yield from (digest, digest.hex().encode())
 
 
@@ -145,13 +145,13 @@ def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 def test_a_hash_of_a_number_is_keyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file holds a hash that a guess of the number leads to, and two installations hash the same differently (K15)."""
+    """No file holds a plain hash of the number, and two installations hash the same differently."""
     one = _record(tmp_path / "one", tmp_path / "state", monkeypatch)
     again = _record(tmp_path / "again", tmp_path / "state", monkeypatch)
     other = _record(tmp_path / "other", tmp_path / "elsewhere", monkeypatch)
 
     assert {"digest", "journal.db", "bulk.run", "kept.run"} <= set(one)
-    assert [] == [name for name, raw in one.items() for guess in _guesses(PERSON["national_id"]) if guess in raw]
+    assert [] == [name for name, raw in one.items() for digest in _hashes(PERSON["national_id"]) if digest in raw]
     assert one["digest"] == again["digest"]
     assert one["digest"] != other["digest"]
     assert one["digest"] in one["journal.db"]
@@ -161,7 +161,7 @@ def test_a_hash_of_a_number_is_keyed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_run_is_known_again_by_its_installation_alone(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The digests of a run's rows or parameters depend on the installation's secret, which is in no run (K15)."""
+    """The digests of a run's rows or parameters depend on the installation's secret, which is in no run."""
     _record(tmp_path / "one", tmp_path / "state", monkeypatch)
     secrets = [
         one.read_bytes() for one in (tmp_path / "state").rglob("*") if one.is_file() and one.stat().st_size == 32

@@ -1,4 +1,4 @@
-"""Made-up people are made of what is reserved for it: no number, address or mailbox in the repository can be somebody's (K12)."""
+"""Made-up people are made of what is reserved for it: no number, address or mailbox in the repository can be somebody's."""
 
 import ipaddress
 import re

@@ -1,4 +1,4 @@
-"""A shell's history, and notebooks that ran, hold what a person typed themselves, and nothing besides (K4, K5, K13)."""
+"""A shell's history, and notebooks that ran, hold what a person typed themselves, and nothing besides."""
 
 import json
 import re
@@ -119,7 +119,7 @@ def test_a_call_put_into_a_cell_is_masked(shell: Any, monkeypatch: pytest.Monkey
 
 @pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
 def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
-    """A value written into a cell stands in the history as it was typed; a cell with a key does not (K5)."""
+    """A value written into a cell stands in the history as it was typed; a cell with a key does not."""
     undo = load(shell)
     shell.run_cell("name = 'Zqfirst'", store_history=True)
     shell.run_cell(
@@ -168,7 +168,7 @@ PEOPLED = [one for one in NOTEBOOKS if any(theirs.replace('"', '\\"') in one.rea
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", PEOPLED, ids=[one.stem for one in PEOPLED])
 def test_a_notebook_that_ran_holds_none(path: Path, tmp_path: Path) -> None:
-    """With planted people in its cells, no output, no widget's state and nothing kept has one; its history what was typed (K4)."""
+    """With planted people in its cells, no output, no widget's state and nothing kept has one; its history what was typed."""
     planted, typed = _planted(path, tmp_path)
     ran = execute(planted, tmp_path / "run")
     history = b"".join(one.read_bytes() for one in (tmp_path / "run").rglob("history.sqlite*"))
@@ -179,7 +179,7 @@ def test_a_notebook_that_ran_holds_none(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_notebooks_plant_where_they_put_people_in() -> None:
-    """The planting reaches the notebooks that put people in, so that a scan of them is no scan of nothing."""
+    """The planting reaches the notebooks that put people in, so that the search of them is not empty."""
     sources = "".join(path.read_text() for path in NOTEBOOKS)
 
     assert [] == [theirs for theirs in PLANTS if theirs.replace('"', '\\"') not in sources]

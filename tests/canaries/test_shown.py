@@ -1,4 +1,4 @@
-"""What is shown on purpose: only what was asked for, for as long as it was asked for; and what can be forgotten (K9, K13, W17)."""
+"""What is shown on purpose: only what was asked for, for as long as it was asked for; and what can be forgotten."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
 def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
     """Records and events of the sandbox print masked, and hold plain values for who reads one by its name."""
     state = next(one for one in life.things["states"] if one["kind"] == "user")
-    event = next(one["event"] for one in life.things["told"] if one["event"]["resource"] == "microDeposit")
+    event = next(one["event"] for one in life.things["sandbox events"] if one["event"]["resource"] == "microDeposit")
 
     assert "Zqfore" == state["first_name"]
     assert "ZQMEMO" == event["body"]["description"]
@@ -81,7 +81,7 @@ class Hand(Clock):
 
 
 def test_a_revealed_signature_is_a_view_that_passes() -> None:
-    """`reveal()` gives no text: a view that prints masked, cannot be pickled or copied, and is empty after a minute (K9, K13)."""
+    """`reveal()` gives no text: a view that prints masked, cannot be pickled or copied, and is empty after a minute."""
     clock = Hand()
     with wb.connect(seed=7) as api:
         one = api.list_contracts()[0]
@@ -106,7 +106,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
 def test_a_revealed_answer_passes_from_the_screen() -> None:
-    """What a form shows for a minute is a widget, counted in the journal, and out of the widgets' state when it is hidden (F16)."""
+    """What a form shows for a minute is a widget, counted in the journal, and out of the widgets' state when it is hidden."""
     later: list[Any] = []
 
     class Timer:
@@ -132,7 +132,7 @@ def test_a_revealed_answer_passes_from_the_screen() -> None:
 
 
 def test_an_inbox_can_forget(tmp_path: Path) -> None:
-    """Events stand in the inbox's own file, whole; purged, no byte of them does (W17)."""
+    """Events stand in the inbox's own file, whole; purged, no byte of them does."""
     sample = wb.events.sample("user.updated", PLANTED["webhook key"], first_name="Zqfirst")
     with wb.Inbox(tmp_path / "inbox.db", keys=(PLANTED["webhook key"],)) as inbox:
         event = inbox.receive(sample.headers, sample.body).event

@@ -1,4 +1,4 @@
-"""No traceback shows a planted value, in any of its modes, but in the frames of whoever typed it (K3, K10)."""
+"""No traceback shows a planted value, in any of its modes, but in the frames of whoever typed it."""
 
 import io
 import re
