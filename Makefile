@@ -58,6 +58,11 @@ lab: $(VENV)/.all ## Open JupyterLab on notebooks/
 	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.ip=127.0.0.1 \
 		--LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks/
 
+.PHONY: docs
+docs: setup ## Write the pages and pictures that are made from the code
+	@for script in docs/make_*.py tests/test_readme.py; do $(PY) $$script; done
+	@$(PY) -m tests.tables.listing
+
 # ---------------------------------------------------------------- checking
 
 .PHONY: check

@@ -228,7 +228,7 @@ def test_notebooks_are_stored_bare() -> None:
 # -- the commands -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["setup", "demo", "test", "soak", "lab", "bench", "check", "clean"])
+@pytest.mark.parametrize("target", ["setup", "demo", "test", "soak", "lab", "bench", "check", "docs", "clean"])
 def test_make_knows(target: str) -> None:
     """Each promised command exists, and `make` alone says what it does."""
     assert re.search(rf"^make {target} +\S", run("make", "--no-print-directory"), re.MULTILINE)

@@ -138,6 +138,12 @@ def problems(path: str, texts: list[Text]) -> Iterator[Finding]:
                     yield Finding(path, text.line, f"begins with “{found.group()}”", instead)
 
 
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(source)
+
+
 def node_name(node: ast.AST) -> str:
     """Return the name of a class or function; empty for a module."""
     return getattr(node, "name", "")
@@ -146,7 +152,7 @@ def node_name(node: ast.AST) -> str:
 def python_texts(source: str) -> list[Text]:
     """Return the docstrings, the literals that are sentences, and the comments of a module."""
     texts, docstrings, pieces = [], set(), set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if node_name(node).startswith("test_"):
                 texts.append(Text(node.lineno, node_name(node).replace("_", " ")))
@@ -174,12 +180,12 @@ def python_texts(source: str) -> list[Text]:
 
 def argument_names(source: str) -> Iterator[tuple[int, str]]:
     """Yield the names of all arguments."""
-    yield from ((node.lineno, node.arg) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.arg))
+    yield from ((node.lineno, node.arg) for node in ast.walk(parsed(source)) if isinstance(node, ast.arg))
 
 
 def defined_names(source: str) -> Iterator[tuple[int, str]]:
     """Yield the names of classes and functions, and those assigned in the body of a module or class."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
         if isinstance(node, ast.Module | ast.ClassDef):
