@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -53,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     os.environ["WORKBENCH_STATE"] = str(Path(folder.name) / "state")
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: tests interrupt themselves and children
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

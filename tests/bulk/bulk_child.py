@@ -4,21 +4,21 @@ import json
 import sys
 from pathlib import Path
 
-from workbench.bulk import resume
+from workbench.bulk import resume, run
 from workbench.client.client import Client
 from workbench.errors import InvalidRequest
 
 
 def main() -> None:
     """Begin the run, or go on with it; print how it stands."""
-    url, key, run, rows, workers = sys.argv[1:]
-    api = Client(base_url=url, api_key=key, journal=Path(run).with_name("journal.db"))
+    url, key, path, rows, workers = sys.argv[1:]
+    api = Client(base_url=url, api_key=key, journal=Path(path).with_name("journal.db"))
     bodies = json.loads(Path(rows).read_bytes())
     print("ready", flush=True)
     try:
-        done = resume(run, api, bodies, workers=int(workers), progress=False)
+        done = resume(path, api, bodies, workers=int(workers), progress=False)
     except InvalidRequest:  # it never began
-        done = run(api.create_payment_account, bodies, path=run, workers=int(workers), progress=False)
+        done = run(api.create_payment_account, bodies, path=path, workers=int(workers), progress=False)
     print(json.dumps(done.counts), flush=True)
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from workbench.bulk import resume
-from workbench.bulk.ends import Ends
+from workbench.bulk import resume, run
+from workbench.bulk.outcomes import RunRecord
 from workbench.errors import UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.session import connect
@@ -59,17 +59,9 @@ def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, 
     """Resolve what is unknown by looking, and send the rest."""
     from workbench.client.client import Client
 
-    ends = Ends(run)
-    try:
-        there = made(sandbox)
-        air = {
-            row
-            for row, state in ends._file.run("SELECT number, state FROM row")  # type: ignore[union-attr]
-            if state in ("sending", "unknown")
-        }
-    finally:
-        ends.close()
-    said = {row: "done" if there[f"row-{row - 1}"] else "not sent" for row in air}
+    there = made(sandbox)
+    air = in_flight(run)
+    said = {row: "done" if there[f"row-{row - 1}"] else "not_sent" for row in air}
     with Client(base_url=url, api_key=key, journal=run.with_name("journal.db")) as api:
         stopped = resume(run, api, rows, progress=False)
         assert {one.row for one in stopped.unknown()} == set(said)
@@ -111,10 +103,7 @@ def test_a_killed_bulk_run_goes_on_to_its_end(tmp_path: Path, rounds: int) -> No
             assert max(made(sandbox).values(), default=0) <= 1
             if not (folder / "run").exists() or begins(folder / "run"):
                 continue
-            ends = Ends(folder / "run")
-            held = ends._file.run("SELECT count(*) FROM row WHERE state IN ('sending', 'unknown')")  # type: ignore[union-attr]
-            ends.close()
-            unknown += held[0][0]
+            unknown += len(in_flight(folder / "run"))
             final = finished(sandbox, folder / "run", rows, url, key)
             assert final.ok, final.verdict
             odd = {name: made(sandbox)[name] for name in (f"row-{i}" for i in range(60)) if made(sandbox)[name] != 1}
@@ -126,29 +115,27 @@ def test_a_killed_bulk_run_goes_on_to_its_end(tmp_path: Path, rounds: int) -> No
 @pytest.mark.parametrize("what", ["full", "unreadable"])
 def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Effects never exceed recorded intents (B11)."""
-    from workbench.bulk import sending
-
     api = connect(seed=3)
     rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 20)
-    usual = Ends._put
+    usual = RunRecord.record
     left = [7]
 
-    def failing(self: Ends, one: Any) -> None:
+    def failing(self: RunRecord, one: Any) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise UnusableFile("the disk is full") if what == "full" else OSError(5, "Input/output error")
         usual(self, one)
 
-    monkeypatch.setattr(Ends, "_put", failing)
-    stopped = sending.run(api.create_payment_account, rows, path=tmp_path / "run", progress=False)
-    recorded = sum(1 for one in stopped if one.end != "planned")
+    monkeypatch.setattr(RunRecord, "record", failing)
+    stopped = run(api.create_payment_account, rows, path=tmp_path / "run", progress=False)
+    recorded = sum(1 for one in stopped if one.outcome != "planned")
 
     assert "so not sending" in str(stopped.stopped)
     assert sum(made(api.sandbox).values()) <= recorded
 
 
 NOTEBOOK = """
-import signal, threading, time, json
+import json, signal, sys, threading, time
 import workbench as wb
 from workbench.sandbox import Sandbox
 from tests.bulk.test_kill import rows_of, made
@@ -182,7 +169,8 @@ def test_an_interrupt_in_a_real_kernel_starts_nothing_new(moments: int, tmp_path
             time.sleep(chance.uniform(0.0, 0.3))
             manager.interrupt_kernel()
             ended(client, run)
-            told = said(client, "print(json.dumps([sum(made(api.sandbox).values()), wb.bulk.sending.last.counts]))")
+            counts = "getattr(sys, 'last_value', None).result.counts"
+            told = said(client, f"print(json.dumps([sum(made(api.sandbox).values()), {counts}]))")
             effects, counts = json.loads(told)
             time.sleep(0.3)
             later = json.loads(said(client, "print(json.dumps(sum(made(api.sandbox).values())))"))
@@ -208,13 +196,16 @@ def settled(sandbox: Sandbox) -> None:
         seen = now
 
 
+def in_flight(run: Path) -> set[int]:
+    """Return the rows of a killed run of which the file does not say how they ended."""
+    with contextlib.closing(sqlite3.connect(run)) as file:
+        return {number for (number,) in file.execute("SELECT number FROM row WHERE state IN ('sending', 'unknown')")}
+
+
 def begins(run: Path) -> bool:
     """Whether the run was killed before it began; then nothing was sent."""
-    ends = Ends(run)
-    try:
-        return ends.operation is None
-    finally:
-        ends.close()
+    with contextlib.closing(RunRecord(run)) as record:
+        return record.operation is None
 
 
 def begun(run: Path) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
-from workbench.bulk import sending
+from workbench.bulk.thread_pool import ThreadPool
 from workbench.errors import InvalidArguments
 from workbench.forms.work import Work, bulk_panel
+from workbench.progress import Progress
 from workbench.sequences import Sequence, Step, run_kept
 from workbench.session import Session
 
@@ -39,13 +40,13 @@ def test_it_stops_and_goes_on_without_sending_twice(
     ready, stopping, send = threading.Event(), threading.Event(), api.send
     sent: list[str] = []
     made: list[Work] = []
-    stop = sending._Run._stop
+    stop = ThreadPool.stop
 
-    def noted(run: Any, why: str) -> None:
-        stop(run, why)
+    def noted(pool: ThreadPool) -> None:
+        stop(pool)
         stopping.set()
 
-    monkeypatch.setattr(sending._Run, "_stop", noted)
+    monkeypatch.setattr(ThreadPool, "stop", noted)
 
     def held(request: Any) -> Any:
         ready.wait(WAIT)
@@ -110,12 +111,12 @@ def test_a_sequence_stops_and_goes_on_without_doing_anything_twice(api: Session,
     tell = Work._tell
 
     class Stopping(Work):
-        def _tell(self, done: int, total: int, words: str, *, last: bool = False) -> None:
+        def _tell(self, progress: Progress) -> None:
             ready.wait(WAIT)
-            if done == 5 and not hasattr(self, "stopped_once"):
+            if progress.done == 5 and not hasattr(self, "stopped_once"):
                 self.stopped_once = True
                 made[0].gauge.stopper.click()
-            tell(self, done, total, words, last=last)
+            tell(self, progress)
 
     path = tmp_path / "run"
     go = lambda told: run_kept(story, api, path, progress=told)  # noqa: E731 - as play gives it

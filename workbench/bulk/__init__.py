@@ -1,4 +1,4 @@
-"""Many calls: bulk writes in which no row is lost or sent twice, with a plan, outcomes and a way to resume.
+"""Bulk writes: many calls, in which no row is lost or sent twice, with a plan, outcomes and a way to resume.
 
 result = wb.bulk.run(api.create_user_application, "people.csv", path="people.run")
 result.ok, result.verdict, wb.to_frame(result)
@@ -6,13 +6,13 @@ result.ok, result.verdict, wb.to_frame(result)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.bulk.ends import Outcome as Outcome
-    from workbench.bulk.ends import RunChanged as RunChanged
+    from workbench.bulk.outcomes import RowResult as RowResult
+    from workbench.bulk.outcomes import RunChanged as RunChanged
     from workbench.bulk.plan import Plan as Plan
-    from workbench.bulk.progress import Interrupted as Interrupted
-    from workbench.bulk.sending import Applied as Applied
+    from workbench.bulk.sending import BulkResult as BulkResult
     from workbench.bulk.sending import resume as resume
     from workbench.bulk.sending import run as run
+    from workbench.bulk.thread_pool import Interrupted as Interrupted
     from workbench.forms.work import bulk_panel as panel  # noqa: F401
     from workbench.tables.bodies import load_bodies as load  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""Rows to requests, checked as a whole before the first call: all problems, duplicates, sums and extremes."""
+"""Rows to requests, checked together before the first call: all problems, duplicates and sums."""
 
 import hashlib
 import hmac
@@ -14,18 +14,21 @@ from workbench.client.guards import cap_problems
 from workbench.client.pasted import pasted_keys
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, walk
+from workbench.interface.convert import converter
 from workbench.interface.operation import Call, Operation, Sync
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
 from workbench.interface.table import SIGN_WITHDRAWAL
 from workbench.tables.bodies import Body, nested, raw_bodies, read_cells
 
-SHOWN = 50  # how many problems are told of
+MAX_PROBLEMS_SHOWN = 50
+IDENTIFYING = ("external_id", "email", "transaction_id", "payment_account_id", "dispute_id")
+"""Members that identify what a row acts on: two rows with the same value are duplicates."""
 
 
 @attrs.frozen(kw_only=True)
-class Planned:
-    """One row that is to be sent: its number in the input, its request, and a keyed digest of it."""
+class PlannedRow:
+    """One row to send: its number in the input, its request, and a keyed digest of it."""
 
     number: int
     request: Any = attrs.field(repr=False)
@@ -33,87 +36,88 @@ class Planned:
 
 
 @attrs.frozen(kw_only=True)
-class Sum:
-    """What the amounts of a plan come to, in the unit of the field."""
+class AmountSum:
+    """The sum of one amount over the rows of a plan, in the unit of the field."""
 
     name: str
     unit: str
     count: int
-    full: int  # how many say FULL
+    full: int  # rows that say FULL
     total: int
-    least: int | None
-    most: int | None
+    minimum: int | None
+    maximum: int | None
 
     def __str__(self) -> str:
-        words = f"{self.name}: {self.count} × {self.unit}, sum {self.total:,}"
+        text = f"{self.name}: {self.count} × {self.unit}, sum {self.total:,}"
         if self.count:
-            words += f", from {self.least:,} to {self.most:,}"
-        return words + (f", and {self.full} × FULL" if self.full else "")
+            text += f", from {self.minimum:,} to {self.maximum:,}"
+        return text + (f", and {self.full} × FULL" if self.full else "")
 
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What a bulk run is going to do, before anything is sent."""
+    """What a bulk run is going to send, before anything is sent."""
 
     name: str  # of the operation
-    rows: tuple[Planned, ...] = attrs.field(repr=False)
-    sums: tuple[Sum, ...]
+    rows: tuple[PlannedRow, ...] = attrs.field(repr=False)
+    sums: tuple[AmountSum, ...]
     duplicates: tuple[tuple[int, ...], ...]  # numbers of rows that ask for the same thing
 
     @property
     def phrase(self) -> str:
-        """What a person types to confirm the plan in production: the count, and the sum where there is one."""
+        """The text that confirms the plan in production: the number of rows, and their sum where there is one."""
         total = sum(one.total for one in self.sums if one.unit == "cents")
-        money = f" {total // 100}.{total % 100:02d}" if self.sums else ""
-        return f"{len(self.rows)} {_rows(len(self.rows))}{money}"
+        return self._row_count + (f" {total // 100}.{total % 100:02d}" if self.sums else "")
+
+    @property
+    def _row_count(self) -> str:
+        return f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.rows):,} {_rows(len(self.rows))}", *map(str, self.sums)]
-        return "\n".join(lines)
-
-
-def _rows(many: int) -> str:
-    return "row" if many == 1 else "rows"
+        return "\n".join([f"{self.name}: {self._row_count}", *map(str, self.sums)])
 
 
 def operation_of(call: Any) -> Operation[..., Any]:
     """Return the operation of a bound method of a client.
 
     Raises:
-        InvalidRequest: It is none, or the one that authorizes moving funds.
+        InvalidRequest: It is not one, or not one that a bulk run may send.
     """
     if not isinstance(call, Call):
-        raise InvalidRequest("a bulk run takes an operation of a client, as api.create_user_application", of="apply")
-    only_sync(call.client)
+        raise InvalidRequest(
+            "a bulk run takes an operation of a client, such as api.create_user_application", of="bulk.run"
+        )
+    check_is_sync(call.client)
     operation: Operation[..., Any] = call.operation
     if operation.name == SIGN_WITHDRAWAL.name:
         raise InvalidRequest(
-            "sign_withdrawal authorizes moving funds; it is called one at a time, with its plan looked at", of="apply"
+            "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan", of="bulk.run"
         )
     if not operation.effect:
-        raise InvalidRequest(f"{operation.name} changes nothing; a bulk run is for writes", of="apply")
+        raise InvalidRequest(f"{operation.name} changes nothing; a bulk run is for writes", of="bulk.run")
     return operation
 
 
-def only_sync(api: Any) -> None:
-    """Refuse a client whose calls are awaited: the workers of a run are threads."""
+def check_is_sync(api: Any) -> None:
+    """Raise InvalidRequest for an asynchronous client: a run calls from threads."""
     if not isinstance(api, Sync):
-        raise InvalidRequest(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="apply")
+        raise InvalidRequest(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
 
 
 def plan_of(
     operation: Operation[..., Any], rows: Any, *, secret: bytes, limits: Any = None, duplicates: bool = False
 ) -> Plan:
-    """Check rows as a whole and give the plan.
+    """Check all rows and return the plan.
 
     Args:
+        operation: What is called for each row.
         rows: A DataFrame, the path of a CSV, JSON, NDJSON, XLSX or Parquet file, mappings, or request records.
-        secret: Keys the digests of the rows.
+        secret: Key of the rows' digests.
         limits: The caps of a profile.
-        duplicates: Whether rows that ask for the same thing are wanted.
+        duplicates: Allow duplicate rows.
 
     Raises:
-        InvalidRequest: Anything is wrong in any row; every problem with its row, column and rule. Nothing was sent.
+        InvalidRequest: Rows are wrong; every problem with its row, column and rule. Nothing was sent.
     """
     bodies, problems = _bodies(operation, rows)
     requests = list(_requests(operation, bodies))
@@ -129,30 +133,31 @@ def plan_of(
             *checks.cautions(request)[0],
             *(cap_problems(limits, request) if limits is not None else ()),
         )
-        if one.path not in unread.get(number, ())  # what is wrong with that cell has been said
+        if one.path not in unread.get(number, ())  # that cell has its problem already
     ]
     planned = tuple(
-        Planned(number=number, request=one, digest=_digest(secret, operation, one))
-        for number, one in requests
+        PlannedRow(number=number, request=request, digest=_digest(secret, operation, request))
+        for number, request in requests
         if number not in unread
     )
-    twins = tuple(_twins(planned))
-    if twins and not duplicates:
+    same = tuple(_duplicates(planned))
+    if same and not duplicates:
         problems += [
             Problem(
-                f"rows {', '.join(map(str, twin))}",
+                f"rows {', '.join(map(str, numbers))}",
                 "duplicate",
-                "ask for the same thing; duplicates=True says that this is meant",
+                "ask for the same thing; duplicates=True allows that",
             )
-            for twin in twins
+            for numbers in same
         ]
     sums = tuple(_sums(operation, planned))
-    problems += _capped(planned, sums, limits)
+    if limits is not None:
+        problems += _over_limits(len(planned), sums, limits)
     if problems:
-        left = len(problems) - SHOWN
-        shown = problems[:SHOWN] + ([Problem("", "more", f"and {left:,} more problems")] if left > 0 else [])
-        raise InvalidRequest(shown, of=operation.name)
-    return Plan(name=operation.name, rows=planned, sums=sums, duplicates=twins)
+        more = len(problems) - MAX_PROBLEMS_SHOWN
+        last = [Problem("", "more", f"and {more:,} more problems")] if more > 0 else []
+        raise InvalidRequest(problems[:MAX_PROBLEMS_SHOWN] + last, of=operation.name)
+    return Plan(name=operation.name, rows=planned, sums=sums, duplicates=same)
 
 
 def _bodies(operation: Operation[..., Any], rows: Any) -> tuple[list[Any], list[Problem]]:
@@ -160,16 +165,16 @@ def _bodies(operation: Operation[..., Any], rows: Any) -> tuple[list[Any], list[
     if isinstance(rows, str | os.PathLike):
         return read_cells(raw_bodies(Path(rows)), operation)
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
-        return read_cells([nested(_filled(row)) for row in rows.to_dict("records")], operation)
-    if isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+        rows = rows.to_dict("records")
+    elif isinstance(rows, Mapping) or not isinstance(rows, Iterable):
         raise InvalidRequest(
-            "rows are a DataFrame, the path of a file, mappings or request records, not "
-            f"{'nothing' if rows is None else f'one {type(rows).__name__}'}",
+            "rows must be a DataFrame, the path of a file, mappings or request records, not "
+            f"{'None' if rows is None else f'one {type(rows).__name__}'}",
             of=operation.name,
         )
     bodies = list(rows)
-    if bodies and all(isinstance(one, Mapping) for one in bodies):
-        return read_cells([nested(_filled(row)) for row in bodies], operation)
+    if all(isinstance(one, Mapping) for one in bodies):
+        return read_cells([nested(_given(row)) for row in bodies], operation)
     return bodies, []
 
 
@@ -178,7 +183,7 @@ def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tup
         if isinstance(one, operation.request):
             yield place, one
         elif isinstance(one, Mapping):
-            yield getattr(one, "row", place), walk.build(operation.request, one)
+            yield one.row if isinstance(one, Body) else place, walk.build(operation.request, one)
         else:
             raise InvalidRequest(
                 f"row {place} is of type {type(one).__name__}; rows are mappings or {operation.request.__name__} records",
@@ -186,73 +191,62 @@ def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tup
             )
 
 
-def _filled(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """A row without its empty cells: an empty cell was not given, and never means something."""
+def _given(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a row without its empty cells: an empty cell counts as not given."""
     return {str(name): value for name, value in row.items() if not _empty(value)}
 
 
 def _empty(value: Any) -> bool:
     if value is None or (isinstance(value, str) and value == ""):
         return True
-    return type(value).__name__ in {"float", "float64", "NAType", "NaTType"} and bool(_differs(value))
-
-
-def _differs(value: Any) -> bool:
-    return type(value).__name__ in {"NAType", "NaTType"} or value != value
+    name = type(value).__name__
+    return name in {"NAType", "NaTType"} or (name in {"float", "float64"} and bool(value != value))
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
-    from workbench.interface.convert import converter
-
-    told = dumps({"operation": operation.name, **converter().write(request)})
-    return hmac.new(secret, told, hashlib.sha256).hexdigest()
+    text = dumps({"operation": operation.name, **converter().write(request)})
+    return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 
-SAME = ("external_id", "email", "transaction_id", "payment_account_id", "dispute_id")
-"""Members that name one thing: two rows with the same value ask for it twice."""
-
-
-def _twins(rows: tuple[Planned, ...]) -> Iterator[tuple[int, ...]]:
+def _duplicates(rows: tuple[PlannedRow, ...]) -> Iterator[tuple[int, ...]]:
     seen: dict[Any, list[int]] = defaultdict(list)
-    for one in rows:
-        seen[one.digest].append(one.number)
-        for name in SAME:
-            value = getattr(one.request, name, None)
-            if value is not None and not (name == "transaction_id" and _in_parts(one.request)):
-                seen[(name, value)].append(one.number)
+    for row in rows:
+        seen[row.digest].append(row.number)
+        for name in IDENTIFYING:
+            value = getattr(row.request, name, None)
+            if value is not None and not (name == "transaction_id" and _is_partial(row.request)):
+                seen[(name, value)].append(row.number)
     yield from dict.fromkeys(tuple(numbers) for numbers in seen.values() if len(numbers) > 1)
 
 
-def _in_parts(request: Any) -> bool:
-    """Several partial refunds of one transaction are not the same thing."""
+def _is_partial(request: Any) -> bool:
+    """Whether a refund or reversal is a partial one: several of one transaction are no duplicates."""
     amount = getattr(request, "amount", getattr(request, "new_amount", None))
     return amount is not None and not isinstance(amount, Full)
 
 
-def _sums(operation: Operation[..., Any], rows: tuple[Planned, ...]) -> Iterator[Sum]:
+def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Iterator[AmountSum]:
     for one in walk.members(operation.request):
         if one.about.rule.unit != "cents" or not isinstance(one.kind, walk.Integer):
             continue
         values = [getattr(row.request, one.name) for row in rows]
-        whole = [value for value in values if type(value) is int]
-        yield Sum(
+        amounts = [value for value in values if type(value) is int]
+        yield AmountSum(
             name=one.name,
             unit="cents",
-            count=len(whole),
+            count=len(amounts),
             full=sum(isinstance(value, Full) for value in values),
-            total=sum(whole),
-            least=min(whole, default=None),
-            most=max(whole, default=None),
+            total=sum(amounts),
+            minimum=min(amounts, default=None),
+            maximum=max(amounts, default=None),
         )
 
 
-def _capped(rows: tuple[Planned, ...], sums: tuple[Sum, ...], limits: Any) -> Iterator[Problem]:
-    if limits is None:
-        return
-    if limits.rows is not None and len(rows) > limits.rows:
-        yield Problem("rows", "cap", f"are {len(rows):,}; this profile allows {limits.rows:,} a run (limits.rows)")
+def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Any) -> Iterator[Problem]:
+    if limits.rows is not None and count > limits.rows:
+        yield Problem("rows", "cap", f"are {count:,}; this profile allows {limits.rows:,} a run (limits.rows)")
     for one in sums:
         if limits.sum is not None and one.total > limits.sum:
             yield Problem(one.name, "cap", f"sums to {one.total:,} cents; this profile allows {limits.sum:,} a run")
         if limits.sum is not None and one.full:
-            yield Problem(one.name, "cap", f"is FULL in {one.full} rows, so the sum a run cannot be held to its cap")
+            yield Problem(one.name, "cap", f"is FULL in {one.full} rows, so the cap on the sum cannot be checked")

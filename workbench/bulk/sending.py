@@ -1,20 +1,20 @@
-"""Many writes, each at most once: `apply` begins a run, `resume` goes on with one."""
+"""Many writes, each sent at most once: `run` starts a run, `resume` continues one."""
 
 import os
 import queue
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from workbench import rendering
-from workbench.bulk.ends import Ends, Outcome, State
-from workbench.bulk.plan import Plan, Planned, only_sync, operation_of, plan_of
-from workbench.bulk.progress import Interrupted, Progress, progress_of
-from workbench.bulk.thread_pool import ThreadPool
+from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
+from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
+from workbench.bulk.thread_pool import Interrupted, ThreadPool
+from workbench.client.effects import Outcome
 from workbench.client.journal_file import installation_secret
 from workbench.errors import (
     ApiError,
@@ -27,76 +27,83 @@ from workbench.errors import (
     RateLimited,
     Unauthorized,
     UnexpectedAnswer,
-    UnusableFile,
     WorkbenchError,
 )
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
+from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.storage import FileLock
 
-GRACE = 5.0  # seconds that calls in the air are waited for after an interrupt
-_LOOK = 0.05  # seconds between looks at how far it is
-IN_A_ROW = 5  # failures of the service after which a run pauses
-MOST_WORKERS = 8  # threads beyond this slow each other down
-STATES: tuple[State, ...] = ("done", "refused", "not sent", "unknown", "sending", "planned")
-_IDS = ("id", "transaction_id")
+MAX_CONSECUTIVE_FAILURES = 5  # rows without an answer after which a run stops
+MAX_WORKERS = 8  # more threads slow each other down
+STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
+OnUnknown = Literal["stop", "continue"]
 
 
-class Applied:
-    """A bulk run: how each row of the input stands, once each.
+def _counted(results: list[RowResult]) -> dict[str, int]:
+    counts = Counter(result.outcome for result in results)
+    return {state: counts[state] for state in STATES if counts[state]}
 
-    `ok` where all are done; `counts` add up to the rows; `stopped` says why a run ended before its last row.
+
+def _counts_text(results: list[RowResult]) -> str:
+    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in _counted(results).items())
+
+
+class BulkResult:
+    """The result of a bulk run, with one `RowResult` for each row of the input.
+
+    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` says why a run ended before its last row.
     """
 
-    row_type = Outcome
+    row_type = RowResult
 
-    def __init__(self, plan: Plan, ends: Ends, stopped: str | None, path: Path | None) -> None:
+    def __init__(self, plan: Plan, results: list[RowResult], stopped: str | None, path: Path | None) -> None:
         self.plan = plan
         self.operation = plan.name
         self.stopped = stopped
         self.path = path
-        self._outcomes = ends.all()
+        self._results = results
 
-    def rows(self) -> list[Outcome]:
-        """Return every row of the input once, in its order."""
-        return self._outcomes
+    def rows(self) -> list[RowResult]:
+        """Return the result of every row, in the order of the input."""
+        return self._results
 
-    def __iter__(self) -> Iterator[Outcome]:
-        return iter(self._outcomes)
+    def __iter__(self) -> Iterator[RowResult]:
+        return iter(self._results)
 
     def __len__(self) -> int:
-        return len(self._outcomes)
+        return len(self._results)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows are in each state; they add up to all rows."""
-        counted = Counter(one.end for one in self._outcomes)
-        return {state: counted[state] for state in STATES if counted[state]}
+        """The number of rows by outcome."""
+        return _counted(self._results)
 
     @property
     def ok(self) -> bool:
         """Whether every row is done."""
-        return all(one.end == "done" for one in self._outcomes)
+        return all(result.outcome == Outcome.DONE for result in self._results)
 
-    def unknown(self) -> list[Outcome]:
-        """Return the rows of which nobody knows how they ended; they are never sent again by themselves."""
-        return [one for one in self._outcomes if one.end == "unknown"]
+    def unknown(self) -> list[RowResult]:
+        """Return the rows with an unknown outcome. They are never sent again unless a person resolves them."""
+        return [result for result in self._results if result.outcome == Outcome.UNKNOWN]
 
     @property
     def verdict(self) -> str:
-        """Say how the run stands, why it stopped, and what to do next."""
-        counts = ", ".join(f"{many:,} {state}" for state, many in self.counts.items())
-        lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {counts}"]
+        """The counts, why the run stopped, and what to do next, as text."""
+        lines = [
+            f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {_counts_text(self._results)}"
+        ]
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
         unknown = self.unknown()
         if unknown:
-            rows = ", ".join(str(one.row) for one in unknown[:10]) + (" and more" if len(unknown) > 10 else "")
+            rows = ", ".join(str(result.row) for result in unknown[:10]) + (" and more" if len(unknown) > 10 else "")
             lines.append(
                 f"row {rows} may have been carried out and was not sent again; look it up, then resume with "
-                'resolved={row: "done"} or {row: "not sent"}'
+                'resolved={row: "done"} or {row: "not_sent"}'
             )
-        elif self.counts.get("planned") and self.path is not None:
+        elif self.counts.get(PLANNED) and self.path is not None:
             lines.append("resume(path, api, rows) sends the rest")
         return "\n".join(lines)
 
@@ -104,10 +111,13 @@ class Applied:
         return self.verdict
 
     def _repr_html_(self) -> str:
-        odd = [one for one in self._outcomes if one.end != "done"][:50]
-        shown = [{"row": one.row, "end": one.end, "status": one.status or "", "said": one.said or ""} for one in odd]
-        head = rendering.html({"bulk run": self.operation, "how it stands": self.verdict})
-        return head + (rendering.html_table(shown) if shown else "")
+        shown = [
+            {"row": one.row, "outcome": one.outcome.replace("_", " "), "status": one.status or "", "message": one.message or ""}
+            for one in self._results
+            if one.outcome != Outcome.DONE
+        ]  # fmt: skip
+        head = rendering.html({"bulk run": self.operation, "result": self.verdict})
+        return head + (rendering.html_table(shown[:50]) if shown else "")
 
 
 def run(
@@ -116,36 +126,38 @@ def run(
     *,
     workers: int = 1,
     path: str | os.PathLike[str] | None = None,
-    on_unknown: Literal["stop", "go on"] | None = None,
+    on_unknown: OnUnknown | None = None,
     duplicates: bool = False,
     confirm: str | None = None,
-    progress: bool | Progress = True,
-) -> Applied:
+    progress: bool | ProgressCallback = True,
+) -> BulkResult:
     """Send one write for each row, at most once each; no row is ever sent twice by itself.
 
-    All rows are checked before the first call. An empty cell was not given; a full refund is the word FULL.
+    All rows are checked before the first call. An empty cell counts as not given; a full refund is the word FULL.
+    Any exception while the run is under way (Ctrl-C, a time-out by a signal, one of `progress`) stops it: nothing more
+    is sent, calls in flight are awaited and recorded, then the exception propagates.
 
     Args:
-        call: An operation of a client, as `api.create_user_application`; not `sign_withdrawal`.
+        call: An operation of a client, such as `api.create_user_application`; not `sign_withdrawal`.
         rows: A DataFrame, the path of a CSV, JSON, NDJSON, XLSX or Parquet file, mappings, or request records.
-        workers: Calls in the air at once, at most 8; all share the client's rates and pauses.
-        path: Where the ends of rows are kept, so that a killed run can go on. The file holds no bodies.
-        on_unknown: What a row whose end is unknown does to the run; "stop" in production, else "go on".
-        duplicates: Whether rows that ask for the same thing are meant.
-        confirm: In production, the phrase of the plan: how many rows, and their sum.
-        progress: Whether to show it; or something that takes (done, total, words, last=…).
+        workers: Concurrent calls (maximum 8). All share the client's rate limits and pauses.
+        path: Store progress in this file so that the run can be resumed. It holds no request bodies.
+        on_unknown: Whether a row with an unknown outcome stops the run; default "stop" in production, else "continue".
+        duplicates: Allow duplicate rows.
+        confirm: In production, the phrase of the plan: the number of rows, and their sum.
+        progress: Show a progress line; or a function that is called with a `Progress`.
 
     Returns:
-        How each row stands.
+        The result of each row.
 
     Raises:
         InvalidRequest: Rows are wrong; every problem with row, column and rule. Nothing was sent.
         NotArmed: In production without the plan's phrase, or not armed. Nothing was sent.
-        Interrupted: By Ctrl-C; `.result` says how each row stands.
+        Interrupted: By Ctrl-C; `.result` has the result of each row.
     """
-    rows = _Unseen(rows)
+    rows = _HiddenRows(rows)
     operation = operation_of(call)
-    return _go(
+    return _run(
         call.client, operation, rows, Path(path) if path is not None else None, workers=workers, on_unknown=on_unknown,
         duplicates=duplicates, confirm=confirm, progress=progress,
     )  # fmt: skip
@@ -157,45 +169,43 @@ def resume(
     rows: Any,
     *,
     workers: int = 1,
-    on_unknown: Literal["stop", "go on"] | None = None,
-    resolved: Mapping[int, Literal["done", "not sent", "not_sent"]] | None = None,
+    on_unknown: OnUnknown | None = None,
+    resolved: Mapping[int, Literal["done", "not_sent"]] | None = None,
     accept_changes: bool = False,
     duplicates: bool = False,
     confirm: str | None = None,
-    progress: bool | Progress = True,
-) -> Applied:
-    """Go on with a run that was killed, interrupted or stopped: what is done or refused is never sent again.
+    progress: bool | ProgressCallback = True,
+) -> BulkResult:
+    """Resume a run that was killed, interrupted or stopped. Rows that are done or refused are never sent again.
 
     Args:
         path: The file of the run.
-        rows: The rows, given again: the file holds none. Changed ones are noticed.
-        resolved: How rows that are unknown ended, as a person found out.
-        accept_changes: Take changes of rows that were never sent.
+        api: The client or session to send with.
+        rows: The rows, given again: the file holds none. Changed rows are noticed.
+        workers: See `run`, as for all arguments not named here.
+        resolved: The outcome of unknown rows, as a person found out.
+        accept_changes: Accept changes of rows that were never sent.
 
     Raises:
         RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given.
-        FileBusy: Another process has the run.
+        FileBusy: Another process runs it.
     """
     file = Path(path)
-    rows = _Unseen(rows)
+    rows = _HiddenRows(rows)
     if not file.exists():
         raise InvalidRequest(f"there is no run at {file}", of="resume")
-    ends = Ends(file)
-    try:
-        name = ends.operation
-    finally:
-        ends.close()
+    with closing(RunRecord(file)) as record:
+        name = record.operation
     if name is None:
-        raise InvalidRequest(f"the run at {file} never began; apply(…, path=…) begins it", of="resume")
-    operation = OPERATIONS[name]
-    return _go(
-        api, operation, rows, file, workers=workers, on_unknown=on_unknown, duplicates=duplicates, confirm=confirm,
+        raise InvalidRequest(f"the run at {file} never started; run(…, path=…) starts it", of="resume")
+    return _run(
+        api, OPERATIONS[name], rows, file, workers=workers, on_unknown=on_unknown, duplicates=duplicates, confirm=confirm,
         progress=progress, resolved=resolved or {}, accept_changes=accept_changes,
     )  # fmt: skip
 
 
-class _Unseen:
-    """Rows as they were given; a frame that is printed with its locals does not show them."""
+class _HiddenRows:
+    """The rows as they were given, which may be private: a traceback that prints locals does not show them."""
 
     __slots__ = ("rows",)
 
@@ -207,7 +217,7 @@ class _Unseen:
 
 
 def _planned(
-    api: Any, operation: Operation[..., Any], rows: _Unseen, path: Path | None, duplicates: bool
+    api: Any, operation: Operation[..., Any], rows: _HiddenRows, path: Path | None, duplicates: bool
 ) -> Plan | InvalidRequest:
     """Return the plan, or the error to raise: raised here, its frames would hold the rows and the key of the digests."""
     try:
@@ -222,23 +232,16 @@ def _planned(
         return type(error)(error.problems, of=error.operation)
 
 
-last: Applied | None = None
-"""The last run of this process, however it ended."""
-
-
-def _go(
-    api: Any, operation: Operation[..., Any], rows: "_Unseen", path: Path | None, *, workers: int, on_unknown: str | None,
-    duplicates: bool, confirm: str | None, progress: bool | Progress, resolved: Mapping[int, str] | None = None,
-    accept_changes: bool = False,
-) -> Applied:  # fmt: skip
-    global last
-    only_sync(api)
-    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
-        raise InvalidRequest(
-            f"workers must be 1 to {MOST_WORKERS}; more threads slow each other down", of=operation.name
-        )
-    if on_unknown not in {None, "stop", "go on"}:
-        raise InvalidRequest('on_unknown is "stop" or "go on"', of=operation.name)
+def _run(
+    api: Any, operation: Operation[..., Any], rows: _HiddenRows, path: Path | None, *, workers: int,
+    on_unknown: str | None, duplicates: bool, confirm: str | None, progress: bool | ProgressCallback,
+    resolved: Mapping[int, str] | None = None, accept_changes: bool = False,
+) -> BulkResult:  # fmt: skip
+    check_is_sync(api)
+    if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
+        raise InvalidRequest(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
+    if on_unknown not in {None, "stop", "continue"}:
+        raise InvalidRequest('on_unknown must be "stop" or "continue"', of=operation.name)
     production = api.environment == "production"
     plan = _planned(api, operation, rows, path, duplicates)
     if isinstance(plan, InvalidRequest):
@@ -248,170 +251,157 @@ def _go(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
     api.check_operation(operation)
-    stop_at_unknown = (on_unknown or ("stop" if production else "go on")) == "stop"
-    with FileLock(path) if path is not None else nullcontext():
-        ends = Ends(path)
+    stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
+    with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:
+        record.start(plan, api.host, api.environment, accept_changes=accept_changes)
+        _resolve(api, record, resolved or {}, path)
+        sender = _Sender(api, plan, record, workers, stop_at_unknown, progress_callback(progress))
         try:
-            ends.begin(plan, api.host, api.environment, accept_changes=accept_changes)
-            _resolve(api, ends, resolved or {}, path)
-            told = progress_of(progress, operation.name)
-            run = _Run(api, plan, ends, workers, stop_at_unknown, told)
-            stopped = run.drive()
-            last = Applied(plan, ends, stopped, path)
-        finally:
-            ends.close()
-    if stopped == INTERRUPTED:
-        raise Interrupted(last)
-    return last
+            sender.run()
+        except KeyboardInterrupt:
+            raise Interrupted(BulkResult(plan, record.all(), sender.stopped, path)) from None
+        except BaseException as error:
+            error.add_note(BulkResult(plan, record.all(), sender.stopped, path).verdict)
+            raise
+        return BulkResult(plan, record.all(), sender.stopped, path)
 
 
-def _resolve(api: Any, ends: Ends, resolved: Mapping[int, str], path: Path | None) -> None:
-    """Take what a person says of rows, and say it of their calls in the client's journal as well."""
-    attempts = {one.row: one.attempt for one in ends.all() if one.row in resolved and one.attempt is not None}
-    ends.resolve(resolved)
-    asked = {entry.id for entry in api.journal.unknown()} if attempts and api.has_journal else frozenset()
+def _resolve(api: Any, record: RunRecord, resolved: Mapping[int, str], path: Path | None) -> None:
+    """Set the outcome of rows, and of their calls in the client's journal as well."""
+    attempts = {one.row: one.attempt for one in record.all() if one.row in resolved and one.attempt is not None}
+    record.resolve(resolved)
+    unknown = {entry.id for entry in api.journal.unknown()} if attempts and api.has_journal else set()
     for row, attempt in attempts.items():
-        if attempt in asked:
+        if attempt in unknown:
             api.journal.resolve(attempt, resolved[row], note=f"row {row} of {path.name if path else 'a run'}")
 
 
-INTERRUPTED = "interrupted"
-
-
-class _Run:
-    """The workers of one run, and what stops them."""
+class _Sender:
+    """Sends the rows of one run from several threads, and records what comes of each."""
 
     def __init__(
-        self, api: Any, plan: Plan, ends: Ends, workers: int, stop_at_unknown: bool, progress: Progress
+        self, api: Any, plan: Plan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback
     ) -> None:
+        self.stopped: str | None = None
         self._api = api.allowing(resend=True) if api.environment != "production" else api
-        self._plan = plan
-        self._ends = ends
-        self._workers = workers
+        self._record = record
         self._stop_at_unknown = stop_at_unknown
-        self._progress = progress
-        self._stopped: str | None = None
-        self._flag = threading.Event()
+        self._show = show
         self._lock = threading.Lock()
-        self._in_the_air: set[int] = set()
+        self._in_flight: set[int] = set()
         self._failures = 0
-        self._left: queue.SimpleQueue[Planned] = queue.SimpleQueue()
-        self._finished = 0
+        self._queue: queue.SimpleQueue[PlannedRow] = queue.SimpleQueue()
+        pending = {one.row for one in record.all() if one.outcome in (PLANNED, Outcome.NOT_SENT)}
+        for row in plan.rows:
+            if row.number in pending:
+                self._queue.put(row)
+        self._progress = Progress(
+            total=len(plan.rows), label=plan.name, done=len(plan.rows) - len(pending), on_stop=self._stop
+        )
+        self._pool = ThreadPool(self._send_next, workers, "run")
 
-    def drive(self) -> str | None:
-        """Send what is planned; give why it stopped, or None."""
-        todo = [one for one in self._plan.rows if self._ends.of(one.number).end in ("planned", "not sent")]
-        self._finished = len(self._plan.rows) - len(todo)
-        for one in todo:
-            self._left.put(one)
-        crew = ThreadPool(self._work, self._workers, "run")
+    def run(self) -> None:
+        """Send what is planned."""
         try:
-            crew.start()
-            while not crew.wait(_LOOK):
-                self._tell()
-        except KeyboardInterrupt:
-            self._stop(INTERRUPTED)
-            self._await(crew)
-        self._tell(last=True)
-        return self._stopped
+            self._pool.run(self._report)
+        except BaseException as error:
+            self._stop("interrupted" if isinstance(error, KeyboardInterrupt) else f"by a {type(error).__name__}")
+            self._abandon()
+            if isinstance(error, KeyboardInterrupt):
+                self._report(ended=True)
+            raise
+        self._report(ended=True)
 
-    def _await(self, crew: ThreadPool) -> None:
-        """Return what is in the air a moment; what still flies then is unknown."""
-        with suppress(KeyboardInterrupt):  # a second one: no more waiting
-            crew.wait(GRACE)
+    def _abandon(self) -> None:
+        """Set rows to unknown that are in flight still: a second exception ended the wait for them."""
         with self._lock:
-            for number in self._in_the_air:
-                said = "interrupted while this call was in the air"
-                outcome = Outcome(row=number, end="unknown", said=said, at=datetime.now(UTC))
-                try:
-                    self._ends.ended(outcome)
-                except (UnusableFile, OSError):
-                    self._ends.lost(outcome)  # the file says `sending`, which reads as unknown
-            self._in_the_air = set()
+            for number in self._in_flight:
+                message = "interrupted while this call was in flight"
+                self._record.record_or_keep(
+                    RowResult(row=number, outcome=Outcome.UNKNOWN.value, message=message, at=datetime.now(UTC))
+                )
+            self._in_flight = set()
 
-    def _work(self) -> None:
-        while not self._flag.is_set():
+    def _send_next(self) -> bool:
+        """Send one row; return whether there may be more."""
+        try:
+            row = self._queue.get_nowait()
+        except queue.Empty:
+            return False
+        with self._lock:
+            if self._pool.stopping:
+                return False
             try:
-                one = self._left.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                self._one(one)
+                self._record.sending(row.number)
             except CannotRecord as error:
                 self._stop(str(error))
-
-    def _one(self, one: Planned) -> None:
-        with self._lock:
-            if self._flag.is_set():
-                return
-            self._ends.sending(one.number)
-            self._in_the_air.add(one.number)
-        outcome = self._sent(one)
-        with self._lock:
-            if one.number not in self._in_the_air:
-                return  # given up on after an interrupt: it stays unknown, as was said
-            self._in_the_air.discard(one.number)
-            try:
-                self._ends.ended(outcome)
-            except (UnusableFile, OSError) as error:
-                self._ends.lost(outcome)
-                self._stop(f"cannot record how row {one.number} ended, so not sending: {error}")
-            self._finished += 1
-
-    def _sent(self, one: Planned) -> Outcome:
+                return False
+            self._in_flight.add(row.number)
+        failure: BaseException | None = None
         now = datetime.now(UTC)
         try:
-            answer = self._api.send(one.request)
-        except OutcomeUnknown as error:
-            self._failed("the service gave no readable answer")
-            if self._stop_at_unknown:
-                self._stop(f"row {one.number} has an unknown end")
-            return Outcome(row=one.number, end="unknown", attempt=error.attempt.id, said=_short(error), at=now)
-        except UnexpectedAnswer as error:
+            answer = self._api.send(row.request)
+        except BaseException as error:  # noqa: BLE001 - recorded first; what is no Exception is raised below
+            failure = error
+            result = self._failed(row.number, error, now)
+        else:
             self._failures = 0
-            return Outcome(
-                row=one.number, end="done", status=error.status, said="done, its answer could not be read", at=now
-            )
-        except (Unauthorized, Forbidden) as error:
-            self._stop(f"row {one.number}: {_short(error)}")
-            return Outcome(row=one.number, end="planned", status=error.status, said=_short(error), at=now)
-        except RateLimited as error:
-            self._stop(f"rate limited at row {one.number}; try again later")
-            return Outcome(row=one.number, end="planned", status=error.status, said=_short(error), at=now)
-        except ApiError as error:
-            self._failures = 0
-            return Outcome(row=one.number, end="refused", status=error.status, said=_short(error), at=now)
-        except CannotRecord as error:
-            self._stop(f"row {one.number}: {_short(error)}")
-            return Outcome(row=one.number, end="not sent", said=_short(error), at=now)
-        except NotSent as error:
-            self._failed("the service cannot be reached")
-            return Outcome(row=one.number, end="not sent", said=_short(error), at=now)
-        except WorkbenchError as error:
-            self._stop(f"row {one.number}: {_short(error)}")
-            return Outcome(row=one.number, end="not sent", said=_short(error), at=now)
-        except Exception as error:  # noqa: BLE001 - a defect of ours or of a transport: what it did nobody knows
-            self._stop(f"row {one.number} met an unexpected {type(error).__name__}")
-            return Outcome(row=one.number, end="unknown", said=f"unexpected {type(error).__name__}", at=now)
-        self._failures = 0
-        made = next((getattr(answer, name) for name in _IDS if getattr(answer, name, None)), None)
-        return Outcome(row=one.number, end="done", id=made, at=now)
+            id_ = getattr(answer, "id", None) or getattr(answer, "transaction_id", None)
+            result = RowResult(row=row.number, outcome=Outcome.DONE.value, id=id_, at=now)
+        with self._lock:
+            if row.number in self._in_flight:  # else it was abandoned, and stays unknown
+                self._in_flight.discard(row.number)
+                problem = self._record.record_or_keep(result)
+                if problem is not None:
+                    self._stop(f"cannot record the outcome of row {row.number}, so not sending more: {problem}")
+                self._progress.done += 1
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
+        return True
 
-    def _failed(self, words: str) -> None:
+    def _failed(self, row: int, error: BaseException, at: datetime) -> RowResult:
+        outcome = Outcome.NOT_SENT.value
+        message = str(error).splitlines()[0][:300] if isinstance(error, WorkbenchError) else ""
+        match error:
+            case OutcomeUnknown():
+                outcome = Outcome.UNKNOWN.value
+                self._count_failure("the service gave no readable answer")
+                if self._stop_at_unknown:
+                    self._stop(f"row {row} has an unknown outcome")
+            case UnexpectedAnswer():
+                self._failures = 0
+                outcome, message = Outcome.DONE.value, "done, but its answer could not be read"
+            case Unauthorized() | Forbidden():
+                outcome = PLANNED
+                self._stop(f"row {row}: {message}")
+            case RateLimited():
+                outcome = PLANNED
+                self._stop(f"rate limited at row {row}; try again later")
+            case ApiError():
+                self._failures = 0
+                outcome = Outcome.REFUSED.value
+            case NotSent() if not isinstance(error, CannotRecord):
+                self._count_failure("the service cannot be reached")
+            case WorkbenchError():
+                self._stop(f"row {row}: {message}")
+            case _:  # a defect of ours or of a transport: the call may have had its effect
+                outcome, message = Outcome.UNKNOWN.value, f"unexpected {type(error).__name__}"
+                self._stop(f"unexpected {type(error).__name__} at row {row}")
+        return RowResult(
+            row=row, outcome=outcome, status=getattr(error, "status", None), message=message, at=at,
+            attempt=error.attempt.id if isinstance(error, OutcomeUnknown) else None,
+        )  # fmt: skip
+
+    def _count_failure(self, message: str) -> None:
         self._failures += 1
-        if self._failures >= IN_A_ROW:
-            self._stop(f"{IN_A_ROW} rows in a row: {words}")
+        if self._failures >= MAX_CONSECUTIVE_FAILURES:
+            self._stop(f"{MAX_CONSECUTIVE_FAILURES} rows in a row: {message}")
 
-    def _stop(self, why: str) -> None:
-        if self._stopped is None:
-            self._stopped = why
-        self._flag.set()
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or reason
+        self._pool.stop()
 
-    def _tell(self, last: bool = False) -> None:
-        counted = Counter(one.end for one in self._ends.all())
-        words = ", ".join(f"{counted[state]:,} {state}" for state in STATES if counted[state])
-        self._progress(self._finished, len(self._plan.rows), words, last=last)
-
-
-def _short(error: BaseException) -> str:
-    return str(error).splitlines()[0][:300]
+    def _report(self, ended: bool = False) -> None:
+        self._progress.detail = _counts_text(self._record.all())
+        self._progress.ended = ended
+        self._show(self._progress)

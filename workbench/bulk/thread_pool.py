@@ -1,44 +1,92 @@
-"""Threads that share one work, and a wait for them that may be interrupted."""
+"""Threads that share one kind of work, and stop before their caller hears of any exception."""
 
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
-_LOOK = 0.2  # seconds: a wait without end cannot be interrupted everywhere
+POLL_INTERVAL = 0.05  # seconds between two progress reports
+_MAX_WAIT = 0.2  # seconds: a wait without end cannot be interrupted everywhere
+
+
+class Interrupted(KeyboardInterrupt):
+    """Long work was interrupted by Ctrl-C: nothing new was started, and calls in flight were awaited.
+
+    `result` has the state of the work.
+    """
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+        super().__init__(result.verdict)
 
 
 class ThreadPool:
-    """Threads that all do the same until there is no more of it.
+    """Threads that call `work` until it returns False or the pool is stopped.
 
-    They are never joined: an interrupt there may leave a thread that works on taken for one that has ended.
+    They are never joined: an interrupt inside `join` may take a running thread for one that has ended.
+
+    Args:
+        work: Does one piece of the work; returns False where none is left.
+        workers: Number of threads.
+        name: Prefix of the threads' names.
     """
 
-    def __init__(self, work: Callable[[], object], workers: int, name: str) -> None:
+    def __init__(self, work: Callable[[], bool], workers: int, name: str) -> None:
+        self._work = work
+        self._stopping = threading.Event()
+        self._error: BaseException | None = None
         self._ended = [threading.Event() for _ in range(workers)]
         self._threads = [
-            threading.Thread(target=self._do, args=(work, ended), name=f"{name}-{number}", daemon=True)
+            threading.Thread(target=self._loop, args=(ended,), name=f"{name}-{number}", daemon=True)
             for number, ended in enumerate(self._ended)
         ]
 
-    def start(self) -> None:
-        """Begin."""
-        for thread in self._threads:
-            thread.start()
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new may be started."""
+        return self._stopping.is_set()
 
-    def wait(self, seconds: float = float("inf")) -> bool:
-        """Wait until all have ended, or that long; give whether they have. One that was never started has."""
+    def stop(self) -> None:
+        """Start nothing new. Work that has begun goes on to its end."""
+        self._stopping.set()
+
+    def run(self, poll: Callable[[], object]) -> None:
+        """Run until all threads have ended, and call `poll` meanwhile.
+
+        Any exception here (Ctrl-C, one raised by a signal handler, by `poll` or by a worker) stops the pool, awaits the
+        work that has begun, and then propagates. A second one while waiting ends the wait.
+        """
+        try:
+            for thread in self._threads:
+                thread.start()
+            while not self._wait(POLL_INTERVAL):
+                poll()
+        except BaseException:
+            self.stop()
+            with suppress(BaseException):
+                self._wait()
+            raise
+        if self._error is not None:
+            raise self._error
+
+    def _wait(self, seconds: float = float("inf")) -> bool:
+        """Wait until all threads have ended, or that long; return whether they have. One never started has."""
         until = time.monotonic() + seconds
         for thread, ended in zip(self._threads, self._ended, strict=True):
             while thread.ident is not None and not ended.is_set():
                 left = until - time.monotonic()
                 if left <= 0:
                     return False
-                ended.wait(min(left, _LOOK))
+                ended.wait(min(left, _MAX_WAIT))
         return True
 
-    @staticmethod
-    def _do(work: Callable[[], object], ended: threading.Event) -> None:
+    def _loop(self, ended: threading.Event) -> None:
         try:
-            work()
+            while not self.stopping and self._work():
+                pass
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
+            self._error = error
+            self.stop()
         finally:
             ended.set()

@@ -9,9 +9,9 @@ from html import escape
 from typing import Any, Literal, ParamSpec
 
 from workbench import rendering
-from workbench.bulk.progress import notebook_shell
 from workbench.errors import WorkbenchError
 from workbench.interface.operation import Async
+from workbench.progress import notebook_shell
 from workbench.rendering.markup import isolated
 from workbench.tables import reads
 from workbench.tables.progress import EVERY, Line, Progress, clock

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench import bulk, rendering, sequences
-from workbench.bulk.progress import Progress
 from workbench.errors import InvalidArguments, WorkbenchError
 from workbench.forms.gauge import ProgressWidget
 from workbench.forms.still import bundle
+from workbench.progress import Progress, ProgressCallback
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
 
@@ -29,10 +29,10 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any
         raise InvalidArguments("bulk() shows the progress itself", of="bulk")
     name, kept = call.operation.name, Path(path)
 
-    def begin(tell: Progress) -> Any:
+    def begin(tell: ProgressCallback) -> Any:
         return bulk.run(call, rows, path=kept, progress=tell, **how)
 
-    def go_on(tell: Progress) -> Any:
+    def go_on(tell: ProgressCallback) -> Any:
         return bulk.resume(kept, call.client, rows, progress=tell, **how)
 
     title = f"{rendering.label(name).capitalize()}, in bulk"
@@ -50,7 +50,7 @@ def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.Pat
     """
     kept = Path(path)
 
-    def go(tell: Progress) -> Any:
+    def go(tell: ProgressCallback) -> Any:
         return sequences.run_kept(sequence, api, kept, progress=tell, **values)
 
     return Work(f"play {sequence.name}", f"Play {sequence.name}", api, kept, begin=go, go_on=go)
@@ -65,8 +65,8 @@ class Work:
     """
 
     def __init__(
-        self, name: str, title: str, api: Any, path: Path, *, begin: Callable[[Progress], Any],
-        go_on: Callable[[Progress], Any],
+        self, name: str, title: str, api: Any, path: Path, *, begin: Callable[[ProgressCallback], Any],
+        go_on: Callable[[ProgressCallback], Any],
     ) -> None:  # fmt: skip
         self.state: State = "running"
         self.result: Any = None
@@ -78,13 +78,13 @@ class Work:
         self.widget = self.gauge.widget
         self._begin(go_on if path.exists() else begin)
 
-    def _begin(self, go: Callable[[Progress], Any]) -> None:
+    def _begin(self, go: Callable[[ProgressCallback], Any]) -> None:
         self._flag.clear()
         self._over.clear()
         self._become("running")
         threading.Thread(target=self._run, args=(go,), name="workbench-work", daemon=True).start()
 
-    def _run(self, go: Callable[[Progress], Any]) -> None:
+    def _run(self, go: Callable[[ProgressCallback], Any]) -> None:
         try:
             self.result = go(self._tell)
             self._become("stopped" if getattr(self.result, "stopped", False) else "ended")
@@ -102,10 +102,10 @@ class Work:
         finally:
             self._over.set()
 
-    def _tell(self, done: int, total: int, words: str, *, last: bool = False) -> None:
-        """Show how far it has come; asked to stop, say so to the run as Ctrl-C would."""
-        self.gauge.tell(done, total, f"{done:,} of {total:,}: {words}")
-        if self._flag.is_set() and not last:
+    def _tell(self, progress: Progress) -> None:
+        """Show the progress; once Stop was pressed, interrupt the run as Ctrl-C would."""
+        self.gauge.tell(progress.done, progress.total, progress.summary)
+        if self._flag.is_set() and not progress.ended:
             raise KeyboardInterrupt
 
     def _become(self, state: State) -> None:

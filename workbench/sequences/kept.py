@@ -13,13 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from workbench.bulk.progress import Progress, progress_of
 from workbench.client.journal_file import installation_secret
 from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface import walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
+from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences.expectations import Mismatch
 from workbench.sequences.play import Done, Player
 from workbench.sequences.running import LONG, Run, drive, prepared, walk_member
@@ -42,7 +42,7 @@ def run_kept(
     path: str | os.PathLike[str],
     *,
     resolved: Mapping[str, Literal["done", "not sent"]] | None = None,
-    progress: bool | Progress = True,
+    progress: bool | ProgressCallback = True,
     **values: Any,
 ) -> Run:
     """Run a sequence with its state in a file, or go on with the run that the file holds.
@@ -52,7 +52,7 @@ def run_kept(
 
     Args:
         path: A new file, or that of an earlier run of the same sequence and parameters.
-        progress: Whether to show how far a long run is; or something that takes (done, total, words, last=…). What it
+        progress: Whether to show how far a long run is; or a function that is called with a `Progress`. What it
             raises ends the run there, and the same call goes on.
         resolved: How steps that are unknown ended: "done", or "not sent", which plays them again.
         values: The parameters, given anew; the file holds a digest of them alone.
@@ -68,14 +68,20 @@ def run_kept(
             step, arguments, player.venue.now(), player.venue.cursor()
         )
         many = len(sequence.steps)
-        told = progress_of(progress if many >= LONG or progress is not True else False, sequence.name)
+        shown = Progress(total=many, unit="steps", label=sequence.name)
+        show = progress_callback(progress if many >= LONG or progress is not True else False)
+
+        def report() -> None:
+            shown.done = len(player.done)
+            shown.ended = shown.done == many
+            show(shown)
 
         def ended(done: Done) -> None:
             record.ended(done, _wanted(sequence))
-            told(len(player.done), many, "steps", last=len(player.done) == many)
+            report()
 
         player.watch = ended
-        told(len(player.done), many, "steps", last=len(player.done) == many)
+        report()
         drive(player)
         for done in player.done.values():
             record.ended(done, _wanted(sequence))

@@ -3,7 +3,7 @@
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from itertools import takewhile
@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 
-from workbench.bulk.progress import Interrupted, Line, silent
-from workbench.bulk.thread_pool import ThreadPool
+from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.errors import Problem, WorkbenchError, hide_arguments
+from workbench.progress import Progress, progress_callback
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger, merged
 from workbench.sequences.play import Player, Target
@@ -22,8 +22,6 @@ from workbench.sequences.running import LONG, Run, StepRow, drive
 from workbench.sequences.steps import InvalidSequence, Sequence
 from workbench.sequences.venues import venue_of
 from workbench.tables.bodies import load_bodies
-
-_LOOK = 0.05  # seconds between looks at how far it is
 
 
 class Runs(tuple[Run, ...]):
@@ -99,14 +97,22 @@ def run_many(
         raise InvalidSequence(tuple(found), sequence.name)
     todo = [row for row in given for _ in range(times)]
     venue = venue_of(api)
-    told = Line(f"{sequence.name} x {len(todo):,}") if len(todo) >= LONG else silent
     before = _again(resume, sequence, todo)
-    many = _Many(lambda row: _one(sequence, venue, row), todo, len(before))
-    whole = many.work(workers, lambda done, last: told(done, len(todo), "runs", last=last))
-    runs = Runs((*before, *many.played()))
-    if not whole:
-        raise Interrupted(runs)
-    return runs
+    many = _Many(sequence, venue, todo, len(before))
+    progress = Progress(total=len(todo), unit="runs", label=sequence.name, on_stop=many.stop)
+    show = progress_callback(len(todo) >= LONG)
+
+    def report() -> None:
+        progress.done = len(before) + many.count
+        show(progress)
+
+    try:
+        many.pool(workers).run(report)
+    except KeyboardInterrupt:
+        raise Interrupted(Runs((*before, *many.played()))) from None
+    progress.ended = True
+    report()
+    return Runs((*before, *many.played()))
 
 
 def _again(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]]) -> Runs:
@@ -124,54 +130,46 @@ def _again(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]])
 class _Many:
     """Runs that threads play in order; the one that called waits, so an interrupt falls between runs."""
 
-    def __init__(self, play: Callable[[dict[str, Any]], Run], todo: list[dict[str, Any]], start: int) -> None:
-        self._play = play
+    def __init__(self, sequence: Sequence, venue: Target, todo: list[dict[str, Any]], start: int) -> None:
+        self._sequence = sequence
+        self._venue = venue
         self._todo = todo
-        self._start = self._next = start
+        self._start = start
+        self._numbers = iter(range(start, len(todo)))
         self._lock = threading.Lock()
         self._done: dict[int, Run] = {}
-        self._failed: BaseException | None = None
-        self._ends = False
+        self._pool: ThreadPool | None = None
 
-    def work(self, workers: int, told: Callable[[int, bool], None]) -> bool:
-        """Play what is left; give whether that came to its end."""
-        crew = ThreadPool(self._work, workers, "sequence")
-        try:
-            crew.start()
-            while not crew.wait(_LOOK):
-                told(self._start + len(self._done), False)
-        except KeyboardInterrupt:
-            self._ends = True
-            with suppress(KeyboardInterrupt):  # a second one: no more waiting
-                crew.wait()
-        if self._failed is not None:
-            raise self._failed
-        played = self._start + len(self._done)
-        told(played, True)
-        return played == len(self._todo)
+    def pool(self, workers: int) -> ThreadPool:
+        """Return the threads that play."""
+        self._pool = ThreadPool(self._play_next, workers, "sequence")
+        return self._pool
+
+    def stop(self, _: str) -> None:
+        """Start no more runs."""
+        if self._pool is not None:
+            self._pool.stop()
+
+    @property
+    def count(self) -> int:
+        """The number of runs that were played."""
+        return len(self._done)
 
     def played(self) -> list[Run]:
         """Return the runs in the order of their rows, up to the first that is not played."""
         numbers = takewhile(lambda number: number in self._done, range(self._start, len(self._todo)))
         return [self._done[number] for number in numbers]
 
-    def _work(self) -> None:
-        while not self._ends:
-            with self._lock:
-                number, self._next = self._next, self._next + 1
-            if number >= len(self._todo):
-                return
-            try:
-                self._done[number] = self._play(self._todo[number])
-            except BaseException as error:  # noqa: BLE001 - it is raised by whoever waits
-                self._failed, self._ends = error, True
-
-
-def _one(sequence: Sequence, venue: Target, row: Mapping[str, Any]) -> Run:
-    player = Player(sequence, venue, row, lean=True)
-    began = player.venue.now()
-    drive(player)
-    return Run(player, began)
+    def _play_next(self) -> bool:
+        with self._lock:
+            number = next(self._numbers, None)
+        if number is None:
+            return False
+        player = Player(self._sequence, self._venue, self._todo[number], lean=True)
+        began = player.venue.now()
+        drive(player)
+        self._done[number] = Run(player, began)
+        return True
 
 
 def _listed(rows: Any) -> Iterator[Mapping[str, Any]]:

@@ -11,10 +11,11 @@ from typing import Any
 import attrs
 
 from workbench import rendering
-from workbench.bulk.progress import Interrupted, Line
+from workbench.bulk.thread_pool import Interrupted
 from workbench.errors import Problem, WorkbenchError, hide_arguments
 from workbench.interface import walk
 from workbench.interface.rules import UUID, Full
+from workbench.progress import Progress, progress_callback
 from workbench.sequences import audit
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.play import Ask, Done, Player
@@ -271,8 +272,14 @@ def run(sequence: Sequence, api: Any, **values: Any) -> Run:
     began = player.venue.now()
     many = len(sequence.steps)
     if many >= LONG:
-        told = Line(sequence.name)
-        player.watch = lambda _: told(len(player.done), many, "steps", last=len(player.done) == many)
+        progress, show = Progress(total=many, unit="steps", label=sequence.name), progress_callback(True)
+
+        def watch(_: Done) -> None:
+            progress.done = len(player.done)
+            progress.ended = progress.done == many
+            show(progress)
+
+        player.watch = watch
     try:
         drive(player)
     except KeyboardInterrupt:

@@ -13,11 +13,12 @@ from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
 _WHERE, _HOW = Where(), Output()
-OnUnknown = Literal["stop", "go-on"]
+OnUnknown = Literal["stop", "continue"]
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
 _Workers = Annotated[int, Parameter(help="Calls in the air at once, at most 8.")]
 _OnUnknown = Annotated[
-    OnUnknown | None, Parameter(help="What a row with an unknown end does to the run; stop in production, else go-on.")
+    OnUnknown | None,
+    Parameter(help="What a row with an unknown outcome does to the run; stop in production, else continue."),
 ]
 _Duplicates = Annotated[
     bool, Parameter(help="Rows that ask for the same thing are meant.", negative="", show_default=False)
@@ -53,7 +54,7 @@ def apply(
         phrase = _phrase(api, row, rows, duplicates)
         return _told(
             lambda: bulk.run(
-                getattr(api, name), rows, workers=workers, path=path, on_unknown=_said(on_unknown),
+                getattr(api, name), rows, workers=workers, path=path, on_unknown=on_unknown,
                 duplicates=duplicates, confirm=phrase,
             ),
             how,
@@ -89,26 +90,22 @@ def resume(
             )
         return _told(
             lambda: bulk.resume(
-                path, api, rows, workers=workers, on_unknown=_said(on_unknown), resolved=_resolved(resolved),
+                path, api, rows, workers=workers, on_unknown=on_unknown, resolved=_resolved(resolved),
                 accept_changes=accept_changes, duplicates=duplicates,
             ),
             how,
         )  # fmt: skip
 
 
-def _said(on_unknown: OnUnknown | None) -> Literal["stop", "go on"] | None:
-    return None if on_unknown is None else "stop" if on_unknown == "stop" else "go on"
-
-
-def _resolved(text: str | None) -> dict[int, Literal["done", "not sent"]] | None:
+def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:
     if text is None:
         return None
-    made: dict[int, Literal["done", "not sent"]] = {}
+    made: dict[int, Literal["done", "not_sent"]] = {}
     for one in text.split(","):
         number, _, end = one.strip().partition("=")
         if not (number.isascii() and number.isdigit()) or end not in {"done", "not-sent"}:
             raise wrong(f"--resolved {visible(one, 40)}: it is a row and its end, as 3=done or 7=not-sent.")
-        made[int(number)] = "done" if end == "done" else "not sent"
+        made[int(number)] = "done" if end == "done" else "not_sent"
     return made
 
 
@@ -127,7 +124,7 @@ def _phrase(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | Non
 
 
 def _told(send: Any, how: Output) -> int:
-    from workbench.bulk.progress import Interrupted
+    from workbench.bulk.thread_pool import Interrupted
 
     interrupted = False
     try:
@@ -138,11 +135,17 @@ def _told(send: Any, how: Output) -> int:
         raise wrong(visible(str(slip.args[0]), 200)) from None
     outcomes = list(done)
     columns = [
-        {"row": one.row, "end": one.end, "id": one.id or "", "status": one.status or "", "said": one.said or ""}
+        {
+            "row": one.row,
+            "outcome": one.outcome,
+            "id": one.id or "",
+            "status": one.status or "",
+            "message": one.message or "",
+        }
         for one in outcomes
     ]
     if how.output == "table" and not how.fields:
-        columns = [row for row in columns if row["end"] != "done"] or columns[:20]
+        columns = [row for row in columns if row["outcome"] != "done"] or columns[:20]
     show(columns, how)
     sys.stdout.flush()
     for line in done.verdict.split("\n"):

@@ -1,0 +1,146 @@
+"""No call begins after the caller was told that the work ended, whatever ended it."""
+
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from workbench.bulk import resume, run
+from workbench.client.client import Client
+from workbench.progress import Progress
+from workbench.sandbox import Sandbox
+from workbench.sequences import Parameter, Sequence, param, run_many, step
+
+BASE = Sandbox(seed=3)
+CARD = BASE.guide()["cards"]["active"][0]
+BEFORE = {one["id"] for one in BASE.store.all("transaction")}
+ROWS = 100
+PURCHASE = {"card_id": CARD, "currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411"}
+TWICE = Sequence(
+    name="twice",
+    parameters=(Parameter(name="amount", type="whole"),),
+    steps=tuple(step(name, "simulate_authorization", amount=param("amount"), **PURCHASE) for name in ("one", "two")),
+)
+
+
+class Stopped(BaseException):
+    """An exception that is no Exception, as those of a test runner or an async framework."""
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """Return a function that raises an error, whatever it is called with."""
+
+    def handler(*_: object) -> Any:
+        raise error
+
+    return handler
+
+
+SIGNALS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "Ctrl-C": (signal.SIGINT, signal.default_int_handler),
+    "exit in a SIGTERM handler": (signal.SIGTERM, raising(SystemExit(3))),
+    "time-out by an alarm": (signal.SIGALRM, raising(TimeoutError("too late"))),
+    "cancellation": (signal.SIGUSR1, raising(Stopped())),
+}
+KINDS = [*SIGNALS, "progress callback", "worker"]
+EXPECTED = {
+    "Ctrl-C": KeyboardInterrupt, "exit in a SIGTERM handler": SystemExit, "time-out by an alarm": TimeoutError,
+    "cancellation": Stopped, "progress callback": ZeroDivisionError, "worker": Stopped,
+}  # fmt: skip
+
+
+class Service(httpx.BaseTransport):
+    """A sandbox in which something happens at one call; it counts the calls that begin."""
+
+    def __init__(self, kind: str, at: int) -> None:
+        self.sandbox = BASE.fork()
+        self.calls = 0
+        self.reached = False
+        self._inner = self.sandbox.transport()
+        self._kind, self._at = kind, at
+        self._lock = threading.Lock()
+
+    def client(self) -> Client:
+        return Client(base_url=self.sandbox.base_url, api_key=self.sandbox.full_key, transport=self)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with self._lock:
+            self.calls += 1
+            now = self.calls == self._at
+        time.sleep(0.001)
+        if now:
+            self.reached = True
+            if self._kind in SIGNALS:
+                signal.pthread_kill(threading.main_thread().ident or 0, SIGNALS[self._kind][0])
+            elif self._kind == "worker":
+                raise Stopped
+        return self._inner.handle_request(request)
+
+    def progress(self, _: Progress) -> None:
+        if self.reached and self._kind == "progress callback":
+            raise ZeroDivisionError
+
+    @property
+    def effects(self) -> int:
+        return sum(1 for one in self.sandbox.store.all("transaction") if one["id"] not in BEFORE)
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Install the handlers that raise, and put back what was there."""
+    before = {number: signal.signal(number, handler) for number, handler in SIGNALS.values()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def moments(*counts: int) -> list[Any]:
+    """Return the moments of the plain tier, and the many of the soak."""
+    return [*counts, *(pytest.param(at, marks=pytest.mark.soak) for at in range(1, 50) if at not in counts)]
+
+
+@pytest.mark.parametrize("at", moments(1, 17))
+@pytest.mark.parametrize("workers", [1, 3, 8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, workers: int, at: int) -> None:
+    """What was in flight is awaited and recorded, and the rest can be resumed, each row once."""
+    service, path = Service(kind, at), tmp_path / "run"
+    rows = [{**PURCHASE, "amount": 100 + number} for number in range(ROWS)]
+    with pytest.raises(EXPECTED[kind]):
+        run(service.client().simulate_authorization, rows, workers=workers, path=path, progress=service.progress)
+    calls, effects = service.calls, service.effects
+    with sqlite3.connect(path) as file:
+        states = dict(file.execute("SELECT state, count(*) FROM row GROUP BY state"))
+    file.close()
+    time.sleep(0.01)
+
+    assert (calls, effects) == (service.calls, service.effects)
+    assert calls < ROWS
+    assert states.get("done", 0) == effects
+    assert states.get("unknown", 0) == (kind == "worker")
+    assert "sending" not in states
+    final = resume(path, service.client(), rows, workers=workers, progress=False)
+    assert service.effects == ROWS - len(final.unknown())
+
+
+@pytest.mark.parametrize("at", moments(1, 17))
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "progress callback"])
+def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, workers: int, at: int) -> None:
+    """Ctrl-C plays runs that have begun to their end; anything else stops after the call in flight."""
+    service = Service(kind, at)
+    with pytest.raises(EXPECTED[kind]) as caught:
+        run_many(TWICE, service.client(), [{"amount": 100 + n} for n in range(ROWS)], workers=workers)
+    calls = service.calls
+    time.sleep(0.01)
+
+    assert calls == service.calls
+    assert calls < ROWS
+    if kind == "Ctrl-C":
+        assert 2 * len(caught.value.result) == calls  # type: ignore[attr-defined]

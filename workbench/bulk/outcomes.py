@@ -1,0 +1,200 @@
+"""The state of each row of a run, in memory or in a file: recorded before a call leaves, and after its answer."""
+
+import os
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+
+import attrs
+
+from workbench.bulk.plan import Plan
+from workbench.client.effects import Outcome
+from workbench.errors import CannotRecord, InvalidRequest, Problem, UnusableFile, WorkbenchError
+from workbench.storage import Database
+
+APPLICATION = 0x57425255  # "WBRU"
+SCHEMA = """
+CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL, host TEXT NOT NULL,
+  environment TEXT NOT NULL, began TEXT NOT NULL);
+CREATE TABLE row (number INTEGER PRIMARY KEY, place INTEGER NOT NULL, digest TEXT NOT NULL, state TEXT NOT NULL,
+  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT)
+"""
+PLANNED = "planned"
+
+
+@attrs.frozen(kw_only=True)
+class RowResult:
+    """The result of one row of the input."""
+
+    row: int  # its number in the input, from 1
+    outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
+    id: str | None = None  # of the created record, where the answer has one
+    status: int | None = None  # of the HTTP answer
+    attempt: str | None = None  # id of the entry in the client's journal, where the outcome is unknown
+    message: str | None = None
+    at: datetime | None = None
+
+
+class RunChanged(WorkbenchError):
+    """The rows, or the service they go to, differ from those the run was started with. Nothing was sent.
+
+    `problems` names the differences.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        super().__init__(f"this run was started with other rows:{listed}\nNothing was sent.")
+
+
+class RunRecord:
+    """The results of one run so far. One writer at a time; a row is `sending` on disk before its call leaves."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._file = None if path is None else Database(path, application=APPLICATION, schema=SCHEMA)
+        self._rows: dict[int, RowResult] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def operation(self) -> str | None:
+        """The operation of the run in the file; None if it was killed before it started."""
+        found = [] if self._file is None else self._file.run("SELECT operation FROM run")
+        return found[0][0] if found else None
+
+    def start(self, plan: Plan, host: str, environment: str, *, accept_changes: bool = False) -> None:
+        """Start a run with a plan, or continue the one in the file.
+
+        Raises:
+            RunChanged: The file holds another run.
+        """
+        if self._file is not None:
+            found = self._file.run("SELECT operation, host, environment FROM run")
+            if found:
+                self._continue(self._file, plan, found[0], (host, environment), accept_changes)
+                return
+            with self._file.write() as connection:
+                now = datetime.now(UTC).isoformat()
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?)", (plan.name, host, environment, now))
+                connection.executemany(
+                    "INSERT INTO row (number, place, digest, state) VALUES (?, ?, ?, 'planned')",
+                    [(row.number, place, row.digest) for place, row in enumerate(plan.rows)],
+                )
+        self._rows = {row.number: RowResult(row=row.number, outcome=PLANNED) for row in plan.rows}
+
+    def _continue(
+        self, file: Database, plan: Plan, run: tuple[str, ...], target: tuple[str, str], accept_changes: bool
+    ) -> None:
+        operation, *earlier = run
+        problems = []
+        if operation != plan.name:
+            problems.append(Problem("operation", "changed", f"was {operation}, is now {plan.name}"))
+        if tuple(earlier) != target:
+            was, now = " at ".join(reversed(earlier)), " at ".join(reversed(target))
+            problems.append(Problem("target", "changed", f"was {was}, is now {now}"))
+        if problems:
+            raise RunChanged(tuple(problems))
+        rows = {number: rest for number, *rest in file.run("SELECT number, digest, state FROM row")}
+        digests = {row.number: row.digest for row in plan.rows}
+        changed = {number for number in rows if number in digests and rows[number][0] != digests[number]}
+        removed = rows.keys() - digests.keys()
+        added = digests.keys() - rows.keys()
+        sent = {number for number in changed | removed if rows[number][1] != PLANNED}
+        for numbers, message, allowed in (
+            (sent, "were sent already, and have changed since", False),
+            (changed - sent, "have changed", accept_changes),
+            (removed - sent, "are gone", accept_changes),
+            (added, "are new", accept_changes),
+        ):
+            if numbers and not allowed:
+                problems.append(Problem(f"rows {_listed(numbers)}", "changed", message))
+        if problems:
+            raise RunChanged(tuple(problems))
+        with file.write() as connection:
+            connection.executemany("DELETE FROM row WHERE number = ?", [(n,) for n in removed])
+            connection.executemany("UPDATE row SET digest = ? WHERE number = ?", [(digests[n], n) for n in changed])
+            connection.executemany(
+                "INSERT INTO row (number, place, digest, state) VALUES (?, ?, ?, 'planned')",
+                [(n, place, digests[n]) for place, n in enumerate(digests) if n in added],
+            )
+            connection.execute(
+                "UPDATE row SET state = 'unknown', said = 'the run ended while this call was in flight' "
+                "WHERE state = 'sending'"
+            )
+        for number, state, at, status, attempt, message, id_ in file.run(
+            "SELECT number, state, at, status, attempt, said, answer FROM row ORDER BY number"
+        ):
+            self._rows[number] = RowResult(
+                row=number, outcome=state.replace(" ", "_"), id=id_, status=status, attempt=attempt, message=message,
+                at=None if at is None else datetime.fromisoformat(at),
+            )  # fmt: skip
+
+    def sending(self, number: int) -> None:
+        """Record that a row is about to be sent.
+
+        Raises:
+            CannotRecord: It cannot be recorded, so it must not be sent.
+        """
+        try:
+            self.record(RowResult(row=number, outcome=Outcome.SENDING.value, at=datetime.now(UTC)))
+        except (UnusableFile, OSError) as error:
+            reason = str(error)
+        else:
+            return
+        raise CannotRecord(f"cannot record row {number}, so not sending: {reason}")
+
+    def record(self, result: RowResult) -> None:
+        """Record the result of a row.
+
+        Raises:
+            UnusableFile: It cannot be written. The file says `sending`, which a resume reads as unknown.
+        """
+        if self._file is not None:
+            with self._file.write() as connection:
+                connection.execute(
+                    "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ? WHERE number = ?",
+                    (
+                        result.outcome, result.at and result.at.isoformat(), result.status, result.attempt,
+                        result.message, result.id, result.row,
+                    ),
+                )  # fmt: skip
+        self._rows[result.row] = result
+
+    def record_or_keep(self, result: RowResult) -> Exception | None:
+        """Record a result; where the file cannot be written, keep it in memory and return the error."""
+        try:
+            self.record(result)
+        except (UnusableFile, OSError) as error:
+            note = f"{result.message or result.outcome}; this could not be recorded"
+            self._rows[result.row] = attrs.evolve(result, message=note)
+            return error
+        return None
+
+    def resolve(self, resolved: Mapping[int, str]) -> None:
+        """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
+
+        Raises:
+            InvalidRequest: A row is not unknown, or the outcome is another one.
+        """
+        problems = []
+        for number, outcome in resolved.items():
+            if number not in self._rows or self._rows[number].outcome != Outcome.UNKNOWN:
+                problems.append(Problem(f"row {number}", "state", "is not unknown, so there is nothing to resolve"))
+            elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
+                problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
+        if problems:
+            raise InvalidRequest(problems, of="resume")
+        for number, outcome in resolved.items():
+            message = f"{Outcome(outcome).shown}, resolved by a person"
+            self.record(attrs.evolve(self._rows[number], outcome=Outcome(outcome).value, message=message))
+
+    def all(self) -> list[RowResult]:
+        """Return the result of every row, in the order of the input."""
+        return [self._rows[number] for number in sorted(self._rows)]
+
+
+def _listed(numbers: Collection[int]) -> str:
+    more = f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else ""
+    return ", ".join(map(str, sorted(numbers)[:10])) + more
