@@ -79,7 +79,7 @@ def test_rows_are_sent_once_each(wb, tmp_path):
     ended = wb("apply", "create_user_application", path, "-o", "json")
 
     assert ended.code == 0
-    assert [row["end"] for row in json.loads(ended.out)] == ["done"] * 5
+    assert [row["outcome"] for row in json.loads(ended.out)] == ["done"] * 5
     assert "5 done" in ended.err
     assert len(wb("events", "-o", "ndjson").out.splitlines()) == 5
 
