@@ -70,6 +70,8 @@ RIGHT = {
     r"V[12](?= EVM)|V[12] contracts?|versions? V[12]": "versions of contracts, as the interface document calls them",
     r"odd (?:number|length|count)|odd-length": "not even",
     r"be guessed|guess(?:es)? (?:of )?the number": "attacks on hashes of short numbers",
+    r"(?:much|more|enough|no|little) room|rooms? for": "space",
+    r"Blue Door": "the name of a merchant",
     r"percentage of the whole": "mathematics",
     r"\"[A-Z][0-9]+\"(?=,?  )|\"T20\"": "rules of ruff",
     r"floor(?= division|\()|math\.floor": "rounding down",
@@ -246,7 +248,7 @@ def groups() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for name in listed:
         path = ROOT / name
-        if name and path.is_file() and path.name not in {SELF, "CHANGELOG.md"}:
+        if name and path.is_file() and path.parent != TODO and path.name not in {SELF, "CHANGELOG.md"}:
             found.setdefault(group(path), []).append(path)
     return found
 

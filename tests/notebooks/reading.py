@@ -33,7 +33,7 @@ def only_here(event, arguments):
     if host not in (None, "", "127.0.0.1", "localhost", "::1", b"127.0.0.1"):
         with open(os.environ["STRAYS"], "a") as file:
             file.write(f"{event} {host}\\n")
-        raise OSError("there is no network in this room")
+        raise OSError("no network in this test")
 
 sys.addaudithook(only_here)
 """
@@ -42,7 +42,7 @@ sys.addaudithook(only_here)
 
 @attrs.frozen(kw_only=True)
 class Executed:
-    """What came of running all cells: the outputs as JSON text without the ids of widgets, and the seconds of each cell."""
+    """The result of running all cells: the outputs as JSON text without the ids of widgets, and the seconds of each cell."""
 
     outputs: str
     errors: tuple[str, ...]

@@ -76,14 +76,14 @@ def test_needs_no_network(path: Path, ran: Run) -> None:
     assert "" == ran(path).strays
 
 
-def test_the_room_without_network_is_one(tmp_path: Path) -> None:
-    """A Python in that room cannot go further, and is noted."""
+def test_no_network_beyond_this_machine_is_one(tmp_path: Path) -> None:
+    """A Python of a notebook cannot go further, and is noted."""
     offline(tmp_path)
     environ = {**os.environ, "PYTHONPATH": str(tmp_path), "STRAYS": str(tmp_path / "strays")}
     code = "import socket; socket.create_connection(('192.0.2.1', 80))"
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
 
-    assert "there is no network in this room" in done.stderr
+    assert "no network in this test" in done.stderr
     assert "192.0.2.1" in (tmp_path / "strays").read_text()
 
 
