@@ -115,8 +115,8 @@ def test_a_real_service_has_no_controls() -> None:
     "how, words",
     [
         ({"seed": 5}, "seed"),
-        ({"sandbox": {"profile": "observed"}}, "sandbox"),
-        ({"seed": 5, "sandbox": {"profile": "observed"}}, "seed and sandbox"),
+        ({"behavior": "observed"}, "behavior"),
+        ({"seed": 5, "path": "x.db"}, "seed` and `path"),
     ],
     ids=lambda x: str(x),
 )
@@ -127,7 +127,7 @@ def test_settings_of_a_sandbox_of_ones_own_are_not_dropped(
     """Where something else answers, they are refused, not passed over; nothing is sent."""
     (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "https://api.example.com/v1"\n')
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
-    with pytest.raises(InvalidProfile, match=f"^{words} "):
+    with pytest.raises(InvalidProfile, match=f"^`{words}` "):
         wb.connect(where, **how)
 
 

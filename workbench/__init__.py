@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from workbench import bulk as bulk
     from workbench import chains as chains
     from workbench import charts as charts
-    from workbench import client as client
     from workbench import course as course
     from workbench import errors as errors
     from workbench import events as events
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.client.client import AsyncClient as AsyncClient
     from workbench.client.client import Client as Client
     from workbench.client.guards import Limits as Limits
+    from workbench.client.journal import Journal as Journal
     from workbench.errors import ApiError as ApiError
     from workbench.errors import InvalidRequest as InvalidRequest
     from workbench.errors import NotFound as NotFound
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.sandbox import Sandbox as Sandbox
+    from workbench.session import AsyncSession as AsyncSession
     from workbench.session import Session as Session
     from workbench.session import connect as connect
+    from workbench.session import connect_async as connect_async
     from workbench.tables.exports import export as export
     from workbench.tables.frames import to_frame as to_frame
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension

@@ -30,6 +30,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
@@ -104,10 +105,10 @@ def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str,
 
 
 def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function raise its errors from a frame that holds nothing of what it was given.
+    """Let errors leave a public function without the frames they passed, and without what it was given.
 
-    Tracebacks may be printed with the locals of their frames, and what was pasted by mistake, as a private key in the
-    place of an address, stands in a value that is not private by its nature and so is not masked.
+    Tracebacks may be printed with the locals of their frames, and those hold requests, keys and bodies. It wraps
+    coroutine functions too. An error that is not ours gets a note that says where it was raised.
     """
 
     @wraps(function)
@@ -117,15 +118,39 @@ def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
         del args, given
         try:
             return function(*held.pop(0), **held.pop())
-        except WorkbenchError as error:
-            raised = error.with_traceback(None)
-            raised.__context__ = None  # it was raised on purpose; what it was raised from is its cause
+        except BaseException as error:  # noqa: BLE001 - it is raised again below
+            raised = _without_frames(error)
         try:
             raise raised
         finally:
             del raised
 
-    return called
+    @wraps(function)
+    async def awaited(*args: P.args, **given: P.kwargs) -> Any:
+        __tracebackhide__ = True
+        held: list[Any] = [args, given]
+        del args, given
+        try:
+            return await function(*held.pop(0), **held.pop())  # type: ignore[misc]
+        except BaseException as error:  # noqa: BLE001 - it is raised again below
+            raised = _without_frames(error)
+        try:
+            raise raised
+        finally:
+            del raised
+
+    return awaited if iscoroutinefunction(function) else called  # type: ignore[return-value]
+
+
+def _without_frames(error: BaseException) -> BaseException:
+    frames = error.__traceback__
+    if isinstance(error, Exception) and not isinstance(error, WorkbenchError):
+        while frames is not None and frames.tb_next is not None:
+            frames = frames.tb_next
+        if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
+            error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
+    error.__context__ = None  # what it was raised from on purpose is its cause
+    return error.with_traceback(None)
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:

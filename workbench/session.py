@@ -1,51 +1,64 @@
-"""A client, a sandbox or its control, and an inbox, put together by `connect()`."""
+"""A client, a sandbox or its control, and an inbox, put together by `connect()` or `connect_async()`."""
 
+import asyncio
 import os
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from workbench.client.client import Client
+from workbench.client.calls import Calls, EnvironmentName, client_problems
+from workbench.client.client import AsyncClient, Client
+from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.client.keys import Key
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
-from workbench.errors import InvalidProfile, WrongEnvironment, hide_arguments, visible
+from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
+from workbench.interface.assumptions import BEHAVIOURS
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
     from workbench.sandbox import Sandbox
     from workbench.webhooks.inbox import Inbox
 
+Behavior = Literal["documented", "observed"]
 _LATEST: list["weakref.ref[Session]"] = []
 
 
-class Session(Client):
-    """A client with what belongs to it: `.sandbox` and its controls, `.inbox` for events, `.journal`."""
+class _Unset:
+    def __repr__(self) -> str:
+        return "<of the profile, or 30>"
+
+
+_UNSET: Final[Any] = _Unset()
+
+
+class _Session(Calls):
+    """What both sessions add to a client."""
 
     @hide_arguments
     def __init__(
         self, *, sandbox: Any = None, keys: tuple[str, ...] = (), inbox: Path | None = None, name: str = "",
         behaviors: Mapping[str, Any] | None = None, **settings: Any,
     ) -> None:  # fmt: skip
-        """Make a session.
+        """Make a session; `connect()` does it with less to say.
 
         Args:
             sandbox: The sandbox behind it, or the control of a served one; None for a real service.
-            keys: What webhook deliveries are signed with; where none are given, the API key.
-            inbox: The file in which events are kept; None keeps them in memory.
-            name: Of the profile.
-            behaviors: What the profile says of a real sandbox beyond the document.
-            settings: Of the client.
+            keys: Keys that webhook deliveries are signed with; the API key where none are given.
+            inbox: File in which events are kept; None keeps them in memory.
+            name: Name of the profile.
+            behaviors: Behaviors of a real sandbox beyond the document, from its profile.
+            settings: Arguments of the client.
         """
-        __tracebackhide__ = True
         super().__init__(**settings)
         self.sandbox_settings: Mapping[str, Any] = dict(behaviors or {})
-        """What the profile says of a real sandbox beyond the document, as {"settle_route": True}."""
+        """Behaviors of a real sandbox beyond the document, as {"settle_route": True}."""
         self._sandbox = sandbox
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
@@ -53,33 +66,34 @@ class Session(Client):
         self._inbox: Any = None
         if self._context.journal is not None:
             self._context.journal.events = lambda: self.events
-        _LATEST[:] = [weakref.ref(self)]
-        _show_faces()
+        _show_records()
 
     @property
     def sandbox(self) -> "Sandbox":
-        """The sandbox behind this session, or the control of a served one: what the interface does not have.
+        """The controls of the embedded or served sandbox behind this session.
 
         Raises:
-            WrongEnvironment: A real service answers here; it has no such controls.
+            WrongEnvironment: The session is connected to a real service, which has no such controls.
         """
         if self._sandbox is None:
             raise WrongEnvironment(
                 f"{self.host} is a real service: it has no controls such as settle or advance. "
-                "connect() gives a session on a sandbox of its own."
+                "connect() gives a session on an embedded sandbox."
             )
         sandbox: Sandbox = self._sandbox
         return sandbox
 
     @property
     def inbox(self) -> "Inbox":
-        """The events received: those of the sandbox come by themselves."""
+        """The webhook events received; those of a sandbox arrive by themselves."""
         holder: Any = self._parent
         if holder._inbox is None:
             from workbench.webhooks.inbox import Inbox
 
             keys = [key.header() for key in self._keys or (self._key,)]
-            source = None if self._sandbox is None else self._sandbox.drain
+            source = None
+            if self._sandbox is not None:
+                source = partial(self._sandbox.drain, api_key=keys[0].decode()) if self._keys else self._sandbox.drain
             holder._inbox = Inbox(self._inbox_path, keys=keys, source=source)
         inbox: Inbox = holder._inbox
         return inbox
@@ -89,9 +103,7 @@ class Session(Client):
         """The events received so far, oldest first."""
         return self.inbox.events()
 
-    def close(self) -> None:
-        """Close connections, the journal's file, the inbox and a sandbox of its own."""
-        super().close()
+    def _close_parts(self) -> None:
         holder: Any = self._parent
         if holder._inbox is not None:
             holder._inbox.close()
@@ -101,7 +113,36 @@ class Session(Client):
 
     def __repr__(self) -> str:
         text = super().__repr__()
-        return text.replace("<Session ", f"<Session {self._name}: ", 1) if self._name else text
+        kind = type(self).__name__
+        return text.replace(f"<{kind} ", f"<{kind} {self._name}: ", 1) if self._name else text
+
+
+class Session(_Session, Client):
+    """A client with `.sandbox` and its controls, `.inbox` for events and `.journal` for calls with an effect."""
+
+    @hide_arguments
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        _LATEST[:] = [weakref.ref(self)]
+
+    __init__.__doc__ = _Session.__init__.__doc__
+
+    def close(self) -> None:
+        """Close connections, the journal's file, the inbox and an embedded sandbox."""
+        super().close()
+        self._close_parts()
+
+
+class AsyncSession(_Session, AsyncClient):
+    """A session whose operations are awaited. `.sandbox`, `.inbox` and `.journal` are those of a `Session`.
+
+    They answer at once and are not awaited; what waits, as `inbox.wait`, belongs into `asyncio.to_thread`.
+    """
+
+    async def aclose(self) -> None:
+        """Close connections, the journal's file, the inbox and an embedded sandbox."""
+        await super().aclose()
+        self._close_parts()
 
 
 def latest() -> Session | None:
@@ -109,8 +150,18 @@ def latest() -> Session | None:
     return _LATEST[0]() if _LATEST else None
 
 
-def _show_faces() -> None:
-    """In a notebook, show records and errors by their faces from the first session on."""
+def sandbox_of(api: Any) -> "Sandbox | None":
+    """Return the sandbox behind a client or session; None for a real service or a plain client."""
+    return api._sandbox if isinstance(api, _Session) else None
+
+
+def profile_of(api: Any) -> str:
+    """Return the name of the profile a session was opened by; empty where there is none."""
+    return api._name if isinstance(api, _Session) else ""
+
+
+def _show_records() -> None:
+    """Show records and errors in notebooks as the workbench draws them, from the first session on."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
@@ -122,7 +173,7 @@ def _show_faces() -> None:
 
 
 class SandboxTime(Clock):
-    """The clock of a session on a sandbox of its own: the time of day is the sandbox's."""
+    """The clock of a session on an embedded sandbox: the time of day is the sandbox's."""
 
     def __init__(self, sandbox: Any) -> None:
         self._sandbox = sandbox
@@ -135,69 +186,177 @@ class SandboxTime(Clock):
 
 @hide_arguments
 def connect(
-    where: str | None = None, *, seed: int | None = None, sandbox: Mapping[str, Any] | None = None,
-    wire_names: Mapping[str, str] | None = None, **settings: Any,
+    where: str | None = None, *,
+    api_key: str | Key | Callable[[], str] | None = None, tenant: str | None = None, timeout: float | None = _UNSET,
+    check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
+    wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
+    seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
+    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, webhooks_outside: bool | None = None,
 ) -> Session:  # fmt: skip
-    """Return a session: on a sandbox of its own, on a profile by its name, or on a sandbox served at a URL.
+    """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
     Args:
-        where: None for an embedded, seeded sandbox; `http://127.0.0.1:port` for a served one; else a profile's name.
-        seed: Of the embedded sandbox: the same seed and the same calls give the same bytes.
-        sandbox: More of the embedded sandbox: `environment`, `profile` ("documented" or "observed"), a `path` that keeps
-            its state, and behaviors by their id among the assumptions.
-        wire_names: Other wire names than assumed; an embedded sandbox uses them too.
-        settings: More of the client, as `timeout`, `check` or `journal`; `api_key` may be a function that fetches it.
+        where: None for an embedded sandbox, `http://127.0.0.1:port` for a served one, otherwise the name of a profile.
+        api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key.
+        tenant: Tenant of the sandbox's seeded world whose key is used, as "provider-managed"; see `api.sandbox.guide()`.
+        timeout: Seconds for a whole call, retries included (default 30, or the profile's); None waits forever.
+        check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
+        journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
+            memory for a sandbox, in a file for a real service.
+        limits: Rates, caps and the list of recipients.
+        wire_names: Wire names that differ from the assumed ones, as {"simulate_authorization.decline_reason": "reason"}.
+        ca_file: Certificates to trust in place of the usual ones.
+        idempotency_header: Header to send an id of each call in.
+        seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
+        behavior: Embedded sandbox only: "documented" (default), or "observed" for what live services do where the
+            document is silent.
+        environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
+        path: Embedded sandbox only: file that keeps its state.
+        settings: Embedded sandbox only: single behaviors by the id of their assumption, as {"settle_route": False}.
+        webhooks_outside: Embedded sandbox only: whether webhooks may go to public addresses (default False).
+
+    Raises:
+        InvalidProfile: Arguments or the profile cannot be used; all problems are named.
+        NotSent: No sandbox answers at the URL.
     """
-    __tracebackhide__ = True
+    client = {
+        "api_key": api_key, "tenant": tenant, "timeout": timeout, "check": check, "journal": journal, "limits": limits,
+        "wire_names": wire_names, "ca_file": ca_file, "idempotency_header": idempotency_header,
+    }  # fmt: skip
+    embedded = {
+        "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
+        "webhooks_outside": webhooks_outside,
+    }  # fmt: skip
+    return Session(**_session_settings(where, client, embedded))
+
+
+@hide_arguments
+async def connect_async(
+    where: str | None = None, *,
+    api_key: str | Key | Callable[[], str] | None = None, tenant: str | None = None,
+    timeout: float | None = _UNSET,  # noqa: ASYNC109 - of each call, not of this function
+    check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
+    wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
+    seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
+    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, webhooks_outside: bool | None = None,
+) -> AsyncSession:  # fmt: skip
+    """Open a session whose operations are awaited; the arguments are those of `connect`."""
+    client = {
+        "api_key": api_key, "tenant": tenant, "timeout": timeout, "check": check, "journal": journal, "limits": limits,
+        "wire_names": wire_names, "ca_file": ca_file, "idempotency_header": idempotency_header,
+    }  # fmt: skip
+    embedded = {
+        "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
+        "webhooks_outside": webhooks_outside,
+    }  # fmt: skip
+    made = await asyncio.to_thread(_session_settings, where, client, embedded)
+    return AsyncSession(**made)
+
+
+def _session_settings(where: Any, client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a session."""
+    client = {name: value for name, value in client.items() if value is not None or name == "timeout"}
+    if client["timeout"] is _UNSET:
+        del client["timeout"]
+    embedded = {name: value for name, value in embedded.items() if value is not None}
+    problems = [*_embedded_problems(embedded), *client_problems(**client)]
     if where is not None and not isinstance(where, str):
-        raise InvalidProfile(f"where is the name of a profile or a URL, not a {type(where).__name__}")
-    own = [name for name, given in (("seed", seed), ("sandbox", sandbox)) if given is not None]
-    if where is not None and where.startswith(("http://", "https://")):
-        _only_embedded(own, f"the sandbox served at {visible(where, 120)}")
-        return _served(where, wire_names=wire_names, **settings)
-    if where is not None:
-        profile = open_profile(where)
-        if profile.base_url is not None:
-            _only_embedded(own, f"profile {profile.name!r}, which names a service")
-            given = client_settings(profile, settings.pop("api_key", None))
-            given["wire_names"] = {**given["wire_names"], **(wire_names or {})}
-            signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
-            given |= {"keys": (signing,) if signing else (), "inbox": state_path() / f"inbox-{profile.name}.db"}
-            return Session(name=profile.name, behaviors=profile.sandbox, **{**given, **settings})
-        sandbox, wire_names = {**profile.sandbox, **(sandbox or {})}, {**profile.wire_names, **(wire_names or {})}
-        settings = {"name": profile.name, "timeout": profile.timeout, "limits": profile.limits, **settings}
-    return _embedded({**(sandbox or {}), **({} if seed is None else {"seed": seed})}, wire_names, settings)
+        problems.insert(
+            0, Problem("where", "type", f"must be the name of a profile or a URL, not a {type(where).__name__}")
+        )
+    if problems:
+        raise InvalidProfile(problems)
+    if where is None:
+        return _embedded(client, embedded)
+    if where.startswith(("http://", "https://")):
+        _refuse(embedded, f"the sandbox served at {visible(where, 120)}")
+        return _served(where, client)
+    profile = open_profile(where)
+    if profile.base_url is None:
+        table = dict(profile.sandbox)
+        named = {name: table.pop(name) for name in _EMBEDDED if name in table}
+        embedded = {**named, **embedded, "settings": {**table, **embedded.get("settings", {})}}
+        found = _embedded_problems(embedded)
+        if found:
+            raise InvalidProfile(found)
+        names = {**profile.wire_names, **client.pop("wire_names", {})}
+        client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
+        return _embedded(client, embedded) | {"name": profile.name}
+    _refuse(
+        {**embedded, **({"tenant": tenant} if (tenant := client.pop("tenant", None)) else {})}, f"profile {where!r}"
+    )
+    given = client_settings(profile, client.pop("api_key", None))
+    given["wire_names"] = {**given["wire_names"], **client.pop("wire_names", {})}
+    signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
+    return {
+        **given, **client, "name": profile.name, "behaviors": profile.sandbox, "keys": (signing,) if signing else (),
+        "inbox": state_path() / f"inbox-{profile.name}.db",
+    }  # fmt: skip
 
 
-def _only_embedded(given: list[str], where: str) -> None:
+_EMBEDDED = ("seed", "behavior", "environment", "path", "webhooks_outside")
+
+
+def _refuse(given: Mapping[str, Any], where: str) -> None:
     if given:
-        raise InvalidProfile(f"{' and '.join(given)} set up a sandbox of one's own, and are nothing to {where}")
+        words = " and ".join(f"`{name}`" for name in given)
+        raise InvalidProfile(
+            f"{words} {'applies' if len(given) == 1 else 'apply'} only to an embedded sandbox, not to {where}"
+        )
 
 
-_DIRECT = ("seed", "environment", "profile", "path", "webhooks_outside")
+def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
+    """Return what is wrong with the arguments of an embedded sandbox."""
+    problems = []
+    if type(given.get("seed", 1)) is not int:
+        problems.append(Problem("seed", "type", "must be a whole number"))
+    for name, choices in (("behavior", get_args(Behavior)), ("environment", get_args(EnvironmentName))):
+        if given.get(name, choices[0]) not in choices:
+            problems.append(Problem(name, "enum", f"must be {' or '.join(choices)}"))
+    if not isinstance(given.get("path", ""), str | os.PathLike):
+        problems.append(Problem("path", "type", "must be a path"))
+    settings = given.get("settings", {})
+    if not isinstance(settings, Mapping):
+        problems.append(Problem("settings", "type", "must be a mapping of behaviors by their id"))
+        return problems
+    problems += [
+        Problem(f"settings.{visible(str(name), 60)}", "unknown", "is no behavior of the sandbox; see assumptions()")
+        for name in settings
+        if name not in BEHAVIOURS
+    ]
+    return problems
 
 
-def _embedded(sandbox: dict[str, Any], wire_names: Mapping[str, str] | None, settings: dict[str, Any]) -> Session:
+def _sandbox_key(guide: Mapping[str, Any], tenant: str | None) -> str:
+    keys: dict[str, str] = guide["api_keys"]
+    if tenant is None:
+        return next(iter(keys.values()))
+    if tenant not in guide["tenants"]:
+        raise InvalidProfile([Problem("tenant", "enum", f"must be one of {', '.join(guide['tenants'])}")])
+    return keys[tenant]
+
+
+def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any]:
     from workbench.sandbox import Sandbox
 
-    direct = {name: sandbox.pop(name) for name in _DIRECT if name in sandbox}
-    own = Sandbox(**direct, settings=sandbox, wire_names=wire_names)
-    guide = own.guide()
-    key = next(iter(guide["api_keys"].values()))
-    return Session(
-        sandbox=own,
-        keys=(key,),
-        **{
-            "base_url": guide["base_url"], "api_key": key, "environment": own.environment, "wire_names": wire_names,
-            "transport": own.transport(), "clock": SandboxTime(own), "journal": Journal(clock=SandboxTime(own)), **settings,
-        },
-    )  # fmt: skip
+    names = client.get("wire_names")
+    sandbox = Sandbox(
+        **{"profile" if name == "behavior" else name: value for name, value in embedded.items()}, wire_names=names
+    )
+    guide = sandbox.guide()
+    key = _sandbox_key(guide, client.pop("tenant", None))
+    clock = SandboxTime(sandbox)
+    return {
+        "sandbox": sandbox, "keys": (key,), "base_url": guide["base_url"], "api_key": key,
+        "environment": sandbox.environment, "transport": sandbox.transport(), "clock": clock,
+        "journal": Journal(clock=clock), **client,
+    }  # fmt: skip
 
 
-def _served(url: str, **settings: Any) -> Session:
+def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     from workbench.sandbox.remote import RemoteSandbox
 
     control = RemoteSandbox(url)
     guide = control.guide()
-    key = next(iter(guide["api_keys"].values()))
-    return Session(sandbox=control, keys=(key,), **{"base_url": guide["base_url"], "api_key": key, **settings})
+    key = _sandbox_key(guide, client.pop("tenant", None))
+    return {"sandbox": control, "keys": (key,), "base_url": guide["base_url"], "api_key": key, **client}

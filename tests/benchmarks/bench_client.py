@@ -17,7 +17,6 @@ import httpx
 import workbench as wb
 from workbench.client.client import Client
 from workbench.client.journal import Journal
-from workbench.client.journal_file import JournalFile
 
 _ROUNDS = 15
 _CALL = {"currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411", "amount": 1}
@@ -78,7 +77,7 @@ def journal_file() -> float:
     """Return microseconds of a call that is recorded in a file, on disk before it leaves and after it ended."""
     canned = Canned(b'{"id": "3f2a0b1c-0000-4000-8000-000000000001"}')
     with tempfile.TemporaryDirectory() as folder:
-        journal = Journal(JournalFile(Path(folder) / "journal.db"))
+        journal = Journal(Path(folder) / "journal.db")
         client = Client(base_url="https://api.example.com", api_key="a-key", transport=canned, journal=journal)
         (cost,) = fastest(
             lambda: client.update_user(user_id="3f2a0b1c-0000-4000-8000-000000000001", first_name="Grace"),

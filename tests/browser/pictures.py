@@ -19,7 +19,7 @@ wb.form(api.create_user_application, first_name="Ada", last_name="Example", birt
                  "country_code": "US"})
 """
 LIVE = """
-live = wb.connect(seed=7, sandbox={"environment": "production"})
+live = wb.connect(seed=7, environment="production")
 live.arm(operations={"delete_payment_account"}, minutes=10, reason="tidy up")
 wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["payment_accounts"][0])
 """

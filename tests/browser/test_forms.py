@@ -182,7 +182,7 @@ SHOWN = (
     + """
 panel = wb.browse(api)
 panel.open("users").opened(0)
-live = wb.connect(seed=7, sandbox={"environment": "production"})
+live = wb.connect(seed=7, environment="production")
 display(made, panel, wb.form(live.delete_payment_account, payment_account_id="x"), wb.bulk.panel(api.update_user, [], path="none.db"))
 """
 )

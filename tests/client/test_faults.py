@@ -19,7 +19,6 @@ from workbench.client.advice import AdviceWarning
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
-from workbench.client.journal_file import JournalFile
 from workbench.errors import (
     CannotRecord,
     NotSent,
@@ -302,7 +301,7 @@ def test_faults_of_the_journal_before_the_call(
 ) -> None:
     """A journal that fails before a call keeps it here: no effect, and nothing reached the network."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
+    rig = Rig(Journal(tmp_path / "journal.db"))
     arguments = rig.arguments(name)
     sent, effects = rig.network.sent, rig.network.effects
     with monkeypatch.context() as patch:
@@ -324,7 +323,7 @@ def test_faults_of_the_journal_after_the_call(
 ) -> None:
     """A journal that fails after a call does not take the answer away; the entry is then unknown or done, once."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
+    rig = Rig(Journal(tmp_path / "journal.db"))
     arguments = rig.arguments(name)
     effects = rig.network.effects
 
@@ -345,7 +344,7 @@ def test_faults_of_the_journal_after_the_call(
 
 def test_reads_need_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal that cannot be used keeps no read here."""
-    rig = Rig(Journal(JournalFile(tmp_path / "journal.db")))
+    rig = Rig(Journal(tmp_path / "journal.db"))
     monkeypatch.setattr(Database, "write", _failing("write"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -368,10 +367,19 @@ def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatc
     """When the disk fills up, calls stop here: effects never exceed the intents that were recorded."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     for room in range(1, 4):
-        store = JournalFile(tmp_path / f"journal-{room}.db")
-        rig = Rig(Journal(store))
+        opened: list[Database] = []
+        whole = Database.__init__
+
+        def noted(self: Database, *args: Any, made: Any = whole, seen: Any = opened, **more: Any) -> None:
+            made(self, *args, **more)
+            seen.append(self)
+
+        monkeypatch.setattr(Database, "__init__", noted)
+        rig = Rig(Journal(tmp_path / f"journal-{room}.db"))
         rig.client.simulate_authorization(**rig.arguments("simulate_authorization"))
-        run = store._opened().connection.execute
+        monkeypatch.undo()
+        monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+        run = opened[0].connection.execute
         pages = run("PRAGMA page_count").fetchone()[0]
         run(f"PRAGMA max_page_count={pages + room}")
         full = 0

@@ -18,7 +18,7 @@ from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeCl
 from workbench.client.advice import AdviceWarning
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
-from workbench.client.journal_file import JournalFile, installation_secret
+from workbench.client.journal_file import installation_secret
 from workbench.client.processes import is_running, this_process
 from workbench.errors import (
     BadRequest,
@@ -49,7 +49,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Journal
     """Make journals of either kind."""
     if request.param == "memory":
         return lambda: Journal(clock=FakeClock())
-    return lambda: Journal(JournalFile(tmp_path / "journal.db"), clock=FakeClock())
+    return lambda: Journal(tmp_path / "journal.db", clock=FakeClock())
 
 
 def test_a_call_is_recorded_before_it_leaves(make: Callable[[], Journal]) -> None:
@@ -273,7 +273,7 @@ def test_an_end_that_cannot_be_recorded_is_told(make: Callable[[], Journal], mon
 def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, state: Path) -> None:
     """At rest there are masks and keyed hashes, readable by the owner alone."""
     path = tmp_path / "folder" / "journal.db"
-    journal = Journal(JournalFile(path))
+    journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
     client._context.guards.real = True  # as on a real service, where hashes are kept
     with pytest.warns(AdviceWarning, match="never issued"):
@@ -350,7 +350,7 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
     child = multiprocessing.get_context("fork").Process(target=_dies, args=(path,))
     child.start()
     child.join()
-    (entry,) = Journal(JournalFile(path)).unknown()
+    (entry,) = Journal(path).unknown()
 
     assert entry.error == "its end was not recorded"
     assert not is_running(entry.process)
@@ -360,10 +360,10 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
 def test_a_call_in_the_air_elsewhere_is_not_unknown(tmp_path: Path) -> None:
     """A call that another living process has in the air is sending, not unknown."""
     path = tmp_path / "journal.db"
-    other = Journal(JournalFile(path))
+    other = Journal(path)
 
     def look(_: httpx.Request) -> httpx.Response:
-        mine = Journal(JournalFile(path))
+        mine = Journal(path)
         mine._process = ("elsewhere:1:1", os.getpid())
         ends.extend((entry.outcome, entry.is_unknown) for entry in mine)
         return httpx.Response(200, json=AUTHORIZED)
@@ -379,7 +379,7 @@ def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     client_on(Service(AUTHORIZED), journal=path).simulate_authorization(**PURCHASE)
 
-    assert [e.what for e in Journal(JournalFile(path))] == ["POST authorization of 12.50 USD on card " + CARD]
+    assert [e.what for e in Journal(path)] == ["POST authorization of 12.50 USD on card " + CARD]
 
 
 # the same again
@@ -502,7 +502,7 @@ def test_the_person_has_a_name(monkeypatch: pytest.MonkeyPatch, make: Callable[[
 def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
     """A file that was damaged says that it cannot be read."""
     path = tmp_path / "journal.db"
-    journal = Journal(JournalFile(path))
+    journal = Journal(path)
     client_on(Service(AUTHORIZED), journal=journal).simulate_authorization(**PURCHASE)
     journal.close()
     path.write_bytes(b"x" * 5000)
@@ -522,7 +522,7 @@ def test_a_closed_journal_opens_again(tmp_path: Path) -> None:
 
 def test_a_journal_that_was_never_needed_is_no_file(tmp_path: Path) -> None:
     """Looking at a journal makes no file."""
-    journal = Journal(JournalFile(tmp_path / "journal.db"))
+    journal = Journal(tmp_path / "journal.db")
 
     assert ([], [], 0, ()) == (list(journal), journal.unknown(), len(journal), journal.notes)
     assert list(tmp_path.iterdir()) == []
@@ -537,7 +537,7 @@ def _records(journal: Journal, results: Any) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_opens_the_file_anew(tmp_path: Path) -> None:
     """Parent and child record into one file, each through a connection of its own."""
-    journal = Journal(JournalFile(tmp_path / "journal.db"))
+    journal = Journal(tmp_path / "journal.db")
     client = client_on(Service(AUTHORIZED), journal=journal)
     client.simulate_authorization(**PURCHASE)
     context = multiprocessing.get_context("fork")

@@ -14,7 +14,6 @@ from tests.client.doubles import CARD, KEY, URL
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
-from workbench.client.journal_file import JournalFile
 
 
 def _calls(journal: str, ledger: str, state: str) -> None:
@@ -25,9 +24,7 @@ def _calls(journal: str, ledger: str, state: str) -> None:
         os.write(written, request.content + b"\n")
         return httpx.Response(200, json={"id": CARD})
 
-    client = Client(
-        base_url=URL, api_key=KEY, transport=httpx.MockTransport(carry_out), journal=Journal(JournalFile(journal))
-    )
+    client = Client(base_url=URL, api_key=KEY, transport=httpx.MockTransport(carry_out), journal=Journal(journal))
     number = 0
     while True:
         number += 1
@@ -48,7 +45,7 @@ def _round(folder: Path, seed: int) -> tuple[int, int, int]:
     os.kill(child.pid, signal.SIGKILL)
     child.join()
     effects = set(ledger.read_text().split())
-    entries = list(Journal(JournalFile(journal)))
+    entries = list(Journal(journal))
     done = [entry for entry in entries if entry.outcome is Outcome.DONE]
     unknown = [entry for entry in entries if entry.outcome is Outcome.UNKNOWN]
 

@@ -11,8 +11,7 @@ import workbench as wb
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
 from tests.conftest import RECORDED, SAMPLES
 from workbench.client.advice import AdviceWarning
-from workbench.client.probe import Verdict, verify_assumptions
-from workbench.client.reading import from_wire
+from workbench.client.probe import Verdict
 from workbench.errors import InvalidArguments, InvalidRequest
 from workbench.interface import strict_json
 from workbench.interface.convert import converter
@@ -20,6 +19,7 @@ from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import given
 
+CLIENT = client_on(Service({}))
 REQUESTS = [path for folder in (SAMPLES, RECORDED) for path in sorted(folder.glob("*.request*.json"))]
 
 
@@ -28,20 +28,20 @@ def test_a_body_is_read_in_any_form(kind: Any) -> None:
     """A wire body becomes the request, from bytes, text or a mapping."""
     body: Any = {"amount": 2500}
     body = json.dumps(body).encode() if kind is bytes else json.dumps(body) if kind is str else body
-    request = from_wire("simulate_refund", body, transaction_id=TRANSACTION)
+    request = CLIENT.from_wire("simulate_refund", body, transaction_id=TRANSACTION)
 
     assert request == OPERATIONS["simulate_refund"].request(transaction_id=TRANSACTION, amount=2500)
 
 
 def test_an_absent_amount_is_the_full_one() -> None:
     """What leaving an amount out means on the wire has its name in the request."""
-    assert from_wire("simulate_refund", {}, transaction_id=TRANSACTION).amount is FULL
-    assert from_wire("simulate_reversal", None, transaction_id=TRANSACTION).new_amount is FULL
+    assert CLIENT.from_wire("simulate_refund", {}, transaction_id=TRANSACTION).amount is FULL
+    assert CLIENT.from_wire("simulate_reversal", None, transaction_id=TRANSACTION).new_amount is FULL
 
 
 def test_a_query_is_read() -> None:
     """For operations with a query, the body is the query."""
-    request = from_wire("list_rewards_activity", {"userId": CARD, "limit": "7"})
+    request = CLIENT.from_wire("list_rewards_activity", {"userId": CARD, "limit": "7"})
 
     assert given(request) == {"user_id": CARD, "limit": 7}
 
@@ -49,7 +49,7 @@ def test_a_query_is_read() -> None:
 def test_unknown_members_are_told() -> None:
     """A member the interface does not know is left out, with a warning that names it."""
     with pytest.warns(AdviceWarning, match="does not know color"):
-        request = from_wire("update_user", {"firstName": "Grace", "color": "red"}, user_id=CARD)
+        request = CLIENT.from_wire("update_user", {"firstName": "Grace", "color": "red"}, user_id=CARD)
 
     assert given(request) == {"user_id": CARD, "first_name": "Grace"}
 
@@ -57,7 +57,7 @@ def test_unknown_members_are_told() -> None:
 def test_names_of_a_client_are_used() -> None:
     """Read through the method of a client, its wire names hold."""
     client = client_on(Service({}), wire_names={"update_user.first_name": "givenName"})
-    request = from_wire(client.update_user, {"givenName": "Grace"}, user_id=CARD)
+    request = client.from_wire(client.update_user, {"givenName": "Grace"}, user_id=CARD)
 
     assert request.first_name == "Grace"
 
@@ -72,24 +72,24 @@ def test_names_of_a_client_are_used() -> None:
 def test_odd_bodies_are_refused(body: Any, words: str) -> None:
     """What is no body of the operation is refused with where."""
     with pytest.raises(InvalidRequest, match=words):
-        from_wire("update_user", body, user_id=CARD)
+        CLIENT.from_wire("update_user", body, user_id=CARD)
 
 
 def test_odd_operations_and_paths_are_refused() -> None:
     """An unknown operation, or an argument that is no part of the path, is refused with what there is."""
-    with pytest.raises(InvalidArguments, match="there are list_contracts"):
-        from_wire("nothing", {})
+    with pytest.raises(InvalidArguments, match="known: list_contracts"):
+        CLIENT.from_wire("nothing", {})
     with pytest.raises(InvalidArguments, match="user is no part of the path; there are user_id"):
-        from_wire("update_user", {}, user=CARD)
+        CLIENT.from_wire("update_user", {}, user=CARD)
     with pytest.raises(InvalidArguments, match="there is none"):
-        from_wire("list_contracts", {}, user=CARD)
+        CLIENT.from_wire("list_contracts", {}, user=CARD)
 
 
 @pytest.mark.parametrize("path", REQUESTS, ids=lambda path: f"{path.parents[1].name}-{path.name}")
 def test_samples_are_read_without_loss(path: Path) -> None:
     """Each sample of a request is read, and is written again as the same members."""
     row = OPERATIONS[path.name.partition(".")[0]]
-    request = from_wire(row, path.read_bytes())
+    request = CLIENT.from_wire(row, path.read_bytes())
     _, written = converter().write_request(row, request)
 
     asked = json.loads(path.read_text())
@@ -102,7 +102,7 @@ def test_samples_are_read_without_loss(path: Path) -> None:
 def test_the_sandbox_keeps_its_guesses() -> None:
     """On the sandbox, which is built on the guesses, none is contradicted, and nothing has an effect."""
     api = wb.connect()
-    found = verify_assumptions(api, user_id=api.sandbox.guide()["rewards_users"][0]["id"])
+    found = api.verify_assumptions(user_id=api.sandbox.guide()["rewards_users"][0]["id"])
 
     assert found.of(Verdict.CONTRADICTED) == ()
     assert len(found.of("confirmed")) >= 8
@@ -123,7 +123,7 @@ def _service(items: Any) -> Any:
 def test_wrong_names_are_found() -> None:
     """A service that ignores limit and offset contradicts those guesses, with the line of the profile to change."""
     rows = [{"type": "earned", "id": str(i), "createdAt": f"2026-01-{i + 1:02}T00:00:00Z"} for i in range(5)]
-    found = {one.id: one for one in verify_assumptions(_service(lambda _: rows), user_id=CARD)}
+    found = {one.id: one for one in _service(lambda _: rows).verify_assumptions(user_id=CARD)}
 
     for name in ("limit", "offset"):
         one = found[f"list_rewards_activity.{name}"]
@@ -138,12 +138,6 @@ def test_wrong_names_are_found() -> None:
 )
 def test_a_service_that_does_not_answer_proves_nothing(answer: Any) -> None:
     """A probe of a service that refuses or fails ends with a report, not with an error."""
-    found = verify_assumptions(client_on(Service(answer)), user_id=CARD)
+    found = client_on(Service(answer)).verify_assumptions(user_id=CARD)
 
     assert found.of("contradicted") == ()
-
-
-def test_a_probe_takes_a_client_that_answers() -> None:
-    """One that is awaited is refused in words."""
-    with pytest.raises(InvalidRequest, match="not of type AsyncClient"):
-        verify_assumptions(wb.AsyncClient(base_url="https://api.example.com", api_key="a-key"))

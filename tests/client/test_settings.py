@@ -97,7 +97,7 @@ def test_production_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_profile_may_be_a_sandbox(home: Path) -> None:
     """A profile without a base URL is a sandbox of its own, with its settings."""
-    write(home, '[profiles.lesson]\nsandbox = { seed = 7, profile = "observed", review_seconds = 5 }\n')
+    write(home, '[profiles.lesson]\nsandbox = { seed = 7, behavior = "observed", review_seconds = 5 }\n')
     api = wb.connect("lesson")
 
     assert (api.sandbox.profile, api.sandbox.seed) == ("observed", 7)

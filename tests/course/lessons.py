@@ -13,7 +13,7 @@ SEED = 7
 @contextmanager
 def scene(name: str) -> Iterator[dict[str, Any]]:
     """Return the names that the notebook of an exercise has made."""
-    where: dict[str, Any] = {"sandbox": {"environment": "production"}} if name.startswith("production") else {}
+    where: dict[str, Any] = {"environment": "production"} if name.startswith("production") else {}
     with wb.connect(seed=SEED, **where) as api:
         contract = api.list_contracts()[0]
         names: dict[str, Any] = {

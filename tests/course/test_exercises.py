@@ -68,7 +68,7 @@ def test_half_done_says_the_other_half() -> None:
 def test_variables_do_not_count() -> None:
     """A record made by hand is not what the service saw."""
     with scene("start-1") as names:
-        names["api"].coffee = wb.client.from_wire("simulate_authorization", {"amount": 420})
+        names["api"].coffee = names["api"].from_wire("simulate_authorization", {"amount": 420})
 
         assert not course.check("start-1", names["api"]).done
 

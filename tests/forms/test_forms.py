@@ -416,7 +416,7 @@ class TestProduction:
     @pytest.fixture
     def live(self) -> Any:
         """Yield a session whose sandbox plays production."""
-        with connect(seed=7, sandbox={"environment": "production"}) as made:
+        with connect(seed=7, environment="production") as made:
             yield made
 
     def test_it_says_so_in_word_and_colour(self, live: Session) -> None:
@@ -492,7 +492,7 @@ def test_an_unknown_end_is_told_and_never_sent_again(api: Session, purchase: dic
 
 def test_the_same_write_again_in_production_needs_a_tick() -> None:
     """The same change within a day is refused, a tick appears, and with it the change is sent (F5)."""
-    with connect(seed=7, sandbox={"environment": "production"}) as live:
+    with connect(seed=7, environment="production") as live:
         user = live.sandbox.guide()["users"]["approved"][0]
         live.arm(operations={"update_user"}, minutes=10, reason="a test")
         form(live.update_user, user_id=user, first_name="Ada").submit()

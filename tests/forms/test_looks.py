@@ -170,7 +170,7 @@ def test_html_is_made_by_our_faces_alone() -> None:
 @pytest.mark.parametrize("where", ["sandbox", "production"])
 def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
     """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its color (F12)."""
-    with connect(seed=7, sandbox={"environment": where}) as api:
+    with connect(seed=7, environment=where) as api:
         work = bulk_panel(api.update_user, [], path=tmp_path / "run")
         work.wait(30)
         gauge = ProgressWidget("Read rewards", api, stop=lambda: None, resume=lambda: None)

@@ -178,7 +178,7 @@ def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
 
 def test_production_offers_no_simulation_and_asks() -> None:
     """What exists in a sandbox alone is not offered; what has an effect waits for arming."""
-    with wb.connect(seed=7, sandbox={"environment": "production"}) as live:
+    with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)
         assert () == panel.open("transactions").doing.of_tab.children
         tab = panel.open("payment accounts")

@@ -94,7 +94,7 @@ def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(s
 
 def test_production_is_refused_before_anything_is_sent() -> None:
     """Sequences are for sandboxes."""
-    api = connect(sandbox={"environment": "production"})
+    api = connect(environment="production")
 
     with pytest.raises(WrongEnvironment, match="this is production"):
         run(catalogue["authorize"], api)

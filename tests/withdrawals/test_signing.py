@@ -123,7 +123,7 @@ def test_more_than_the_balance(api):
 
 def test_another_signature_lives():
     """409, as observed services answer, says that nothing was signed and what to use or wait for."""
-    api = wb.connect(sandbox={"profile": "observed"})
+    api = wb.connect(behavior="observed")
     planned(api).sign()
 
     with pytest.raises(wb.errors.Conflict, match="Use the signature that was given before, or wait until it expires"):

@@ -7,8 +7,6 @@ if TYPE_CHECKING:
     from workbench.client.client import Client as Client
     from workbench.client.guards import Limits as Limits
     from workbench.client.journal import Journal as Journal
-    from workbench.client.probe import verify_assumptions as verify_assumptions
-    from workbench.client.reading import from_wire as from_wire
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

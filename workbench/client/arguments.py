@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.errors import InvalidProfile, Problem, visible
+from workbench.errors import Problem, visible
 from workbench.interface import checks
 from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
@@ -93,15 +93,3 @@ def header_problem(name: object) -> str | None:
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
         return "must be the name of a header"
     return "is a header of the client's own" if name.lower() in _OURS else None
-
-
-def checked_names(names: Mapping[str, str]) -> Mapping[str, str]:
-    """Return wire names back when each names a field.
-
-    Raises:
-        InvalidProfile: With all that is wrong.
-    """
-    found = wire_name_problems(names)
-    if found:
-        raise InvalidProfile(found)
-    return names

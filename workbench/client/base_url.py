@@ -39,13 +39,14 @@ def base_url(text: str) -> BaseUrl:
     Raises:
         InvalidProfile: It cannot be used; the message says what would be right.
     """
-    found = _problem(text)
+    found = base_url_or_problem(text)
     if isinstance(found, str):
         raise InvalidProfile((Problem("base_url", "base_url", found),))
     return found
 
 
-def _problem(text: object) -> BaseUrl | str:
+def base_url_or_problem(text: object) -> BaseUrl | str:
+    """Return the base URL, or what is wrong with it."""
     if not isinstance(text, str) or not text.strip():
         return "is missing; it is like https://api.example.com/v1"
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:

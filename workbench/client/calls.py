@@ -9,17 +9,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.arguments import argument_problems, checked_names, header_problem
+from workbench.client.arguments import argument_problems, header_problem, wire_name_problems
 from workbench.client.base_url import base_url as read_base_url
-from workbench.client.guards import Arming, Guards, Limits, check_environment
+from workbench.client.base_url import base_url_or_problem
+from workbench.client.guards import Arming, Guards, Limits, environment_problem
 from workbench.client.journal import Journal
 from workbench.client.keys import Key, warn_if_in_cell
 from workbench.client.line import ClientContext
 from workbench.client.pace import Clock, Pace, http_date
+from workbench.client.reading import from_wire
+from workbench.client.state import state_path
 from workbench.client.wire import Exchange, exchange
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, hide_arguments
 from workbench.interface.convert import Converter, converter
-from workbench.interface.operation import Operation
+from workbench.interface.operation import Call, Operation
 from workbench.interface.table import OPERATIONS, Operations
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.walk import UnknownMember, build, given
@@ -65,19 +68,18 @@ class Calls(Operations, ABC):
         self._owner: Any = None
         self._opening = threading.Lock()
         self._parent = self  # views open and close connections where they were made
-        check_environment(environment)
+        problems = client_problems(
+            base_url=base_url, environment=environment, timeout=timeout, limits=limits, wire_names=wire_names,
+            idempotency_header=idempotency_header, journal=journal,
+        )  # fmt: skip
+        if problems:
+            raise InvalidProfile(problems)
         url = read_base_url(base_url)
         if isinstance(api_key, str):
             warn_if_in_cell(api_key)
         given = [api_key]
         del api_key  # a refused one would stand in a traceback that prints locals
         self._key = Key.of(given.pop())
-        if timeout is not None and not _lasts(timeout):
-            raise InvalidProfile((Problem("timeout", "minimum", "must be a number of seconds, more than 0"),))
-        if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
-            raise InvalidProfile((Problem("idempotency_header", "header", wrong),))
-        if not isinstance(limits, Limits | None):
-            raise InvalidProfile((Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"),))
         limits = limits or Limits()
         clock = clock or Clock()
         self._url = url
@@ -91,7 +93,7 @@ class Calls(Operations, ABC):
             environment=environment,
             timeout=timeout,
             check=check,
-            converter=converter(checked_names(wire_names or {})),
+            converter=converter(wire_names or {}),
             clock=clock,
             guards=Guards(environment, limits, clock, real=real or environment == "production"),
             pace=Pace(reads=limits.reads_per_second, writes=limits.writes_per_second),
@@ -260,6 +262,26 @@ class Calls(Operations, ABC):
     def __reduce_ex__(self, _: Any) -> Any:
         raise TypeError("a client is not pickled: it holds a key and connections")
 
+    @hide_arguments
+    def from_wire(
+        self, operation: str | Operation[..., Any] | Call[..., Any], body: bytes | str | Mapping[str, Any] | None = None,
+        **path_arguments: str,
+    ) -> Any:  # fmt: skip
+        """Read a wire body as the request record of an operation, with this client's wire names; `send` sends it.
+
+        Members that the interface does not name are left out, with a warning. Sending checks the request's rules.
+
+        Args:
+            operation: Its name, or the method of a client.
+            body: JSON text or an object; for operations with a query, its parameters.
+            path_arguments: What stands in the path, by attribute name, as `transaction_id=…`.
+
+        Raises:
+            InvalidRequest: It is not JSON, or a member has another type; all problems are named.
+            InvalidArguments: The operation or a path argument is unknown.
+        """
+        return from_wire(operation, body, self.converter, path_arguments)
+
     # the beginning of a call
 
     def request(self, operation: Operation[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -321,20 +343,36 @@ class Calls(Operations, ABC):
         """Perform the I/O of a call."""
 
 
-def _lasts(seconds: Any) -> bool:
-    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
+def client_problems(
+    *, base_url: Any = None, environment: Any = "sandbox", timeout: Any = None, limits: Any = None, wire_names: Any = None,
+    idempotency_header: Any = None, journal: Any = None, **_: Any,
+) -> list[Problem]:  # fmt: skip
+    """Return what is wrong with the arguments of a client, all of it; arguments that are not given are right."""
+    found = [problem] if (problem := environment_problem(environment)) is not None else []
+    if base_url is not None and isinstance(url := base_url_or_problem(base_url), str):
+        found.append(Problem("base_url", "base_url", url))
+    if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0):
+        found.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
+    if limits is not None and not isinstance(limits, Limits):
+        found.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
+    if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
+        found.append(Problem("idempotency_header", "header", wrong))
+    if wire_names is not None and not isinstance(wire_names, Mapping):
+        found.append(Problem("wire_names", "type", "must be a mapping of names"))
+    else:
+        found += wire_name_problems(wire_names or {})
+    if not isinstance(journal, Journal | str | Path | None) and journal is not False:
+        found.append(Problem("journal", "type", "must be a Journal, a path or False"))
+    if journal is False and environment == "production":
+        found.append(Problem("journal", "required", "is needed in production"))
+    return found
 
 
 def _journal(journal: Any, environment: str, clock: Clock) -> Journal | None:
     if isinstance(journal, Journal):
         return journal
     if journal is False:
-        if environment == "production":
-            raise InvalidProfile((Problem("journal", "required", "is needed in production"),))
         return None
     if journal is None and environment != "production":
         return Journal(clock=clock)
-    from workbench.client.journal_file import JournalFile  # sqlite3 is loaded only where a file is kept
-    from workbench.client.state import state_path
-
-    return Journal(JournalFile(Path(journal) if journal is not None else state_path() / "journal.db"), clock=clock)
+    return Journal(state_path() / "journal.db" if journal is None else journal, clock=clock)

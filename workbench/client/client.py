@@ -19,6 +19,7 @@ from workbench.client.advice import advise
 from workbench.client.calls import Calls
 from workbench.client.flight import DEADLINE, Timely, Trace
 from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
+from workbench.client.probe import Findings, Probe
 from workbench.client.wire import Exchange
 from workbench.errors import visible
 from workbench.interface.operation import Async, Sync
@@ -173,6 +174,14 @@ class Client(_Httpx, Sync):
                     holder._opened, holder._owner = made, os.getpid()
         opened: httpx.BaseTransport = holder._opened
         return opened
+
+    def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
+        """Check assumptions about the service by at most seven reads, and report which are confirmed or contradicted.
+
+        Args:
+            user_id: A user with rewards; without one the names of the rewards query are tried on an unknown user only.
+        """
+        return Probe(self).run(user_id)
 
     def close(self) -> None:
         """Close connections and the journal's file."""

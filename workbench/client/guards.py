@@ -11,7 +11,6 @@ from workbench.client.advice import advise
 from workbench.client.pace import Clock
 from workbench.errors import (
     DuplicateSuspected,
-    InvalidProfile,
     InvalidRequest,
     NotArmed,
     Problem,
@@ -214,13 +213,6 @@ def environment_problem(environment: object) -> Problem | None:
     if environment in ENVIRONMENTS:
         return None
     return Problem("environment", "enum", 'must be "sandbox" or "production"')
-
-
-def check_environment(environment: object) -> None:
-    """Refuse an environment that is none."""
-    problem = environment_problem(environment)
-    if problem is not None:
-        raise InvalidProfile((problem,))
 
 
 def confirmation(operation: Operation[..., Any], request: Any) -> Confirmation | None:

@@ -19,6 +19,7 @@ from workbench.client.effects import Outcome, next_step
 from workbench.client.entries import Entry as Entry  # of the journal, for whoever reads one
 from workbench.client.entries import Memory, Note, Resolution, Store, masked_request
 from workbench.client.evidence import NEAR, fits
+from workbench.client.journal_file import JournalFile
 from workbench.client.pace import Clock
 from workbench.client.processes import is_running, this_process
 from workbench.errors import CannotRecord, InvalidRequest, visible
@@ -35,8 +36,14 @@ Events = list[Any]
 class Journal:
     """The history of calls with an effect: iterate it, ask for one by id, filter it, resolve what is unknown."""
 
-    def __init__(self, store: Store | None = None, *, clock: Clock | None = None) -> None:
-        self._store: Store = store or Memory()
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
+        """Open the journal.
+
+        Args:
+            path: A file for its owner alone; None keeps everything in memory.
+            clock: Clock of the entries.
+        """
+        self._store: Store = Memory() if path is None else JournalFile(path)
         self._clock = clock or Clock()
         self._flying: set[str] = set()
         self._process = ("", 0)

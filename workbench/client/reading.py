@@ -7,31 +7,15 @@ from typing import Any
 from workbench.client.advice import advise
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
 from workbench.interface import strict_json
-from workbench.interface.convert import converter, placeholders
-from workbench.interface.operation import Call, Operation
+from workbench.interface.convert import Converter, placeholders
+from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import members
 
 
-def from_wire(
-    operation: str | Operation[..., Any] | Call[..., Any], body: bytes | str | Mapping[str, Any] | None = None,
-    **path_arguments: str,
-) -> Any:  # fmt: skip
-    """Read a wire body as the request of an operation; members the interface does not know are left out, with a warning.
-
-    The request is not checked against its rules; sending it does that.
-
-    Args:
-        operation: Its name, its row, or the method of a client, whose wire names are then used.
-        body: JSON text or an object; for operations with a query, its parameters.
-        path_arguments: What stands in the path, by attribute name, as `transaction_id=…`.
-
-    Raises:
-        InvalidRequest: It is not JSON, or a member has another type; all problems are named.
-        InvalidArguments: The operation or a path argument is unknown.
-    """
-    __tracebackhide__ = True
-    row, names = _row(operation)
+def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
+    """Read a wire body as the request of an operation; see `Client.from_wire`."""
+    row = _row(operation)
     raw = _object(body, row)
     of_path = {one.name: one.wire for one in members(row.request) if one.wire in placeholders(row.path)}
     strange = [name for name in path_arguments if name not in of_path]
@@ -46,7 +30,7 @@ def from_wire(
     rest = {name: value for name, value in raw.items() if name not in path}
     if row.in_query:
         rest = {name: _as_text(value) for name, value in rest.items()}
-    request, problems, unknown = converter(names).read_request(row, rest, path, from_query=row.in_query)
+    request, problems, unknown = converter.read_request(row, rest, path, from_query=row.in_query)
     if problems:
         raise InvalidRequest(problems, of=row.name)
     if unknown:
@@ -55,15 +39,11 @@ def from_wire(
     return request
 
 
-def _row(operation: Any) -> tuple[Operation[..., Any], Mapping[str, str]]:
-    if isinstance(operation, Call):
-        return operation.operation, operation.client.converter.names
-    row = OPERATIONS.get(operation) if isinstance(operation, str) else operation
+def _row(operation: Any) -> Operation[..., Any]:
+    row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
-        raise InvalidArguments(
-            f"there is no operation {visible(str(operation), 60)!r}; there are {', '.join(OPERATIONS)}"
-        )
-    return row, {}
+        raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
+    return row
 
 
 def _as_text(value: Any) -> Any:

@@ -230,7 +230,6 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
     """
     __tracebackhide__ = True
     from workbench.client.journal import Journal
-    from workbench.client.journal_file import JournalFile
     from workbench.client.key_sources import find_key
     from workbench.client.pins import pin
     from workbench.client.state import state_path
@@ -246,5 +245,5 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
     return {
         "base_url": profile.base_url, "api_key": key, "environment": profile.environment, "timeout": profile.timeout,
         "ca_file": profile.ca_file, "wire_names": profile.wire_names, "limits": profile.limits,
-        "idempotency_header": profile.idempotency_header, "journal": Journal(JournalFile(path)),
+        "idempotency_header": profile.idempotency_header, "journal": Journal(path),
     }  # fmt: skip

@@ -65,7 +65,7 @@ def decline(stage: Stage, cast: Cast) -> None:
     made = fit(cast, body)
     ledger = _Ledger(cast, made.request.card_id)
     stage.call(
-        'api.send(wb.client.from_wire("simulate_authorization", body))    # asks for '
+        'api.send(api.from_wire("simulate_authorization", body))    # asks for '
         + (made.request.decline_reason or "no decline")
     )
     told_body(stage, cast, body, made)

@@ -14,6 +14,7 @@ from workbench.interface import walk
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN
 from workbench.rendering.markup import isolated
+from workbench.session import sandbox_of
 
 REVEALED = 60.0  # seconds that private values of an answer stay on the screen
 
@@ -101,7 +102,7 @@ class AnswerCard:
         self.look()
 
     def _possible(self, one: Next) -> bool:
-        return not one.control or getattr(self._api, "_sandbox", None) is not None
+        return not one.control or sandbox_of(self._api) is not None
 
     def _next(self, one: Next, arguments: dict[str, Any]) -> Any:
         if not one.control:

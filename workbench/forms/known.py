@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.interface import walk
+from workbench.session import sandbox_of
 
 
 def guide(api: Any) -> Mapping[str, Any]:
     """Return the ids that the sandbox of a session tells of; nothing for another service."""
-    sandbox = getattr(api, "_sandbox", None)
+    sandbox = sandbox_of(api)
     found: Mapping[str, Any] = {} if sandbox is None else sandbox.guide()
     return found
 

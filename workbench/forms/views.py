@@ -9,6 +9,7 @@ from workbench.forms.known import answered, entries, guide, told
 from workbench.forms.rows import View, of_frame, view
 from workbench.interface.assumptions import assumptions
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
+from workbench.session import sandbox_of
 
 
 def contracts(api: Any) -> View:
@@ -147,7 +148,7 @@ def events(api: Any) -> View:
 
 def deliveries(api: Any) -> View:
     """Return the deliveries of the sandbox to registered endpoints, and what the inbox refused."""
-    sandbox = getattr(api, "_sandbox", None)
+    sandbox = sandbox_of(api)
     found = [] if sandbox is None else sandbox.deliveries()
     refused = [
         {"state": f"refused: {one.reason}", "at": one.at}

@@ -20,7 +20,6 @@ _WHERE, _HOW = Where(), Output()
 def _journal(where: Where) -> Iterator[Any]:
     """Open the journal of a profile, or of this user's own sandbox, without a key and without a connection."""
     from workbench.client.journal import Journal
-    from workbench.client.journal_file import JournalFile
     from workbench.client.settings import open_profile
     from workbench.client.state import state_folder
 
@@ -31,7 +30,7 @@ def _journal(where: Where) -> Iterator[Any]:
     if name is not None:
         profile = open_profile(name)
         path = Path(profile.journal) if profile.journal else path
-    journal = Journal(JournalFile(path))
+    journal = Journal(path)
     try:
         yield journal
     finally:

@@ -24,15 +24,6 @@ def kept_sandbox() -> Any:
 
 def kept_session() -> Any:
     """Return a session on the sandbox of this user, with a journal in a file beside it."""
-    from workbench.client.journal import Journal
-    from workbench.client.journal_file import JournalFile
-    from workbench.session import SandboxTime, Session
+    from workbench.session import connect
 
-    sandbox = kept_sandbox()
-    guide = sandbox.guide()
-    key = next(iter(guide["api_keys"].values()))
-    clock = SandboxTime(sandbox)
-    return Session(
-        sandbox=sandbox, keys=(key,), base_url=guide["base_url"], api_key=key, transport=sandbox.transport(), clock=clock,
-        journal=Journal(JournalFile(kept_path().with_name("journal-sandbox.db")), clock=clock),
-    )  # fmt: skip
+    return connect(path=kept_path(), journal=kept_path().with_name("journal-sandbox.db"))

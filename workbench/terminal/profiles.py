@@ -82,10 +82,8 @@ def check(
     """Check profiles, and with a name the guesses that rest on it: a few reads, no effects."""
     if name is None:
         return _file()
-    from workbench.client.probe import verify_assumptions
-
     with session(Where(profile=name, live=live)) as api:
-        findings = verify_assumptions(api, user_id=user_id)
+        findings = api.verify_assumptions(user_id=user_id)
     rows = [{"guess": one.id, "verdict": str(one.verdict), "seen": one.seen, "change": one.change} for one in findings]
     tested = [row for row in rows if row["verdict"] != "untested"]
     show(tested if how.output == "table" else rows, how)

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 
 from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
+from workbench.session import sandbox_of
 from workbench.terminal.ends import DONE, Exit, say
 from workbench.terminal.where import Where, session
 
@@ -84,7 +85,7 @@ def _code(error: BaseException | None) -> int:
 
 def _names(api: Any, workbench: Any) -> dict[str, Any]:
     names = {"api": api, "wb": workbench, "pd": Later("pandas")}
-    if getattr(api, "_sandbox", None) is not None:
+    if sandbox_of(api) is not None:
         names["sandbox"] = api.sandbox
         names["inbox"] = api.inbox
     return names
@@ -216,7 +217,7 @@ class _Magics:
     def sandbox(self) -> Any:
         """The sandbox that ids are known of, or None."""
         found = self._given or self._ipython.user_ns.get("api")
-        return getattr(found, "_sandbox", None)
+        return sandbox_of(found)
 
     def contracts(self, line: str) -> Any:
         """%contracts: the tenant's contracts."""

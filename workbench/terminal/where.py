@@ -61,9 +61,6 @@ def session(where: Where) -> Iterator[Any]:
         raise
     finally:
         api.close()
-        close = getattr(getattr(api, "_sandbox", None), "close", None)
-        if close is not None:
-            close()
 
 
 def _opened(where: Where) -> Any:

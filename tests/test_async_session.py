@@ -1,0 +1,144 @@
+"""Sessions whose operations are awaited: every operation, in process and over HTTP."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.errors import InvalidArguments, InvalidProfile
+from workbench.interface.table import OPERATIONS
+
+PERSON: dict[str, Any] = {
+    "first_name": "Ada", "last_name": "testingApproved", "email": "ada@example.com", "birth_date": "1990-02-01",
+    "national_id": "900112233", "country_of_issue": "US", "ip_address": "203.0.113.5", "occupation": "Engineer",
+    "annual_salary": "1", "account_purpose": "x", "expected_monthly_volume": "1", "wallet_address": "0x" + "aB" * 20,
+    "address": {
+        "line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US",
+    },
+}  # fmt: skip
+STREET = {"address_line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US"}  # fmt: skip
+
+
+@pytest.fixture(params=["in process", "over HTTP"])
+def where(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """None for an embedded sandbox, or the URL of a served one."""
+    with ExitStack() as stack:
+        yield stack.enter_context(wb.Sandbox().serve()) if request.param == "over HTTP" else None
+
+
+async def every_operation(api: wb.AsyncSession) -> list[str]:
+    """Call each operation once; return their names."""
+    guide = api.sandbox.guide()
+    contract = guide["contracts"][0]
+    owner = guide["companies"][0]
+    assert await api.list_contracts()
+    signed = await api.sign_withdrawal(
+        chain_id=contract["chain_id"], token=contract["tokens"][0]["address"], amount="100",
+        admin_address=contract["admin_addresses"][0], recipient_address=contract["admin_addresses"][0],
+        is_amount_native=False,
+    )  # fmt: skip
+    assert signed.status == "ready"
+    purchase = {"card_id": guide["cards"]["active"][0], "amount": 500, "currency": "USD", "merchant_name": "Shop"}
+    first = await api.simulate_authorization(**purchase, merchant_category_code="5411")
+    second = await api.simulate_authorization(**purchase, merchant_category_code="5412")
+    await api.simulate_reversal(transaction_id=first.transaction_id, new_amount=200)
+    api.sandbox.settle(second.transaction_id)
+    assert (await api.simulate_refund(transaction_id=second.transaction_id, amount=100)).status == "settled"
+    user = await api.create_user_application(**PERSON)
+    account = await api.create_payment_account(
+        type="externalFiatAccount", user_id=user.id,
+        external_fiat_account={
+            "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Berg",
+            "currency": "usd", "beneficiary_address": STREET, "bank_name": "A Bank", "account_number": "000123456789",
+            "routing_number": "021000021",
+        },
+    )  # fmt: skip
+    await api.delete_payment_account(payment_account_id=account.id)
+    assert (await api.update_user(user_id=user.id, first_name="Grace")).first_name == "Grace"
+    await api.update_ubo(company_id=owner["id"], ubo_id=owner["owners"][0]["id"], email="owner@example.com")
+    await api.update_dispute(dispute_id=guide["disputes"]["pending"][0], text_evidence="A receipt.")
+    assert (await api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"], limit=2)).items
+    return [entry.operation for entry in api.journal]
+
+
+def test_every_operation_is_awaited(where: str | None) -> None:
+    """Each operation answers, and what it does is in the journal and in the inbox, as with a plain session."""
+
+    async def run() -> None:
+        async with await wb.connect_async(where) as api:
+            recorded = await every_operation(api)
+            assert set(recorded) == {name for name, row in OPERATIONS.items() if row.effect}
+            assert api.journal.unknown() == []
+            kinds = {event.kind for event in api.events}
+            assert {"transaction.requested", "transaction.completed", "user.updated"} <= kinds
+            assert await asyncio.to_thread(api.inbox.wait, "user.updated", within=5)
+
+    asyncio.run(run())
+
+
+def test_both_kinds_of_session_take_the_same_arguments() -> None:
+    """connect and connect_async have one signature, with every argument named."""
+    plain, awaited = inspect.signature(wb.connect), inspect.signature(wb.connect_async)
+
+    assert plain.parameters == awaited.parameters
+    assert all(one.kind is not one.VAR_KEYWORD for one in plain.parameters.values())
+    assert {"seed", "api_key", "tenant", "timeout", "check", "journal", "behavior", "path"} <= set(plain.parameters)
+
+
+def test_a_profile_opens_an_async_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A profile names the service, its limits and its key for an async session too."""
+    (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "http://127.0.0.1:9/v1"\n')
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    api = asyncio.run(wb.connect_async("acme", api_key="some-key-1234"))
+
+    assert repr(api).startswith("<AsyncSession acme: sandbox, 127.0.0.1:9, key ")
+    with pytest.raises(wb.NotSent):
+        asyncio.run(api.list_contracts())
+
+
+def test_a_wrong_argument_is_named_when_awaited() -> None:
+    """Unknown arguments are refused before anything is sent."""
+
+    async def run() -> None:
+        async with await wb.connect_async() as api:
+            await api.simulate_refund(amount=1, transaction="x")  # type: ignore[call-arg]
+
+    with pytest.raises(InvalidArguments, match="transaction_id"):
+        asyncio.run(run())
+
+
+def test_all_wrong_arguments_are_named_at_once() -> None:
+    """connect refuses what it cannot use with one error that names every problem."""
+    wrong: Any = {
+        "seed": "x", "behavior": "strange", "environment": "moon", "timeout": 0, "limits": 5, "journal": 3, "settings": {"a": 1},
+    }  # fmt: skip
+    with pytest.raises(InvalidProfile) as caught:
+        wb.connect(**wrong)
+
+    assert {problem.path.partition(".")[0] for problem in caught.value.problems} == set(wrong)
+
+
+def test_a_tenant_chooses_its_key() -> None:
+    """A tenant of the seeded world is connected to with its own key, and receives its own events."""
+    with wb.connect(tenant="provider-managed") as api, wb.connect() as other:
+        assert api.list_contracts() != other.list_contracts()
+    with pytest.raises(InvalidProfile, match="tenant must be one of"):
+        wb.connect(tenant="nobody")
+
+
+def test_a_session_lists_little_besides_its_operations() -> None:
+    """dir() of a session holds the operations and a few names more."""
+    with wb.connect() as api:
+        public = {name for name in dir(api) if not name.startswith("_")} - set(OPERATIONS)
+
+    assert public <= {
+        "allowing", "arm", "armed", "base_url", "call", "check_operation", "clock_skew", "close", "converter", "disarm",
+        "environment", "events", "from_wire", "has_journal", "host", "inbox", "info", "journal", "limits", "notices",
+        "pace", "request", "sandbox", "sandbox_settings", "send", "verify_assumptions",
+    }  # fmt: skip
