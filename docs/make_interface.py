@@ -1,7 +1,7 @@
 """Write docs/interface.md from the declarations of workbench/interface: `python docs/make_interface.py`.
 
 Sections have the names that docstrings, help and notebooks cite ("Endpoints 3", "Limits"), so that `anchors` can turn each
-citation into links. What the declarations do not hold (the transitions, and how keys work) is written here.
+citation into links. What the declarations do not hold (transitions, keys, versions, notes) is written here.
 """
 
 import inspect
@@ -69,6 +69,30 @@ STATES = {
     "Disputes": (lifecycle.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
     "Cards": (lifecycle.CARD, "The statuses of cards are assumed."),
 }
+NOTES = {
+    "Endpoints 1": "Available to tenants that issue corporate cards.",
+    "Endpoints 2": "The role `contractsAndSignatures:read` is not enough.",
+    "Endpoints 4": "Without `newAmount` the entire authorization is reversed. The hold is released or reduced, and nothing is posted.",
+    "Endpoints 5": "Without `amount` the full settled amount is refunded.",
+    "Endpoints 8": (
+        "A self-managed tenant cannot change a wallet while the user has collateral contracts on that family of chains. A "
+        "provider-managed tenant can change `walletAddress` to a wallet that is already an admin of all the team's EVM contracts."
+    ),
+    "Endpoints 11": (
+        "No other call has to come first. A provider-managed tenant sends at least one of the three wallet addresses; the wallet "
+        "becomes an owner of the user's contract."
+    ),
+    "Endpoints 12": "Redemptions of travel bookings with status `PENDING` or `FAILED` are not listed.",
+    "user.updated": (
+        "With `tosNotAccepted`, `applicationCompletionLink` leads the user to the terms; after acceptance another event reports "
+        "`approved`. The only `statusChangeReason` sent today is `provider_initiated`: the service itself made the change."
+    ),
+    "microDeposit.received": (
+        "Sent for routes with a fiat deposit address only. The deposit is recorded; no transaction is created and nothing is "
+        "converted. Most such deposits [verify the ownership of an account](glossary.md#micro-deposit)."
+    ),
+}
+"""What the interface document says about a section, and no declaration holds."""
 
 
 def slug(heading: str) -> str:
@@ -250,6 +274,8 @@ def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
     yield f"\n### {operation.source}\n"
     yield f"`{operation.name}`: `{operation.method} {operation.path}`\n"
     yield operation.doc
+    if note := NOTES.get(operation.source):
+        yield note
     if operation.sandbox_only:
         yield "Exists in a sandbox only; production answers 404."
     if operation.roles:
@@ -271,7 +297,7 @@ def events() -> Iterator[str]:
     yield from fields(Event)
     for kind in EVENT_KINDS.values():
         if not kind.assumed:
-            yield f"### {kind.name}\n\n{kind.doc}. Version `{kind.version}`."
+            yield f"### {kind.name}\n\n{kind.doc}. Version `{kind.version}`. {NOTES.get(kind.name, '')}"
             yield from fields(kind.body)
     yield "### Links from operations to events\n"
     yield "Status changes of an application cause `user.updated`. The other events below are assumed.\n"
