@@ -22,7 +22,7 @@ def test_every_guess_is_listed(wb):
     assert all(row["reason"] and row["change"] for row in rows)
     some = json.loads(wb("assumptions", "decline", "--known", "widely seen", "-o", "json").out)
     assert some
-    assert {row["known"] for row in some} == {"widely seen"}
+    assert {row["confidence"] for row in some} == {"widely seen"}
     assert wb("assumptions", "--known", "by heart").code == 2
 
 

@@ -226,7 +226,7 @@ def plain(value: Any) -> str:
 
 def _cell(value: Any, name: str) -> str:
     text = visible(plain(value), 500)
-    if name.rpartition(".")[2] in ("status", "application_status", "end", "outcome", "known") and text in LOOKS:
+    if name.rpartition(".")[2] in ("status", "application_status", "end", "outcome", "confidence") and text in LOOKS:
         return f'<div role="cell">{chip(f"{look(text).mark} {word(text)}", text)}</div>'
     number = ' class="wb-number"' if isinstance(value, int | Decimal) and not isinstance(value, bool) else ""
     return f'<div role="cell"{number}>{isolated(text)}</div>'

@@ -185,7 +185,7 @@ def _entry(one: Any) -> dict[str, Any]:
 
 def guesses(_: Any) -> View:
     """Return every guess about the service."""
-    columns = ("where", "value", "known", "reason", "id")
+    columns = ("where", "value", "confidence", "reason", "id")
     rows = ((tuple(_text(getattr(one, name)) for name in columns), one, one.id) for one in assumptions())
     return view(columns, rows)
 
