@@ -31,6 +31,7 @@ PURPOSES = {
     "chains": "addresses, signatures",
     "storage": "one SQLite file",
     "http_server": "local HTTP server",
+    "http_post": "one POST",
     "loops": "event loops",
     "progress": "progress lines",
     "interface": "the service as data",

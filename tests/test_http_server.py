@@ -1,4 +1,4 @@
-"""The door on this machine's own address: slow senders, odd ends of an answer, ports (S10–S12)."""
+"""The HTTP server on this machine: slow senders, incomplete responses, ports."""
 
 import socket
 import sys
@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from workbench import http_server
-from workbench.http_server import Heard, PortTaken, Said
+from workbench.http_server import PortTaken, Request, Response
 
 HEAD = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
 LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
 
 
-def answer(heard: Heard) -> Said:
-    """Answer as the path asks."""
-    if heard.target == "/fails":
+def answer(request: Request) -> Response:
+    """Respond as the path asks."""
+    if request.target == "/fails":
         raise LookupError("canary")
-    if heard.target == "/long":
-        return Said(status=200, body=b"x" * 1_000, seconds=0.1, manner="drip")
-    return Said(status=200, body=b"x" * 10, seconds=0.05, manner=heard.target[1:] or "whole")
+    if request.target == "/long":
+        return Response(status=200, body=b"x" * 1_000, seconds=0.1, manner="slow_body")
+    return Response(status=200, body=b"x" * 10, seconds=0.05, manner=request.target[1:] or "whole")
 
 
 @pytest.fixture(scope="module", params=["asyncio", "uvloop"])
@@ -56,7 +56,7 @@ def rest(connection: socket.socket) -> bytes:
 
 def test_slow_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A head that does not come to its end is a 408, and others are answered meanwhile."""
-    monkeypatch.setattr(http_server, "_SECONDS_HEAD", 0.3)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
     with connected(url) as slow, connected(url) as other:
         slow.sendall(HEAD[:20])
         other.sendall(HEAD % b"")
@@ -68,7 +68,7 @@ def test_slow_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that was good once is given up as well when its next head does not end."""
-    monkeypatch.setattr(http_server, "_SECONDS_HEAD", 0.3)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
     with connected(url) as slow:
         slow.sendall(HEAD % b"")
         slow.recv(1000)
@@ -79,14 +79,14 @@ def test_slow_second_head(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_silent_connection_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection on which nothing is said is closed."""
-    monkeypatch.setattr(http_server, "_SECONDS_HEAD", 0.1)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.1)
     with connected(url) as silent:
         assert rest(silent) == b""
 
 
 def test_slow_body(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that does not come is a 408."""
-    monkeypatch.setattr(http_server, "_SECONDS_BODY", 0.1)
+    monkeypatch.setattr(http_server, "BODY_TIMEOUT", 0.1)
     with connected(url) as slow:
         slow.sendall(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nab")
 
@@ -122,18 +122,18 @@ def test_answer_that_is_cut(url: str) -> None:
     assert body == b"x" * 5
 
 
-def test_answer_that_drips(url: str) -> None:
-    """A dripping answer comes whole, byte by byte."""
+def test_slow_response_body(url: str) -> None:
+    """A slow body arrives complete, byte by byte."""
     with connected(url) as connection:
         began = time.monotonic()
-        connection.sendall(LAST % b"drip")
+        connection.sendall(LAST % b"slow_body")
         body = rest(connection).partition(b"\r\n\r\n")[2]
 
     assert body == b"x" * 10
     assert time.monotonic() - began >= 0.04
 
 
-def test_long_answer_that_drips(url: str) -> None:
+def test_long_slow_body(url: str) -> None:
     """It takes the time that was asked for, though its bytes are nearer to each other than a loop's clock ticks."""
     with connected(url) as connection:
         began = time.monotonic()
@@ -158,16 +158,16 @@ def test_no_answer(url: str) -> None:
 
 def test_what_is_being_answered_at_the_end_is_answered() -> None:
     """A server that ends gives the answer that is under way, and waits for no connection that lies idle."""
-    heard = threading.Event()
+    received = threading.Event()
 
-    def slowly(_: Heard) -> Said:
-        heard.set()
-        return Said(status=200, body=b"x" * 10, seconds=0.05)
+    def slowly(_: Request) -> Response:
+        received.set()
+        return Response(status=200, body=b"x" * 10, seconds=0.05)
 
     with http_server.running(slowly) as url:
         idle, busy = connected(url), connected(url)
         busy.sendall(HEAD % b"")
-        heard.wait(10)
+        received.wait(10)
 
     assert rest(busy).endswith(b"x" * 10)
     assert rest(idle) == b""
@@ -176,11 +176,11 @@ def test_what_is_being_answered_at_the_end_is_answered() -> None:
 
 
 def test_port_that_is_taken(url: str) -> None:
-    """A port in use is refused, or another one is taken where that was asked for."""
+    """A port in use is refused with its number; 0 takes a free one."""
     port = urlsplit(url).port or 0
     with pytest.raises(PortTaken, match=str(port)):
-        http_server.bound("127.0.0.1", port)
-    other = http_server.bound("127.0.0.1", port, otherwise_free=True)
+        http_server.bind("127.0.0.1", port)
+    other = http_server.bind("127.0.0.1", 0)
 
     assert other.getsockname()[1] not in {0, port}
     other.close()
@@ -197,5 +197,5 @@ def test_port_that_is_taken(url: str) -> None:
     ],
 )
 def test_host_names(header: str, name: str) -> None:
-    """The name in a Host header is told from its port."""
+    """The name in a Host header is separated from its port."""
     assert http_server.host_name(header) == name

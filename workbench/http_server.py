@@ -1,7 +1,6 @@
-"""An HTTP door on this machine's own address: a well-kept server, with what a stranger may send kept small.
+"""An HTTP server for this machine: one function answers each request, behind limits on size, time and host names.
 
-The application is one function from a request to an answer. Head, body, time and host are limited before it is asked;
-how an answer is given (late, cut, dripping, not at all) is data of the answer, so that a sandbox can fail on purpose.
+How a response is sent (delayed, cut off, slow, not at all) is part of the response, so that a sandbox can fail on purpose.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -22,33 +21,31 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from workbench.errors import WorkbenchError
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
-_HEAD = 16 * 1024  # bytes of request line and headers
-_FIELDS = 100  # headers
-_LARGE = "The headers are too large"
-_SECONDS_HEAD = 10.0
-_SECONDS_BODY = 20.0
-_SECONDS_LOOK = 0.002  # between looks at whether the last answers are given
-_TICK = 0.001  # seconds: a loop may wait no shorter than that
-_SECONDS_DRAIN = 3.0  # a sender that was answered early may still be sending
+MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
+MAX_HEADERS = 100
+HEAD_TIMEOUT = 10.0  # seconds
+BODY_TIMEOUT = 20.0  # seconds
+DRAIN_TIMEOUT = 3.0  # seconds that a client may go on sending after an early response
+_TOO_LARGE = "The headers are too large"
+_MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
 
 log = logging.getLogger("workbench.http_server")
 _SILENT = logging.NullHandler()
 
 
 @attrs.frozen(kw_only=True, repr=False)
-class Heard:
-    """A request, read whole. Header names are lower case."""
+class Request:
+    """A request with its whole body. Header names are lower case."""
 
     method: str
-    target: str  # path as it came, percent escapes and all
+    target: str  # the path as sent, percent escapes included
     query: bytes
     headers: tuple[tuple[str, str], ...]
     body: bytes
-    local: bool  # whether it was addressed to this machine's own names
-    alone: bool = True  # whether no other request was being answered when it was read
+    local: bool  # whether the Host header names this machine
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, None where it is absent."""
+        """Return the value of a header, or None."""
         return next((value for known, value in self.headers if known == name), None)
 
     def __repr__(self) -> str:
@@ -56,32 +53,36 @@ class Heard:
 
 
 @attrs.frozen(kw_only=True)
-class Said:
-    """An answer, and how it is given."""
+class Response:
+    """A response, and how it is sent.
+
+    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over `seconds`), or
+    "closed" or "reset" (the connection ends without a response). `seconds` otherwise delays the response.
+    """
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-    seconds: float = 0.0  # wait before answering, or while dripping
-    manner: str = "whole"  # "reset", "closed": no answer; "cut": half the body; "drip": a byte at a time
+    seconds: float = 0.0
+    manner: str = "whole"
 
 
-Answer = Callable[[Heard], Said | Awaitable[Said]]
-Refusal = Callable[[int, str], Said]
-"""Gives the answer for what is refused before the application is asked: status and reason."""
+Handler = Callable[[Request], Response | Awaitable[Response]]
+RefusalHandler = Callable[[int, str], Response]
+"""Makes the response to a request that is refused before the handler is called, from the status and the reason."""
 
 
 class PortTaken(WorkbenchError):
     """The port is in use; nothing was started."""
 
 
-def bare(status: int, reason: str) -> Said:
-    """Return an answer that says no more than its status."""
-    return Said(status=status, headers=(("content-type", "text/plain"),), body=HTTPStatus(status).phrase.encode())
+def bare(status: int, reason: str) -> Response:
+    """Return a response with the standard phrase of its status as the body."""
+    return Response(status=status, headers=(("content-type", "text/plain"),), body=HTTPStatus(status).phrase.encode())
 
 
 class _Refused(Exception):
-    """A request refused before the application is asked. It never leaves this module."""
+    """A request that is refused before the handler is called."""
 
     def __init__(self, status: int, reason: str) -> None:
         self.status = status
@@ -89,161 +90,121 @@ class _Refused(Exception):
         super().__init__(reason)
 
 
-class _Door:
-    """The ASGI application around an answering function."""
+class _App:
+    """The ASGI application around a handler."""
 
-    def __init__(self, answer: Answer, refusal: Refusal, hosts: Collection[str], max_body: int) -> None:
-        self.answer = answer
-        self.refusal = refusal
-        self.hosts = frozenset(hosts)
-        self.max_body = max_body
+    def __init__(self, handler: Handler, refusal: RefusalHandler, hosts: Collection[str], max_body: int) -> None:
+        self._handler = handler
+        self._refusal = refusal
+        self._hosts = frozenset(hosts)
+        self._max_body = max_body
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
         try:
-            heard = await self._hear(scope, receive)
-            if heard is None:
+            request = await self._read(scope, receive)
+            if request is None:
                 return
-            made = self.answer(heard)
-            said = made if isinstance(made, Said) else await made
+            answer = self._handler(request)
+            response = answer if isinstance(answer, Response) else await answer
         except _Refused as refused:
-            said = self.refusal(refused.status, refused.reason)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the connection gets an answer
-            # No traceback: it could hold what was sent.
-            log.error("an answer failed with %s", type(error).__name__)
-            said = self.refusal(500, "Internal server error")
-        await _give(said, scope, send)
+            response = self._refusal(refused.status, refused.reason)
+        except Exception as error:  # noqa: BLE001 - every request gets a response
+            # No traceback: it could contain parts of the request.
+            log.error("a request failed with %s", type(error).__name__)
+            response = self._refusal(500, "Internal server error")
+        await _send(response, scope, send)
 
-    async def _hear(self, scope: Any, receive: Any) -> Heard | None:
+    async def _read(self, scope: Any, receive: Any) -> Request | None:
         headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
         hosts = [value for name, value in headers if name == "host"]
         if len(hosts) != 1:
-            raise _Refused(400, "One Host header is needed")
+            raise _Refused(400, "Exactly one Host header is required")
         local = host_name(hosts[0]) in LOOPBACK
-        if not local and host_name(hosts[0]) not in self.hosts:
+        if not local and host_name(hosts[0]) not in self._hosts:
             raise _Refused(421, "This host is not served here")
         lengths = [value for name, value in headers if name == "content-length"]
-        if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > self.max_body:
-            raise _Refused(413, f"The body is larger than {self.max_body:,} bytes")
-        connection = scope["extensions"]["connection"]
-        body = b""
+        if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > self._max_body:
+            raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
+        body: bytes | None = b""
         if lengths or any(name == "transfer-encoding" for name, _ in headers):
-            taken = await (self._body if connection.whole else self._body_in_time)(receive)
-            if taken is None:
-                return None
-            body = taken
-        return Heard(
+            try:
+                async with asyncio.timeout(BODY_TIMEOUT):
+                    body = await self._read_body(receive)
+            except TimeoutError:
+                raise _Refused(408, "The body was not received in time") from None
+        if body is None:
+            return None
+        return Request(
             method=scope["method"], target=scope["raw_path"].decode("latin-1"), query=scope["query_string"],
-            headers=headers, body=body, local=local, alone=len(connection.tasks) <= 1,
+            headers=headers, body=body, local=local,
         )  # fmt: skip
 
-    async def _body_in_time(self, receive: Any) -> bytes | None:
-        try:
-            async with asyncio.timeout(_SECONDS_BODY):
-                return await self._body(receive)
-        except TimeoutError:
-            raise _Refused(408, "The body did not come in time") from None
-
-    async def _body(self, receive: Any) -> bytes | None:
+    async def _read_body(self, receive: Any) -> bytes | None:
         body = bytearray()
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return None
             body += message.get("body", b"")
-            if len(body) > self.max_body:
-                raise _Refused(413, f"The body is larger than {self.max_body:,} bytes")
+            if len(body) > self._max_body:
+                raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
             if not message.get("more_body"):
                 return bytes(body)
 
 
-async def _give(said: Said, scope: Any, send: Any) -> None:
-    if said.seconds and said.manner != "drip":
-        await asyncio.sleep(said.seconds)
+async def _send(response: Response, scope: Any, send: Any) -> None:
+    if response.seconds and response.manner != "slow_body":
+        await asyncio.sleep(response.seconds)
     transport = scope["extensions"]["connection"].transport
-    if said.manner in {"reset", "closed"}:
-        if said.manner == "reset":
-            # A linger of nothing makes the close a reset.
+    if response.manner in {"reset", "closed"}:
+        if response.manner == "reset":  # closing a socket that lingers for no time resets the connection
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
         return
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in said.headers]
-    if said.status not in (204, 304):
-        headers.append((b"content-length", str(len(said.body)).encode()))
-    if said.status == HTTPStatus.REQUEST_TIMEOUT:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
+    if response.status not in (204, 304):
+        headers.append((b"content-length", str(len(response.body)).encode()))
+    if response.status == HTTPStatus.REQUEST_TIMEOUT:
         headers.append((b"connection", b"close"))
-    if said.manner == "whole":
-        transport.hold()
-    await send({"type": "http.response.start", "status": said.status, "headers": headers})
-    if said.manner == "cut":
-        await send({"type": "http.response.body", "body": said.body[: len(said.body) // 2], "more_body": True})
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if response.manner == "cut":
+        half = response.body[: len(response.body) // 2]
+        await send({"type": "http.response.body", "body": half, "more_body": True})
         transport.close()
-        return
-    if said.manner == "drip":
-        await _drip(said, send)
-    await send({"type": "http.response.body", "body": b"" if said.manner == "drip" else said.body})
-    transport.release()
+    elif response.manner == "slow_body":
+        await _send_slowly(response, send)
+    else:
+        await send({"type": "http.response.body", "body": response.body})
 
 
-async def _drip(said: Said, send: Any) -> None:
-    """Send a byte at a time, each when its time has come: pauses shorter than a tick of the loop would be none."""
-    began = time.monotonic()  # a loop's own clock may stand still between its turns
-    for i in range(len(said.body)):
-        await send({"type": "http.response.body", "body": said.body[i : i + 1], "more_body": True})
-        ahead = began + said.seconds * (i + 1) / len(said.body) - time.monotonic()
-        await asyncio.sleep(ahead if ahead >= _TICK else 0)
-    left = began + said.seconds - time.monotonic()
+async def _send_slowly(response: Response, send: Any) -> None:
+    """Send the body byte by byte; each byte has its time, since pauses below the loop's resolution would be none."""
+    began = time.monotonic()
+    for i in range(len(response.body)):
+        await send({"type": "http.response.body", "body": response.body[i : i + 1], "more_body": True})
+        ahead = began + response.seconds * (i + 1) / len(response.body) - time.monotonic()
+        await asyncio.sleep(ahead if ahead >= _MIN_SLEEP else 0)
+    left = began + response.seconds - time.monotonic()
     if left > 0:
-        await asyncio.sleep(left + 2 * _TICK)  # it may end two ticks early
+        await asyncio.sleep(left + 2 * _MIN_SLEEP)  # a sleep may end two ticks early
+    await send({"type": "http.response.body", "body": b""})
 
 
-class _Joining:
-    """A transport that sends what is held back in one piece: head and body apart cost both sides a turn each."""
+class _LimitedProtocol(HttpToolsProtocol):
+    """Refuses heads that are too large or too slow, which uvicorn does not limit."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._held: list[bytes] | None = None
-
-    def hold(self) -> None:
-        """Hold back what is written from now on."""
-        self._held = []
-
-    def release(self) -> None:
-        """Send what was held back."""
-        held, self._held = self._held, None
-        if held:
-            self._transport.write(b"".join(held))
-
-    def write(self, data: bytes) -> None:
-        """Send, or hold back."""
-        if self._held is None:
-            self._transport.write(data)
-        else:
-            self._held.append(data)
-
-    def close(self) -> None:
-        """Send what was held back, and close."""
-        self.release()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class _Guarded(HttpToolsProtocol):
-    """A connection that gives up on heads that are too large or too slow."""
-
-    refusal: Refusal = staticmethod(bare)
-    _head = 0  # bytes of a head that has not ended yet
+    refusal: RefusalHandler = staticmethod(bare)
+    _head = 0  # bytes received of the current head
     _size = 0  # bytes of its headers
     _too_large = False
     _in_head = False
-    whole = True  # whether the request has come to its end
+    _complete = True  # whether the whole request was received
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Joining(transport))  # type: ignore[arg-type]
+        super().connection_made(transport)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -254,12 +215,12 @@ class _Guarded(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             self._head += len(data)
-            if self._head > _HEAD:
-                self._refuse(431, _LARGE)
+            if self._head > MAX_HEAD:
+                self._refuse(431, _TOO_LARGE)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.whole = False
+        self._complete = False
         self._in_head = True
         self._head = self._size = 0
         self.scope["extensions"] = {"connection": self}  # type: ignore[dict-item]
@@ -269,9 +230,9 @@ class _Guarded(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         super().on_header(name, value)
         self._size += len(name) + len(value) + 4
-        self._too_large = len(self.headers) > _FIELDS or self._size + len(self.url) > _HEAD
+        self._too_large = len(self.headers) > MAX_HEADERS or self._size + len(self.url) > MAX_HEAD
         if self._too_large:
-            raise _Refused(431, _LARGE)  # the parser ends here, and asks for `send_400_response`
+            raise _Refused(431, _TOO_LARGE)  # ends the parser, which calls `send_400_response`
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -280,40 +241,40 @@ class _Guarded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self.whole = True
+        self._complete = True
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.whole and not self.transport.is_closing():
-            self.loop.call_later(_SECONDS_DRAIN, self._end_drain)  # a close now would lose the answer on its way
+        if not self._complete and not self.transport.is_closing():
+            self.loop.call_later(DRAIN_TIMEOUT, self._end_drain)  # closing now could lose the response
 
     def _end_drain(self) -> None:
-        if not self.whole:
+        if not self._complete:
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser could not take: headers that are too large, or no HTTP at all."""
+        """Refuse what the parser could not take: headers that are too large, or something that is not HTTP."""
         if self._too_large:
-            self._refuse(431, _LARGE)
+            self._refuse(431, _TOO_LARGE)
         else:
             self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
-        said = self.refusal(status, reason)
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(said.body)}"]
-        lines += [f"{name}: {value}" for name, value in said.headers]
-        self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + said.body)
+        response = self.refusal(status, reason)
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
+        lines += [f"{name}: {value}" for name, value in response.headers]
+        self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
         self.transport.close()
 
     def _expect_head(self) -> None:
-        self._timer = self.loop.call_later(_SECONDS_HEAD, self._too_slow)
+        self._timer = self.loop.call_later(HEAD_TIMEOUT, self._on_head_timeout)
 
-    def _too_slow(self) -> None:
+    def _on_head_timeout(self) -> None:
         self._timer = None
         if self.transport.is_closing():
             return
         if self._in_head:
-            self._refuse(408, "The headers did not come in time")
+            self._refuse(408, "The headers were not received in time")
         else:
             self.transport.close()
 
@@ -324,33 +285,30 @@ class _Guarded(HttpToolsProtocol):
 
 
 def host_name(header: str) -> str:
-    """Return the name in a Host header, in lower case, without its port."""
+    """Return the name in a Host header, in lower case and without the port."""
     name, colon, port = header.strip().rpartition(":")
     return (name if colon and port.isdigit() else header.strip()).lower()
 
 
-def bound(host: str, port: int, otherwise_free: bool = False) -> socket.socket:
-    """Return a listening socket.
-
-    Args:
-        otherwise_free: Take any free port where this one is in use.
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free port.
 
     Raises:
-        PortTaken: The port is in use, or the address is not one of this machine.
+        PortTaken: The port is in use, or the address does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for attempt in (port, 0) if otherwise_free and port else (port,):
-        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # said, so that answers are not held back
-        # Never SO_REUSEPORT: two servers on one port would share its requests.
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            made.bind((host.strip("[]"), attempt))
-            made.listen(512)
-            return made
-        except OSError as error:
-            made.close()
-            reason = error.strerror
-    raise PortTaken(f"Port {port} of {host} cannot be used: {reason}.")
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio sets TCP_NODELAY
+    # Never SO_REUSEPORT: two servers on one port would share its requests.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+        listening.listen(512)
+    except OSError as error:
+        listening.close()
+        raise PortTaken(
+            f"Port {port} on {host} cannot be used: {error.strerror}. Choose another port, or 0 for any free one."
+        ) from None
+    return listening
 
 
 def url_of(listening: socket.socket) -> str:
@@ -359,71 +317,45 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class _Server(uvicorn.Server):
-    """Ends as soon as it is told to and what it was answering is answered; uvicorn looks ten times a second."""
-
-    _ending: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-
-    def end(self) -> None:
-        """Tell it to end, from any thread."""
-        self.should_exit = True
-        if self._ending is not None:
-            loop, told = self._ending
-            with suppress(RuntimeError):  # it has ended, and its loop is closed
-                loop.call_soon_threadsafe(told.set)
-
-    async def main_loop(self) -> None:
-        """Wait until it is told."""
-        told = asyncio.Event()
-        self._ending = asyncio.get_running_loop(), told
-        if not await self.on_tick(0):
-            await told.wait()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close what is idle; give the rest its time."""
-        for listening in self.servers:
-            listening.close()
-        state = self.server_state
-        for connection in tuple(state.connections):
-            connection.shutdown()
-        try:
-            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
-                while state.connections or state.tasks:  # noqa: ASYNC110 - nobody is told when they are empty
-                    await asyncio.sleep(_SECONDS_LOOK)
-        except TimeoutError:
-            for task in state.tasks:
-                task.cancel()
-
-
-def server(answer: Answer, *, hosts: Collection[str] = (), max_body: int = 2**20, refusal: Refusal = bare) -> _Server:
-    """Return a server of an answering function; `run(sockets=[…])` blocks until `end` is called.
-
-    Args:
-        hosts: Names besides this machine's own under which it may be addressed.
-    """
-    logging.getLogger("uvicorn").addHandler(_SILENT)  # without a handler, its warnings would be printed
-    protocol = type("_GuardedDoor", (_Guarded,), {"refusal": staticmethod(refusal)})
-    config = uvicorn.Config(
-        _Door(answer, refusal, hosts, max_body), http=protocol, ws="none", lifespan="off", loop="auto",
-        log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
-    )  # fmt: skip
-    return _Server(config)
-
-
 @contextmanager
 def running(
-    answer: Answer, *, host: str = "127.0.0.1", port: int = 0, listening: socket.socket | None = None, **how: Any
+    handler: Handler,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    listening: socket.socket | None = None,
+    hosts: Collection[str] = (),
+    max_body: int = 2**20,
+    refusal: RefusalHandler = bare,
 ) -> Iterator[str]:
-    """Serve in a thread, and give the base URL."""
-    listening = listening or bound(host, port)
-    url = url_of(listening)  # connections wait in the backlog until the thread is up, so none is refused
-    made = server(answer, **how)
-    thread = threading.Thread(target=made.run, kwargs={"sockets": [listening]}, name="workbench-loopback", daemon=True)
+    """Serve a handler in a thread while the context is open, and yield the base URL.
+
+    Args:
+        listening: A socket from `bind`, in place of host and port.
+        hosts: Host names that are served besides those of this machine.
+        max_body: Largest request body in bytes.
+        refusal: Makes the responses to requests that break a limit.
+
+    Raises:
+        PortTaken: The port is in use.
+    """
+    listening = listening or bind(host, port)
+    logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
+    config = uvicorn.Config(
+        _App(handler, refusal, hosts, max_body),
+        http=type("_Protocol", (_LimitedProtocol,), {"refusal": staticmethod(refusal)}), ws="none", lifespan="off",
+        loop="auto", log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    # Connections wait in the backlog until the thread is up, so none is refused.
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [listening]}, name="workbench-http-server", daemon=True
+    )
     thread.start()
     try:
-        yield url
+        yield url_of(listening)
     finally:
-        made.end()
+        server.should_exit = True
         thread.join(10)
         listening.close()

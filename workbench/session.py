@@ -191,7 +191,7 @@ def connect(
     check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
     seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
-    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, webhooks_outside: bool | None = None,
+    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
 ) -> Session:  # fmt: skip
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
@@ -213,7 +213,7 @@ def connect(
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that keeps its state.
         settings: Embedded sandbox only: single behaviors by the id of their assumption, as {"settle_route": False}.
-        webhooks_outside: Embedded sandbox only: whether webhooks may go to public addresses (default False).
+        public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
 
     Raises:
         InvalidProfile: Arguments or the profile cannot be used; all problems are named.
@@ -225,7 +225,7 @@ def connect(
     }  # fmt: skip
     embedded = {
         "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
-        "webhooks_outside": webhooks_outside,
+        "public_webhooks": public_webhooks,
     }  # fmt: skip
     return Session(**_session_settings(where, client, embedded))
 
@@ -238,7 +238,7 @@ async def connect_async(
     check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
     seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
-    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, webhooks_outside: bool | None = None,
+    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
 ) -> AsyncSession:  # fmt: skip
     """Open a session whose operations are awaited; the arguments are those of `connect`."""
     client = {
@@ -247,7 +247,7 @@ async def connect_async(
     }  # fmt: skip
     embedded = {
         "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
-        "webhooks_outside": webhooks_outside,
+        "public_webhooks": public_webhooks,
     }  # fmt: skip
     made = await asyncio.to_thread(_session_settings, where, client, embedded)
     return AsyncSession(**made)
@@ -294,7 +294,7 @@ def _session_settings(where: Any, client: dict[str, Any], embedded: dict[str, An
     }  # fmt: skip
 
 
-_EMBEDDED = ("seed", "behavior", "environment", "path", "webhooks_outside")
+_EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks")
 
 
 def _refuse(given: Mapping[str, Any], where: str) -> None:
@@ -340,9 +340,7 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     from workbench.sandbox import Sandbox
 
     names = client.get("wire_names")
-    sandbox = Sandbox(
-        **{"profile" if name == "behavior" else name: value for name, value in embedded.items()}, wire_names=names
-    )
+    sandbox = Sandbox(**embedded, wire_names=names)
     guide = sandbox.guide()
     key = _sandbox_key(guide, client.pop("tenant", None))
     clock = SandboxTime(sandbox)

@@ -51,7 +51,7 @@ def rows_of(user: str, many: int) -> list[dict[str, Any]]:
 
 def made(sandbox: Sandbox) -> Counter[str]:
     """Count the accounts that are there, by nickname."""
-    nicknames = [str(one["members"].get("nickname")) for one in sandbox.store.all("payment_account")]
+    nicknames = [str(one["members"].get("nickname")) for one in sandbox.records("payment_account")]
     return Counter(name for name in nicknames if name.startswith("row-"))
 
 

@@ -76,7 +76,7 @@ def people(many: int) -> list[dict[str, Any]]:
 
 def filed(sandbox: Sandbox) -> list[str]:
     """Return the external ids of the applications that took effect, in order."""
-    return [one["external_id"] for one in sandbox.store.all("user") if str(one.get("external_id")).startswith("b-")]
+    return [one["external_id"] for one in sandbox.records("user") if str(one.get("external_id")).startswith("b-")]
 
 
 @pytest.fixture

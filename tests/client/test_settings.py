@@ -100,7 +100,7 @@ def test_a_profile_may_be_a_sandbox(home: Path) -> None:
     write(home, '[profiles.lesson]\nsandbox = { seed = 7, behavior = "observed", review_seconds = 5 }\n')
     api = wb.connect("lesson")
 
-    assert (api.sandbox.profile, api.sandbox.seed) == ("observed", 7)
+    assert (api.sandbox.behavior, api.sandbox.seed) == ("observed", 7)
     assert api.list_contracts() == wb.connect(seed=7).list_contracts()
 
 

@@ -33,11 +33,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def private() -> tuple[str, ...]:
     """Return what must be in no output: the world's people, accounts and keys, and what the cells put in."""
     with wb.connect(seed=7) as api:
-        people = [*api.sandbox.store.all("user"), *api.sandbox.store.all("owner")]
-        accounts = [one["members"]["external_fiat_account"] for one in api.sandbox.store.all("payment_account")]
+        people = [*api.sandbox.records("user"), *api.sandbox.records("owner")]
+        accounts = [one["members"]["external_fiat_account"] for one in api.sandbox.records("payment_account")]
         onramps = [
             account["account_number"]
-            for contract in api.sandbox.store.all("contract")
+            for contract in api.sandbox.records("contract")
             for account in (contract.get("onramp") or {}).values()
         ]
         keys = api.sandbox.guide()["api_keys"].values()

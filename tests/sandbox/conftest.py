@@ -21,4 +21,4 @@ def api(sandbox: Sandbox) -> Api:
 
 @pytest.fixture
 def observed() -> Api:
-    return Api(Sandbox(profile="observed"))
+    return Api(Sandbox(behavior="observed"))

@@ -8,6 +8,7 @@ import attrs
 
 from workbench.interface import strict_json
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.controls import RECORD_KINDS
 
 PERSON = {
     "firstName": "Ada",
@@ -45,6 +46,11 @@ BANK = {
     "accountNumber": "000123456789",
     "routingNumber": "000000000",
 }
+
+
+def state_of(sandbox: Sandbox) -> Any:
+    """Return everything a sandbox stores that can be seen: its records, events and time."""
+    return {kind: sandbox.records(kind) for kind in RECORD_KINDS}, sandbox.events(), sandbox.clock.now()
 
 
 @attrs.frozen

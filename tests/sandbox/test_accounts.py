@@ -127,13 +127,13 @@ def deposit_events(api):
 @pytest.mark.parametrize("amount, told", [("0.01", 1), ("1.99", 1), ("2.00", 0), ("150.00", 0)])
 def test_a_deposit_below_two_dollars_raises_an_event(api, amount, told):
     """Smaller than the minimum of 2.00 USD, and not at it; no transaction is created."""
-    before = api.sandbox.store.count("transaction")
+    before = len(api.sandbox.records("transaction"))
 
     answer = api.sandbox.deposit(amount=amount)
 
     assert told != answer["processed"]
     assert told == len(deposit_events(api))
-    assert before == api.sandbox.store.count("transaction")
+    assert before == len(api.sandbox.records("transaction"))
 
 
 def test_the_event_of_a_deposit_says_what_the_document_says(api):

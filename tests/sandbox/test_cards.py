@@ -59,7 +59,7 @@ def test_an_unknown_card_is_404(api):
     assert (answer.status, answer.body["error"], answer.body["message"]) == (404, "NotFoundError", "Card not found")
 
 
-def test_above_the_credit_the_documented_profile_authorizes(api):
+def test_above_the_credit_the_documented_behavior_authorizes(api):
     """The document says authorized where no decline is requested; available credit goes below zero."""
     card = api.guide["cards"]["active"][-1]
 
@@ -70,7 +70,7 @@ def test_above_the_credit_the_documented_profile_authorizes(api):
     assert "over_limit" in answer.assumed
 
 
-def test_above_the_credit_the_observed_profile_declines(observed):
+def test_above_the_credit_the_observed_behavior_declines(observed):
     card = observed.guide["cards"]["active"][-1]
 
     answer = observed.authorize(card, amount=10_000)
@@ -106,7 +106,7 @@ def test_a_full_reversal_releases_the_hold(api, body):
     assert api.settle(transaction, amount=1).status == 400
 
 
-def test_a_full_reversal_in_the_observed_profile(observed):
+def test_a_full_reversal_in_the_observed_behavior(observed):
     transaction = observed.authorized()
 
     answer = observed.reverse(transaction)
@@ -192,7 +192,7 @@ def test_a_refund_of_zero_has_no_effect(api):
     assert told == api.kinds()
 
 
-def test_the_observed_profile_wants_the_amounts(observed):
+def test_the_observed_behavior_wants_the_amounts(observed):
     transaction = observed.authorized(1250)
     expected = (400, "body must have required property 'amount'")
 

@@ -1,4 +1,4 @@
-"""Every guess is marked: in the code by its id, in the answers by a header. Row S9."""
+"""Every guess is marked: in the code by its id, in the answers by a header."""
 
 import re
 from pathlib import Path
@@ -14,8 +14,8 @@ CODE = {path.name: path.read_text() for path in Path(embedded.__file__).parent.g
 
 def test_every_mark_of_an_answer_is_a_listed_assumption():
     """The header names ids that assumptions() explains."""
-    for profile in ("documented", "observed"):
-        sandbox = Sandbox(profile=profile, settings={"refund_amount_omitted": "full"})
+    for behavior in ("documented", "observed"):
+        sandbox = Sandbox(behavior=behavior, settings={"refund_amount_omitted": "full"})
         story(sandbox)
         api = Api(sandbox)
         api.authorize(declineReason="card_locked", surprise=1)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.sandbox.driver import PERSON, Api
+from tests.sandbox.driver import PERSON, Api, state_of
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
+from workbench.sandbox.store import Store
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 WALLET = "0x000000000000000000000000000000000000dEaD"
@@ -41,7 +42,7 @@ def test_a_word_in_the_last_name_chooses_the_outcome_at_once(api, status):
     assert shown in frozenset(ApplicationStatus)
 
 
-def test_the_observed_profile_shows_the_raw_word(observed):
+def test_the_observed_behavior_shows_the_raw_word(observed):
     assert observed.apply(lastName="tosNotAccepted").body["applicationStatus"] == "tosNotAccepted"
 
 
@@ -208,10 +209,10 @@ def test_an_initiated_application_is_filed_by_its_id(api):
 
 
 def test_a_refused_application_leaves_nothing(api):
-    before = api.sandbox.store.copy()
+    before = state_of(api.sandbox)
 
     assert api.apply(externalId=api.sandbox.state(api.user)["external_id"]).status == 409
-    assert before == api.sandbox.store.copy()
+    assert before == state_of(api.sandbox)
 
 
 def test_an_update_changes_what_is_given_and_is_seen_later(api):
@@ -344,18 +345,21 @@ def test_the_same_wallet_again_is_no_change(api):
     assert api.update_user(user, walletAddress=wallet.lower()).status == 200
 
 
-def test_a_provider_managed_wallet_has_to_be_an_admin_everywhere():
+def test_a_provider_managed_wallet_has_to_be_an_admin_everywhere(tmp_path):
     """Allowed if the new wallet is already an on-chain admin on all of the team's EVM collateral contracts."""
-    api = Api(Sandbox(), "provider-managed")
+    api = Api(Sandbox(path=tmp_path / "s.db"), "provider-managed")
     evm = [one for one in api.examples["contracts"] if one["chain_id"] > 2000]
     shared = evm[0]["admin_addresses"][0]
 
     assert api.update_user(api.user, walletAddress=shared).status == 400
-    with api.sandbox.store:
+    other = Store(tmp_path / "s.db")
+    with other:
         for one in evm[1:]:
-            kept = api.sandbox.store.get("contract", one["id"])
-            api.sandbox.store.put("contract", one["id"], {**kept, "admin_addresses": [shared]})
+            kept = other.get("contract", one["id"])
+            other.put("contract", one["id"], {**kept, "admin_addresses": [shared]})
     assert api.update_user(api.user, walletAddress=shared).status == 200
+    other.close()
+    api.sandbox.close()
 
 
 def test_a_provider_managed_application_needs_a_wallet_which_becomes_an_owner():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.sandbox.driver import Api
+from tests.sandbox.driver import Api, state_of
 from workbench.interface import strict_json
 from workbench.sandbox import Request, Sandbox
 
@@ -102,7 +102,7 @@ def test_another_tenants_records_are_not_found(sandbox):
     transaction = mine.settled()
     account = mine.pay_to(userId=mine.user).body["id"]
     company = mine.guide["companies"][0]
-    before = sandbox.store.copy()
+    before = state_of(sandbox)
 
     answers = [
         other.authorize(mine.card),
@@ -120,7 +120,7 @@ def test_another_tenants_records_are_not_found(sandbox):
     ]  # fmt: skip
 
     assert {404} == {answer.status for answer in answers}
-    assert before == sandbox.store.copy()
+    assert before == state_of(sandbox)
     contracts = {one["id"] for one in other.call("GET", "/issuing/tenants/contracts").body}
     assert not contracts & {one["id"] for one in mine.guide["contracts"]}
 
@@ -143,7 +143,7 @@ def test_a_request_prints_no_key():
     assert "secret" not in repr(request)
 
 
-@pytest.mark.parametrize("given, said", [({"environment": "x"}, "environment must be sandbox or production"), ({"profile": "x"}, "profile must be documented or observed"), ({"seed": "x"}, "seed must be a whole number")])  # fmt: skip
+@pytest.mark.parametrize("given, said", [({"environment": "x"}, "environment must be sandbox or production"), ({"behavior": "x"}, "behavior must be documented or observed"), ({"seed": "x"}, "seed must be a whole number")])  # fmt: skip
 def test_a_sandbox_of_another_kind_is_refused_in_words(given, said):
     """Nothing is taken in silence."""
     with pytest.raises(ValueError, match=said):
@@ -168,8 +168,8 @@ def test_the_guide_is_plain_text_and_numbers():
 def test_a_world_is_made_once_and_never_changed():
     """Sandboxes of one seed begin with the same values, and nothing that one of them goes through shows in those."""
     first = Sandbox(11)
-    before = repr(first.store.copy())
+    before = repr(state_of(first))
     story(first)
     second = Sandbox(11)
 
-    assert repr(second.store.copy()) == before
+    assert repr(state_of(second)) == before

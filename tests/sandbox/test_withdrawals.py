@@ -270,8 +270,8 @@ def test_a_teaching_wallet_says_what_it_is(api):
 
     wallet = api.sandbox.wallet(api.guide["contracts"][0]["admin_addresses"][1])
 
-    assert "teaching wallet" in repr(wallet)
-    assert "never that of a real wallet" in wallet.note
+    assert "TeachingWallet" in repr(wallet)
+    assert "never the key of a real wallet" in wallet.note
     with pytest.raises(BadRequest):
         api.sandbox.wallet(api.guide["contracts"][0]["proxy_address"])
 

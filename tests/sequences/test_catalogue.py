@@ -10,7 +10,7 @@ from workbench.sandbox import Sandbox
 from workbench.sequences import catalogue, dumps, loads, problems, run, run_async
 
 PROFILES = ("documented", "observed")
-BASES = {profile: Sandbox(seed=3, profile=profile) for profile in PROFILES}
+BASES = {profile: Sandbox(seed=3, behavior=profile) for profile in PROFILES}
 CASES = [
     pytest.param(name, profile, id=f"{name}-{profile}")
     for name, sequence in catalogue.items()

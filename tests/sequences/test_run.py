@@ -260,7 +260,7 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
 def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
     """Runs that were begun are played to their end and kept; the same call with `resume` plays the rest, once each."""
     rows = [{"amount": amount} for amount in range(1, 41)]
-    handle, called = sandbox.service.handle, []
+    handle, called = sandbox.handle, []
 
     def interrupting(request: Request) -> Response:
         called.append(request)
@@ -269,7 +269,7 @@ def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
         time.sleep(0.005)
         return handle(request)
 
-    sandbox.service.handle = interrupting  # type: ignore[method-assign]
+    sandbox.handle = interrupting  # type: ignore[method-assign]
     with pytest.raises(Interrupted) as caught:
         run_many(HOLD, sandbox, rows, workers=workers)
     runs = caught.value.result
@@ -287,7 +287,7 @@ def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
 
 def test_interrupted_run_keeps_what_it_played(sandbox: Sandbox) -> None:
     """The steps before the interrupt are there, with their answers."""
-    handle, called = sandbox.service.handle, []
+    handle, called = sandbox.handle, []
 
     def interrupting(request: Request) -> Response:
         called.append(request)
@@ -295,7 +295,7 @@ def test_interrupted_run_keeps_what_it_played(sandbox: Sandbox) -> None:
             raise KeyboardInterrupt
         return handle(request)
 
-    sandbox.service.handle = interrupting  # type: ignore[method-assign]
+    sandbox.handle = interrupting  # type: ignore[method-assign]
     busy = traffic(seed=1, cards=2, days=2, a_day=2)
     with pytest.raises(Interrupted) as caught:
         run(busy, sandbox)

@@ -13,11 +13,11 @@ from typing import Any
 
 from workbench import http_server
 from workbench.sandbox import Request, Response, Sandbox
-from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
 
-_OWN = frozenset({"advance", "requests", "fork"})  # the clock is mirrored below; what was asked is each one's own
+_OWN = frozenset({"advance", "requests"})  # the clock is mirrored below; each sandbox has its own requests
 
 
 class Served:
@@ -27,21 +27,22 @@ class Served:
         stack = ExitStack()
         atexit.register(stack.close)
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self.front: App | None = None
+        self.app: App | None = None
+        self.twin: Sandbox | None = None
         self.count = 0
         url = stack.enter_context(http_server.running(self._answer, max_body=MAX_BODY, refusal=refused))
         self.connection = http.client.HTTPConnection(url.removeprefix("http://"))
         stack.callback(self.connection.close)
 
-    def _answer(self, heard: http_server.Heard) -> Any:
-        assert self.front is not None
-        return self.front.answer(heard)
+    def _answer(self, request: http_server.Request) -> Any:
+        assert self.app is not None
+        return self.app.handle(request)
 
     def show(self, twin: Sandbox) -> None:
-        """Have requests answered by a twin."""
-        if self.front is not None:
-            self.front.sandbox.close()
-        self.front = App(twin, "http://127.0.0.1", local=True)
+        """Let a twin answer the requests."""
+        if self.twin is not None:
+            self.twin.close()
+        self.twin, self.app = twin, App(twin._engine, twin, "http://127.0.0.1", local=True)
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""
@@ -71,6 +72,16 @@ class Mirrored(Sandbox):
         self._twin = served()
         self._twin.count += 1
         self._twin.show(Sandbox(*args, **kwargs, path=self._twin.folder / f"{self._twin.count}.db"))
+        advance = self.clock.advance
+
+        def both(*args: Any, **kwargs: Any) -> Any:
+            before = self.clock.at
+            now = advance(*args, **kwargs)
+            if not self._alone:
+                self._control("advance", {"seconds": (self.clock.at - before) / 1000})
+            return now
+
+        self.clock.advance = both  # type: ignore[method-assign]
 
     def handle(self, request: Request) -> Response:
         """Answer as the twin does."""
@@ -95,11 +106,6 @@ class Mirrored(Sandbox):
         """Subscribe; what subscribers call comes in between, so the twin cannot follow."""
         self._alone = True
         super().subscribe(*args, **kwargs)
-
-    def move_clock(self, by: int) -> None:
-        """Move both clocks."""
-        super().move_clock(by)
-        self._control("advance", {"seconds": by / 1000})
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.http_server import Heard, Said, running
+from workbench.http_server import Request, Response, running
 from workbench.interface.assumptions import BEHAVIOURS
 from workbench.sandbox import Sandbox
 from workbench.webhooks.inbox import Inbox
@@ -29,11 +29,11 @@ class Endpoint:
         self.blocked = threading.Event()
         self.blocked.set()
 
-    def answer(self, heard: Heard) -> Said:
+    def answer(self, request: Request) -> Response:
         """Answer with the next status, 200 where none is left."""
         self.blocked.wait(20)
-        self.came.append((dict(heard.headers), heard.body))
-        return Said(status=self.statuses.pop(0) if self.statuses else 200)
+        self.came.append((dict(request.headers), request.body))
+        return Response(status=self.statuses.pop(0) if self.statuses else 200)
 
     @property
     def seen(self) -> list[str]:
@@ -335,20 +335,3 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
     second.close()
 
     assert receiver.seen == ["locked"]
-
-
-def test_courier_that_ends_while_all_are_waited_for(sandbox: Sandbox) -> None:
-    """A thread whose endpoint was removed takes itself out, while closing waits for the others."""
-    threads: dict[str, Any] = {}
-
-    class Ending:
-        """Ends when it is waited for, as the first of all."""
-
-        def join(self, seconds: float) -> None:
-            threads.clear()
-
-    threads.update(one=Ending(), other=Ending())
-    sandbox.courier._threads = threads
-    sandbox.close()
-
-    assert threads == {}

@@ -87,7 +87,7 @@ def test_status_with_each_body(client: httpx.Client, sandbox: Sandbox, body: str
     members = {"documented": "statusCode", "validation": "code", "msg": "msg", "correlation": "correlationId"}
 
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
-    assert answer.headers["workbench-fault"] == "1 on; status struck"
+    assert answer.headers["workbench-fault"] == "1 on; status applied"
     assert held(sandbox) == before
     if body in members:
         assert members[body] in answer.json()
@@ -107,7 +107,7 @@ def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
     assert held(sandbox) == before + 1250
 
 
-@pytest.mark.parametrize("kind", ["latency", "drip"])
+@pytest.mark.parametrize("kind", ["latency", "slow_body"])
 def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
     """A late or dripping answer comes whole, and takes the time."""
     sandbox.add_fault(kind, seconds=0.1)
@@ -133,7 +133,7 @@ def test_async_client(sandbox: Sandbox) -> None:
     """An async client meets the same."""
     sandbox.add_fault("latency", seconds=0.01, nth=1)
     sandbox.add_fault("cut", nth=2)
-    sandbox.add_fault("drip", nth=3)
+    sandbox.add_fault("slow_body", nth=3)
 
     async def calls() -> list[Any]:
         transport = sandbox.transport()
@@ -149,7 +149,7 @@ def test_async_client(sandbox: Sandbox) -> None:
     assert kinds == [400, "RemoteProtocolError", 400]
 
 
-def test_which_call_is_struck(sandbox: Sandbox) -> None:
+def test_which_call_a_rule_applies_to(sandbox: Sandbox) -> None:
     """A rule strikes the operation, the nth call and so often as it says, and counts what it meets."""
     sandbox.add_fault("status", of="list_contracts", nth=2)
     sandbox.add_fault("status", of="list_rewards_activity", times=1, status=502)
@@ -157,21 +157,21 @@ def test_which_call_is_struck(sandbox: Sandbox) -> None:
 
     assert [ask("/issuing/tenants/contracts") for _ in range(3)] == [200, 500, 200]
     assert [ask("/issuing/rewards/activity") for _ in range(2)] == [502, 400]
-    assert [(one["met"], one["struck"]) for one in sandbox.list_faults()] == [(3, 1), (2, 1)]
+    assert [(one["matched"], one["applied"]) for one in sandbox.list_faults()] == [(3, 1), (2, 1)]
 
 
 def test_probability_comes_from_the_seed() -> None:
-    """About as many calls are struck as the probability says, and the same ones for the same seed."""
+    """About as many calls fail as the probability says, and the same ones for the same seed."""
 
-    def struck(seed: int) -> list[int]:
+    def failed_calls(seed: int) -> list[int]:
         sandbox = Sandbox(seed=seed)
         sandbox.add_fault("status", probability=0.3)
         ask = _asker(sandbox)
         return [ask("/payment-routes") for _ in range(200)]
 
-    first = struck(1)
+    first = failed_calls(1)
 
-    assert first == struck(1) != struck(2)
+    assert first == failed_calls(1) != failed_calls(2)
     assert 40 <= first.count(500) <= 80
 
 

@@ -4,15 +4,18 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.sandbox.driver import state_of
 from tests.service.plain import Plain
 from workbench.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
@@ -31,37 +34,42 @@ def purchase(sandbox: Sandbox) -> str:
     return found
 
 
+def query(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    """Return what a statement finds in a sandbox's file."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchall()
+
+
 def everything(sandbox: Sandbox) -> Any:
     """Return the state as JSON sees it."""
-    with sandbox.store:
-        return json.loads(json.dumps(sandbox.store.copy()))
+    return json.loads(json.dumps(state_of(sandbox), default=str))
 
 
 def test_state_survives_a_restart(tmp_path: Path) -> None:
     """What was written, the clock, snapshots and endpoints are there again, in the same order."""
-    first = Sandbox(seed=7, profile="observed", path=tmp_path / "s.db")
+    first = Sandbox(seed=7, behavior="observed", path=tmp_path / "s.db")
     purchase(first)
     first.clock.advance(hours=1)
     first.snapshot("noon")
     purchase(first)
-    before, order = everything(first), list(first.store.items("transaction"))
+    before, order = everything(first), [one["id"] for one in first.records("transaction")]
     first.close()
     second = Sandbox(path=tmp_path / "s.db")
 
-    assert (second.seed, second.profile) == (7, "observed")
+    assert (second.seed, second.behavior) == (7, "observed")
     assert everything(second) == before
-    assert [key for key, _ in second.store.items("transaction")] == [key for key, _ in order]
+    assert [one["id"] for one in second.records("transaction")] == order
     second.restore("noon")
-    assert second.store.count("transaction") == len(order) - 1
+    assert len(second.records("transaction")) == len(order) - 1
     second.close()
 
 
-@pytest.mark.parametrize("other", [{"seed": 2}, {"environment": "production"}, {"profile": "observed"}], ids=str)
+@pytest.mark.parametrize("other", [{"seed": 2}, {"environment": "production"}, {"behavior": "observed"}], ids=str)
 def test_what_it_was_made_with_stays(tmp_path: Path, other: dict[str, Any]) -> None:
-    """A file is not opened with another seed, environment or profile than it was made with."""
+    """A file is not opened with another seed, environment or behavior than it was made with."""
     Sandbox(seed=1, path=tmp_path / "s.db").close()
 
-    with pytest.raises(UnusableFile, match="stays"):
+    with pytest.raises(UnusableFile, match="cannot be changed"):
         Sandbox(path=tmp_path / "s.db", **other)
     Sandbox(path=tmp_path / "s.db").close()
 
@@ -70,12 +78,12 @@ def test_refused_request_writes_nothing(tmp_path: Path) -> None:
     """A refused request, and a read, leave the file as it was."""
     sandbox = Sandbox(path=tmp_path / "s.db")
     count = "SELECT count(*), sum(length(changes)) FROM log"
-    before = sandbox.store.backend.file.run(count)  # type: ignore[union-attr]
+    before = query(tmp_path / "s.db", count)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     for method, path in (("POST", "/v1/simulate/transactions/authorize"), ("GET", "/v1/issuing/tenants/contracts")):
         sandbox.handle(Request(method, path, "", headers))
 
-    assert sandbox.store.backend.file.run(count) == before  # type: ignore[union-attr]
+    assert query(tmp_path / "s.db", count) == before
     sandbox.close()
 
 
@@ -101,7 +109,7 @@ def test_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     for _ in range(400):
         one.clock.advance(seconds=1)
         purchase(one)
-    rows = one.store.backend.file.run("SELECT count(*), sum(whole) FROM log")  # type: ignore[union-attr]
+    rows = query(tmp_path / "s.db", "SELECT count(*), sum(whole) FROM log")
 
     assert rows[0][0] < 400
     assert rows[0][1] == 1
@@ -205,10 +213,10 @@ def killed_once(path: Path, chance: random.Random) -> list[str]:
 def checked(path: Path, answered: set[str]) -> int:
     """Check that a file is whole, and holds what was answered and its money; give how many purchases it holds."""
     sandbox, fresh = Sandbox(path=path), Sandbox()
-    kept = {key for key, _ in sandbox.store.items("transaction")}
-    more = len(kept) - fresh.store.count("transaction")
+    kept = {one["id"] for one in sandbox.records("transaction")}
+    more = len(kept) - len(fresh.records("transaction"))
     card, before = (one.balance(one.guide()["cards"]["active"][0]) for one in (sandbox, fresh))
-    whole = sandbox.store.backend.file.run("PRAGMA integrity_check")  # type: ignore[union-attr]
+    whole = query(path, "PRAGMA integrity_check")
     sandbox.close()
 
     assert answered <= kept

@@ -26,7 +26,7 @@ expected-statuses = ["2xx", 400, 404, 409, 422]
 def known_ids(sandbox: Sandbox) -> dict[str, list[str]]:
     """Return ids that the sandbox knows, by the member they stand in."""
     guide = sandbox.guide()
-    transactions = [key for key, _ in sandbox.store.items("transaction")]
+    transactions = [one["id"] for one in sandbox.records("transaction")]
     company = guide["companies"][0]
     return {
         "cardId": guide["cards"]["active"],

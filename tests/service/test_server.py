@@ -18,7 +18,7 @@ import pytest
 from tests.service.plain import Plain
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
-from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.server import introduction
 
 CONTRACTS = "/v1/issuing/tenants/contracts"

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from workbench.interface.table import OPERATIONS
-from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.commands import commands, controls
 
 

@@ -17,7 +17,8 @@ from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
 from workbench import chains
 from workbench.chains.signatures import ORDER
-from workbench.sandbox.signing import secret_of
+from workbench.sandbox.seeds import Seeds
+from workbench.sandbox.signatures import secret_of
 from workbench.withdrawals import explain
 
 pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
@@ -206,7 +207,7 @@ def test_the_transaction_is_ready_to_send(api, contract):
     assert {"to": contract.controller_address, "value": "0x0", "chainId": "0x14a34"} == {name: ready[name] for name in ("to", "value", "chainId")}  # fmt: skip
     assert ready["data"] == transaction["data"]
     more = {"gas": 200_000, "maxFeePerGas": 1, "maxPriorityFeePerGas": 1, "nonce": 0, "type": 2}
-    assert Account.sign_transaction({**ready, **more}, secret_of(api.sandbox.ground.seeds, "test")).raw_transaction
+    assert Account.sign_transaction({**ready, **more}, secret_of(Seeds(1), "test")).raw_transaction
 
 
 def test_the_message_is_json_for_any_wallet(api, tmp_path):

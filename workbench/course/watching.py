@@ -53,10 +53,10 @@ def _small_deposit(seen: Seen) -> Iterator[str]:
 
 
 def _bad_signature(seen: Seen) -> Iterator[str]:
-    struck = [one for one in seen.sandbox.list_faults() if one["kind"] == "bad_signature"]
-    if not struck:
+    rules = [one for one in seen.sandbox.list_faults() if one["kind"] == "bad_signature"]
+    if not rules:
         yield "no fault rule makes signatures of deliveries wrong; it has to be on when you check."
-    elif not any(one["struck"] for one in struck):
+    elif not any(one["applied"] for one in rules):
         yield "the rule is on, and no event was delivered since: have one delivered to the served inbox."
 
 

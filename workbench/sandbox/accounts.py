@@ -1,4 +1,4 @@
-"""Payment accounts, and the payment routes that deposits arrive on."""
+"""Payment accounts, and the payment routes that deposits receive_deposit on."""
 
 from decimal import Decimal
 from typing import Any
@@ -8,21 +8,21 @@ from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
-from workbench.sandbox.turn import RequestContext, plain
+from workbench.sandbox.context import RequestContext, plain
 
 
-def create_payment_account(turn: RequestContext, asked: CreatePaymentAccount) -> PaymentAccount:
+def create_payment_account(context: RequestContext, asked: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team."""
-    company = turn.tenant["team"] == "company"
+    company = context.tenant["team"] == "company"
     owner = asked.company_id if company else asked.user_id
     if owner is None:  # assumed: account_owner_kind
-        turn.assumed.append("account_owner_kind")
-        raise turn.refusal(table.INVALID_ACCOUNT)
-    turn.mine("company" if company else "user", owner.lower(), "Company" if company else "User")
+        context.assumed.append("account_owner_kind")
+        raise context.error(table.INVALID_ACCOUNT)
+    context.get_for_tenant("company" if company else "user", owner.lower(), "Company" if company else "User")
     account = {
-        "id": turn.new_id("payment_account"),
-        "tenant": turn.tenant["id"],
-        "created_at": turn.clock.at,
+        "id": context.new_id("payment_account"),
+        "tenant": context.tenant["id"],
+        "created_at": context.clock.at,
         "members": {
             "type": asked.type,
             **({} if asked.nickname is None else {"nickname": asked.nickname}),
@@ -32,7 +32,7 @@ def create_payment_account(turn: RequestContext, asked: CreatePaymentAccount) ->
             | plain(asked.external_fiat_account),
         },
     }
-    turn.store.put("payment_account", account["id"], account)
+    context.store.put("payment_account", account["id"], account)
     return shown(account)
 
 
@@ -45,41 +45,41 @@ def shown(account: dict[str, Any]) -> PaymentAccount:
     return made
 
 
-def delete_payment_account(turn: RequestContext, asked: DeletePaymentAccount) -> None:
+def delete_payment_account(context: RequestContext, asked: DeletePaymentAccount) -> None:
     """Delete an account; there is no body."""
-    account = turn.mine("payment_account", asked.payment_account_id.lower(), "Payment account")
-    turn.store.delete("payment_account", account["id"])
+    account = context.get_for_tenant("payment_account", asked.payment_account_id.lower(), "Payment account")
+    context.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(turn: RequestContext, asked: Any) -> list[Any]:
+def list_payment_routes(context: RequestContext, asked: Any) -> list[Any]:
     """Return no routes: only the list is served. assumed: payment_routes"""
     return []
 
 
-def list_automations(turn: RequestContext, asked: Any) -> list[Any]:
+def list_automations(context: RequestContext, asked: Any) -> list[Any]:
     """Return the same by its deprecated name. assumed: payment_routes"""
-    turn.headers["deprecation"] = "true"
-    return list_payment_routes(turn, asked)
+    context.headers["deprecation"] = "true"
+    return list_payment_routes(context, asked)
 
 
-def arrive(
-    turn: RequestContext, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]
+def receive_deposit(
+    context: RequestContext, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]
 ) -> dict[str, Any]:
-    """Have a deposit arrive on a route. A small one raises an event and is not processed. Source: Events."""
+    """Have a deposit receive_deposit on a route. A small one raises an event and is not processed. Source: Events."""
     small = amount < MINIMUM_DEPOSIT
     told = small and route["fiat_deposit"] is not None  # "Only routes with a fiat deposit address receive these events"
     deposit = {
-        "id": turn.new_id("deposit"),
+        "id": context.new_id("deposit"),
         "tenant": route["tenant"],
         "payment_route_id": route["id"],
         "amount": f"{amount:.2f}",
         "currency": "usd",
         "rail": rail,
-        "received_at": turn.clock.at,
+        "received_at": context.clock.at,
         **{name: route[name] for name in ("user_id", "company_id") if route.get(name)},
         **memo,
     }
-    turn.store.put("deposit", deposit["id"], deposit)
+    context.store.put("deposit", deposit["id"], deposit)
     if told:
-        turn.emit("microDeposit.received", route["tenant"], deposit=deposit)
+        context.emit("microDeposit.received", route["tenant"], deposit=deposit)
     return {"id": deposit["id"], "processed": not small, "event": "microDeposit.received" if told else None}

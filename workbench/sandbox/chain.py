@@ -1,17 +1,46 @@
-"""The chain as the sandbox plays it, EVM only: the admins' teaching wallets, and the transaction that withdraws."""
+"""The sandbox's chain, EVM only: the teaching wallets of admins, and the transaction that executes a withdrawal."""
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from workbench import chains
-from workbench.chains import WithdrawCall
+from workbench.chains import WithdrawCall, refuse_private_key
 from workbench.chains.families import Family, family_of
 from workbench.errors import ApiError, BadRequest, InvalidRequest
-from workbench.sandbox.signing import secret_of, signer_of, wallet_address
-from workbench.sandbox.turn import Environment
+from workbench.sandbox.context import Environment
+from workbench.sandbox.signatures import secret_of, signer_of, wallet_address
 
 Record = dict[str, Any]
+
+
+class KeyHolder(Protocol):
+    """Holds the keys: an embedded sandbox, or the client of a served one."""
+
+    def wallet_address(self, admin: str) -> Mapping[str, str]:
+        """Return the address of an admin's teaching wallet."""
+
+    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Mapping[str, str]:
+        """Sign typed data as an admin."""
+
+
+class TeachingWallet:
+    """Stands in for an admin's own wallet in lessons; it never holds the key of a real wallet."""
+
+    note = "A teaching wallet of the sandbox. Its key is made from the seed; it is never the key of a real wallet."
+
+    def __init__(self, holder: KeyHolder, admin: str) -> None:
+        refuse_private_key(admin, "admin")
+        self._holder = holder
+        self.address = holder.wallet_address(admin=admin)["address"]
+
+    def sign(self, typed_data: Mapping[str, Any]) -> str:
+        """Return the signature over EIP-712 typed data, as 0x hex."""
+        return self._holder.wallet_sign(admin=self.address, typed_data=typed_data)["signature"]
+
+    def __repr__(self) -> str:
+        # a traceback with locals may print a wallet that was refused before it had an address
+        return f"<TeachingWallet {getattr(self, 'address', 'without address')}, sandbox only>"
 
 
 def refused(name: str, why: str) -> ApiError:
@@ -19,24 +48,24 @@ def refused(name: str, why: str) -> ApiError:
     return BadRequest(operation=name, status=400, error="BadRequestError", message=why)
 
 
-def admin_secret(ground: Environment, admin: str) -> tuple[str, bytes]:
+def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin whose wallet the sandbox made.
 
     Raises:
         ApiError: It is no admin here, not one of the sandbox's making, or not on an EVM chain.
     """
-    for contract in ground.store.all("contract"):
+    for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):
             if family_of(contract["chain_id"]) is Family.EVM and chains.same_address(address, admin):
                 label = f"{contract['id']}:{i}"
-                if wallet_address(ground.seeds, contract["chain_id"], label) == address:
-                    return address, secret_of(ground.seeds, "wallet", label)
+                if wallet_address(environment.seeds, contract["chain_id"], label) == address:
+                    return address, secret_of(environment.seeds, "wallet", label)
     raise refused("wallet", "the sandbox has a wallet only for admins of its own EVM contracts; see guide()")
 
 
-def sign_as(ground: Environment, admin: str, typed_data: Mapping[str, Any]) -> Record:
+def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> Record:
     """Sign typed data as an admin."""
-    address, secret = admin_secret(ground, admin)
+    address, secret = admin_secret(environment, admin)
     try:
         signature = chains.sign(chains.digest(typed_data), secret)
     except InvalidRequest as error:
@@ -44,16 +73,16 @@ def sign_as(ground: Environment, admin: str, typed_data: Mapping[str, Any]) -> R
     return {"address": address, "signature": "0x" + signature.hex()}
 
 
-def execute(ground: Environment, transaction: Mapping[str, Any]) -> Record:
+def execute(environment: Environment, transaction: Mapping[str, Any]) -> Record:
     """Carry a withdrawal out: check both halves as the contract would, and move the balance.
 
     Raises:
         ApiError: What the contract would not take, and why.
     """
-    call, contract = _call(ground, transaction)
-    if call.expires_at * 1000 <= ground.clock.at:
+    call, contract = _call(environment, transaction)
+    if call.expires_at * 1000 <= environment.clock.at:
         raise refused("execute", "the service's signature has expired")
-    if not _signed_by_service(ground, call, contract):
+    if not _signed_by_service(environment, call, contract):
         raise refused("execute", "the signature is not the service's over this withdrawal")
     _check_admins(call, contract, transaction)
     for token in contract["tokens"]:
@@ -65,7 +94,7 @@ def execute(ground: Environment, transaction: Mapping[str, Any]) -> Record:
     if left < 0:
         raise refused("execute", "the contract holds less than asked")
     changed = {**token, "balance": _whole_tokens(left)}
-    ground.store.put(
+    environment.store.put(
         "contract",
         contract["id"],
         {
@@ -74,11 +103,11 @@ def execute(ground: Environment, transaction: Mapping[str, Any]) -> Record:
             "nonce": contract["nonce"] + 1,
         },
     )
-    for question, kept in ground.store.items("signature"):  # the nonce has moved, so they are all used up
+    for question, kept in environment.store.items("signature"):  # the nonce has moved, so they are all used up
         if kept["contract"] == contract["id"]:
-            ground.store.delete("signature", question)
-    if ground.store.get("active_signature", contract["tenant"]) is not None:
-        ground.store.delete("active_signature", contract["tenant"])
+            environment.store.delete("signature", question)
+    if environment.store.get("active_signature", contract["tenant"]) is not None:
+        environment.store.delete("active_signature", contract["tenant"])
     return {
         "contract_id": contract["id"],
         "token": changed["address"],
@@ -95,7 +124,7 @@ def _whole_tokens(amount: Decimal) -> str:
     return f"{amount:.{places}f}"
 
 
-def _call(ground: Environment, transaction: Mapping[str, Any]) -> tuple[WithdrawCall, Record]:
+def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[WithdrawCall, Record]:
     try:
         data, to = str(transaction["data"]), str(transaction["to"])
         chain = transaction["chainId"]
@@ -105,7 +134,7 @@ def _call(ground: Environment, transaction: Mapping[str, Any]) -> tuple[Withdraw
         raise refused("execute", str(error.problems[0])) from None
     except (KeyError, TypeError, ValueError):
         raise refused("execute", "a transaction has to, data and chainId") from None
-    for contract in ground.store.all("contract"):
+    for contract in environment.store.all("contract"):
         if contract["chain_id"] == chain_id and chains.same_address(contract["proxy_address"], call.proxy):
             if not chains.same_address(contract["controller_address"], to):
                 raise refused("execute", "it is not sent to the contract's controller")
@@ -115,8 +144,8 @@ def _call(ground: Environment, transaction: Mapping[str, Any]) -> tuple[Withdraw
     raise refused("execute", "the sandbox has no such contract on this chain")
 
 
-def _signed_by_service(ground: Environment, call: WithdrawCall, contract: Record) -> bool:
-    signer = signer_of(ground.seeds, contract["chain_id"], contract["id"])
+def _signed_by_service(environment: Environment, call: WithdrawCall, contract: Record) -> bool:
+    signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
     for admin in contract["admin_addresses"]:
         message = chains.coordinator_typed_data(
             chain_id=contract["chain_id"],

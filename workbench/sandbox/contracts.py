@@ -1,29 +1,40 @@
-"""The tenant's contracts, and the signatures that allow withdrawals from them."""
+"""Collateral contracts: their addresses and tokens, those of a tenant, and the wallets of users as their owners.
+
+All addresses are made from the seed and exist nowhere else; whatever shows one warns not to send funds.
+Source: Endpoints 1, 8, 11.
+"""
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
-from workbench.chains import check, eip55, family_of_address, same_address
+from workbench.chains import base58_encode, eip55, same_address, strkey_encode
 from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.walk import build
-from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.signing import Withdrawal, signature_over
-from workbench.sandbox.turn import RequestContext
-from workbench.sandbox.wallets import of_tenant
+from workbench.sandbox.context import RequestContext
+from workbench.sandbox.seeds import Seeds
 
 Record = dict[str, Any]
+WARNING = "SANDBOX, do not send funds"
+DECIMALS = {Family.EVM: 6, Family.SOLANA: 6, Family.STELLAR: 7}  # assumed: token_decimals
+TOKENS = (("USDC", "1", "100"), ("XAUT", "2650.5", "50"))
+"""Symbol, exchange rate and advance rate of the tokens a contract accepts."""
+WALLETS = {
+    "wallet_address": Family.EVM,
+    "solana_address": Family.SOLANA,
+    "stellar_address": Family.STELLAR,
+}
+NEW_CONTRACTS = {Family.EVM: 84532, Family.SOLANA: 901, Family.STELLAR: 1501}
+"""Chains on which the provider makes the contract of a new user."""
 _OWN = frozenset({"tenant", "nonce"})
 
 
-def list_contracts(turn: RequestContext, _: ListContracts) -> list[IssuingContract]:
+def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingContract]:
     """Return the tenant's contracts, the oldest first."""
-    if not turn.tenant["corporate_cards"]:  # "Available only to tenants that issue corporate cards."
-        raise turn.refusal(table.NO_CORPORATE_CARDS)
-    return [shown(contract) for contract in of_tenant(turn)]
+    if not context.tenant["corporate_cards"]:  # "Available only to tenants that issue corporate cards."
+        raise context.error(table.NO_CORPORATE_CARDS)
+    return [shown(contract) for contract in of_tenant(context)]
 
 
 def shown(contract: Record) -> IssuingContract:
@@ -42,119 +53,126 @@ def shown(contract: Record) -> IssuingContract:
     return made
 
 
-def sign_withdrawal(turn: RequestContext, asked: SignWithdrawal) -> WithdrawalSignature:
-    """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
-    contract, token, admin = _contract(turn, asked)
-    amount = native_units(token, int(asked.amount), asked.is_amount_native)
-    turn.assumed += ("token_decimals", "withdrawal_encodings", "withdrawal_lifetime")
-    if amount < 1:
-        raise turn.wrong("amount must be at least one unit of the token")
-    held = native_units(token, Fraction(token["balance"]) * 10 ** token["decimals"], True)
-    if amount > held:
-        raise turn.refusal(
-            table.NOT_ENOUGH,
-            token=token["symbol"],
-            contract=contract["proxy_address"],
-            balance=held,
-            requested=amount,
-        )
-    recipient = _recipient(turn, contract, asked.recipient_address)
-    question = "|".join((contract["id"], token["address"], str(amount), admin, recipient))
-    kept = turn.store.get("signature", question)
-    if kept is not None and kept["expires_at"] > turn.clock.at:
-        turn.assumed.append("withdrawal_same_again")
-        return _ready(kept)
-    if _other_lives(turn):  # assumed: withdrawal_other_while_active
-        turn.assumed.append("withdrawal_other_while_active")
-        if turn.settings["withdrawal_other_while_active"] == "409":
-            raise turn.refusal(table.SIGNATURE_ACTIVE)
-    pending = turn.store.get("pending", turn.tenant["id"])
-    if pending is not None and pending["times"] > 0:
-        turn.assumed.append("withdrawal_pending")
-        turn.store.put("pending", turn.tenant["id"], {**pending, "times": pending["times"] - 1})
-        return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    return _ready(_signed(turn, question, contract, token, amount, admin, recipient))
+def given(record: Any) -> tuple[str | None, ...]:
+    """Return the wallets of a request."""
+    return tuple(getattr(record, name) for name in WALLETS)
 
 
-def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
-    """Return an amount in the token's native units; cents are counted by its exchange rate, rounded down."""
-    # assumed: token_decimals, cents_to_units
-    if native:
-        return int(amount)
-    return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
+def check_changes(context: RequestContext, user: Record, changes: Record) -> None:
+    """Refuse a change of a wallet that the rules forbid."""
+    for name, family in WALLETS.items():
+        new = changes.get(name)
+        if new is None or (user.get(name) and same_address(user[name], new)):
+            continue
+        if family is Family.EVM and context.tenant["management"] == "provider":
+            # "allowed if the new wallet is already an on-chain admin on all of the team's EVM collateral contracts"
+            theirs = [contract for contract in of_tenant(context) if family_of(contract["chain_id"]) is Family.EVM]
+            if not all(any(same_address(new, admin) for admin in one["admin_addresses"]) for one in theirs):
+                raise context.error(
+                    table.WALLET_FIXED,
+                    family=family,
+                    reason="the new wallet is not an admin on all of the team's EVM collateral contracts",
+                )
+        elif family in collateral(context, user):
+            raise context.error(
+                table.WALLET_FIXED, family=family, reason=f"the user has collateral contracts on {family}"
+            )
 
 
-def _contract(turn: RequestContext, asked: SignWithdrawal) -> tuple[Record, Record, str]:
-    """Find the contract to withdraw from, and its admin: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
-    fitting = [
-        (contract, token)
-        for contract in of_tenant(turn)
-        for token in contract["tokens"]
-        if (asked.collateral_contract_id or contract["id"]).lower() == contract["id"]
-        and (asked.chain_id or contract["chain_id"]) == contract["chain_id"]
-        and same_address(token["address"], asked.token)
-    ]
-    if not fitting:
-        raise turn.refusal(table.ASSET_NOT_FOUND, token=asked.token)
-    for contract, token in fitting:
-        for admin in contract["admin_addresses"]:
-            if same_address(admin, asked.admin_address):
-                if len(fitting) > 1:
-                    turn.assumed.append("withdrawal_contract_choice")
-                return contract, token, admin
-    raise turn.refusal(table.NOT_AN_ADMIN, address=asked.admin_address)
+def of_tenant(context: RequestContext) -> list[Record]:
+    """Return the contracts of the tenant that asks, the oldest first."""
+    ids = context.store.get("contracts_of", context.tenant["id"]) or ()
+    return [context.store.get("contract", key) for key in ids]
 
 
-def _other_lives(turn: RequestContext) -> bool:
-    active = turn.store.get("active_signature", turn.tenant["id"])
-    return active is not None and bool(active > turn.clock.at)
+def collateral(context: RequestContext, user: Record) -> set[Family]:
+    """Return the families of chains on which a user has collateral contracts."""
+    chains = [context.store.get("contract", key)["chain_id"] for key in user.get("contracts", ())]
+    if "external_contract" in user:
+        chains.append(user["external_contract"]["chain_id"])
+    return {family_of(chain) for chain in chains}
 
 
-def _recipient(turn: RequestContext, contract: Record, address: str) -> str:
-    """Return the recipient in one spelling. assumed: recipient_family"""
-    if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
-        address = eip55(address)  # the case of an EVM address does not count
-    slips = check(address, contract["chain_id"])
-    if slips:
-        raise turn.wrong(f"recipientAddress {slips[0]}")
-    return address
+def become_owner(context: RequestContext, user: Record, asked: Any) -> None:
+    """Make the given wallets owners on contracts of the user's own, where the provider manages.
+
+    "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
+    """
+    if context.tenant["management"] != "provider":
+        return
+    tenant = context.tenant["id"]
+    made = []
+    for name, family in WALLETS.items():
+        wallet = getattr(asked, name)
+        if wallet is not None:
+            if family is Family.EVM:
+                wallet = eip55(wallet)  # in one spelling, since the case of its letters does not count
+            key = context.new_id("contract")
+            contract = contract_on(context.seeds, tenant, key, NEW_CONTRACTS[family], 2, (wallet,), balances=("0", "0"))
+            context.store.put("contract", key, contract)
+            made.append(key)
+    if made:
+        known = context.store.get("contracts_of", tenant) or []
+        context.store.put("contracts_of", tenant, [*known, *made])
+        context.store.put("user", user["id"], {**user, "contracts": [*user.get("contracts", ()), *made]})
 
 
-def _signed(
-    turn: RequestContext, question: str, contract: Record, token: Record, amount: int, admin: str, recipient: str
-) -> Record:
-    now = turn.clock.at
-    # whole seconds, since the chain counts in them
-    expires_at = (now // 1000 + turn.settings["withdrawal_lifetime"]) * 1000
-    withdrawal = Withdrawal(
-        chain_id=contract["chain_id"],
-        contract_id=contract["id"],
-        controller=contract["controller_address"],
-        proxy=contract["proxy_address"],
-        token=token["address"],
-        amount=amount,
-        admin=admin,
-        recipient=recipient,
-        nonce=contract["nonce"],
-        expires_at=expires_at // 1000,
-        salt=turn.seeds.octets(f"salt:{turn.store.next('salt')}"),
-    )
-    kept = {
-        "id": question,
-        "tenant": turn.tenant["id"],
-        "contract": contract["id"],
-        "token": token["address"],
-        "amount": amount,
-        "expires_at": expires_at,
-        "answer": signature_over(turn.seeds, withdrawal),
+def address_on(seeds: Seeds, chain_id: int, label: str) -> str:
+    """Return the address of a contract or token on a chain, valid by its check sum."""
+    family = family_of(chain_id)
+    raw = seeds.octets(f"address:{family}:{label}")
+    if family is Family.EVM:
+        return eip55("0x" + raw[:20].hex())
+    return base58_encode(raw) if family is Family.SOLANA else strkey_encode("C", raw)
+
+
+def contract_on(
+    seeds: Seeds,
+    tenant: str,
+    key: str,
+    chain_id: int,
+    version: int,
+    admins: tuple[str, ...],
+    *,
+    balances: tuple[str, ...],
+    onramp: bool = False,
+) -> dict[str, Any]:
+    """Make a contract as the store keeps it."""
+    family = family_of(chain_id)
+    proxy = address_on(seeds, chain_id, f"{key}:proxy")
+    return {
+        "id": key,
+        "tenant": tenant,
+        "chain_id": chain_id,
+        "program_address": address_on(seeds, chain_id, "program") if family is Family.SOLANA else None,
+        "controller_address": address_on(seeds, chain_id, f"controller {version}"),
+        "proxy_address": proxy,
+        "deposit_address": proxy,
+        "admin_addresses": list(admins),
+        "tokens": [
+            {
+                "address": address_on(seeds, chain_id, symbol),
+                "symbol": symbol,
+                "decimals": DECIMALS[family],
+                "balance": balance,
+                "exchange_rate": rate,
+                "advance_rate": advance,
+            }
+            for (symbol, rate, advance), balance in zip(TOKENS, balances, strict=False)
+        ],
+        "contract_version": version,
+        "nonce": 0,
+        "onramp": _onramp(seeds, key) if onramp else None,
     }
-    turn.store.put("signature", question, kept)
-    turn.store.put("active_signature", turn.tenant["id"], expires_at)
-    return kept
 
 
-def _ready(kept: Record) -> WithdrawalSignature:
-    made: WithdrawalSignature = build(
-        WithdrawalSignature, {"status": "ready", "expires_at": moment_of(kept["expires_at"]), **kept["answer"]}
-    )
-    return made
+def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
+    details = {
+        "beneficiary_name": WARNING,
+        "beneficiary_address": "1 Example Street, Springfield",
+        "account_number": f"000{seeds.number(f'account:{key}', 0, 10**9 - 1):09d}",
+        "routing_number": "000000000",  # not a routing number of any bank
+        "beneficiary_bank_name": "Example Bank (sandbox)",
+        "beneficiary_bank_address": "2 Example Street, Springfield",
+    }
+    return {"ach": details, "rtp": details, "wire": details}

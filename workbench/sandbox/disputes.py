@@ -4,24 +4,24 @@ from workbench.interface import table
 from workbench.interface.disputes import Dispute, UpdateDispute
 from workbench.interface.rules import TEXT_EVIDENCE
 from workbench.sandbox.clock import moment_of
+from workbench.sandbox.context import RequestContext
 from workbench.sandbox.lifecycle import DISPUTE
-from workbench.sandbox.turn import RequestContext
 
 
-def update_dispute(turn: RequestContext, asked: UpdateDispute) -> Dispute:
+def update_dispute(context: RequestContext, asked: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
-    dispute = turn.mine("dispute", asked.dispute_id.lower(), "Dispute")
+    dispute = context.get_for_tenant("dispute", asked.dispute_id.lower(), "Dispute")
     if asked.text_evidence is not None:
-        dispute = {**dispute, "status": _next(turn, dispute["status"], "add_evidence", "given evidence")}
+        dispute = {**dispute, "status": _next(context, dispute["status"], "add_evidence", "given evidence")}
         # that it is appended is assumed: evidence_appended
         text = "\n".join(filter(None, (dispute["text_evidence"], asked.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
-            raise turn.wrong("textEvidence is too long together with the evidence that is there")
+            raise context.bad_request("textEvidence is too long together with the evidence that is there")
         dispute["text_evidence"] = text
     if asked.status is not None:
-        to = _next(turn, dispute["status"], "cancel", "canceled")
-        dispute = {**dispute, "status": to, "resolved_at": turn.clock.at}
-    turn.store.put("dispute", dispute["id"], dispute)
+        to = _next(context, dispute["status"], "cancel", "canceled")
+        dispute = {**dispute, "status": to, "resolved_at": context.clock.at}
+    context.store.put("dispute", dispute["id"], dispute)
     return Dispute(
         id=dispute["id"],
         transaction_id=dispute["transaction"],
@@ -32,8 +32,8 @@ def update_dispute(turn: RequestContext, asked: UpdateDispute) -> Dispute:
     )
 
 
-def _next(turn: RequestContext, status: str, action: str, done: str) -> str:
+def _next(context: RequestContext, status: str, action: str, done: str) -> str:
     step = DISPUTE.get((status, action))
     if step is None or step.to is None:  # assumed: dispute_cancel_twice
-        raise turn.refusal(table.WRONG_STATE, reason=f"a dispute that is {status} cannot be {done}")
+        raise context.error(table.WRONG_STATE, reason=f"a dispute that is {status} cannot be {done}")
     return step.to

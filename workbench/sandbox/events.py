@@ -1,28 +1,37 @@
-"""The wire form of the sandbox's events, made from what was kept when they happened."""
+"""The events of the sandbox: their wire form, made from what was stored when they happened, and how they print."""
 
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
-from workbench.interface import strict_json
+from workbench.interface import masks, strict_json
 from workbench.interface.convert import write_moment
-from workbench.interface.events import CardUpdated, Event, MicroDepositReceived, TransactionChanged, UserUpdated
-from workbench.interface.walk import build
+from workbench.interface.events import (
+    EVENT_KINDS,
+    CardUpdated,
+    Event,
+    MicroDepositReceived,
+    TransactionChanged,
+    UserUpdated,
+)
+from workbench.interface.fields import OPEN, About
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import build, leaves, record_of
 from workbench.sandbox.clock import moment_of
+from workbench.sandbox.context import Environment
 from workbench.sandbox.people import links
-from workbench.sandbox.told import Delivered, envelope
-from workbench.sandbox.turn import Environment
 
 Record = dict[str, Any]
 _MERCHANT_CATEGORIES = {"5411": "Grocery Stores", "5812": "Restaurants", "4511": "Airlines", "5541": "Service Stations"}
 
 
-def wire_event(ground: Environment, sequence: int, kept: Record) -> Record:
+def wire_event(environment: Environment, sequence: int, kept: Record) -> Record:
     """Return an event as it is sent, in its envelope."""
     resource, _, action = kept["kind"].partition(".")
     event = {
-        "id": ground.seeds.uuid(f"event:{sequence}"),
+        "id": environment.seeds.uuid(f"event:{sequence}"),
         "resource": resource,
         "action": action,
         # the version is assumed: event_version
@@ -30,31 +39,33 @@ def wire_event(ground: Environment, sequence: int, kept: Record) -> Record:
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
-    return ground.converter.write(build(Event, {**event, "body": _BODIES[resource](ground, kept)}))
+    return environment.converter.write(build(Event, {**event, "body": _BODIES[resource](environment, kept)}))
 
 
-def listed(ground: Environment, sequence: int, kept: Record) -> Record:
+def listed(environment: Environment, sequence: int, kept: Record) -> Record:
     """Return an event as the sandbox lists it: the wire form, and what caused it."""
     return {
         "sequence": sequence,
-        "event": envelope(wire_event(ground, sequence, kept)),
-        "request_id": ground.seeds.uuid(f"request:{kept['request']}"),
+        "event": envelope(wire_event(environment, sequence, kept)),
+        "request_id": environment.seeds.uuid(f"request:{kept['request']}"),
         "cause": kept["cause"],
         "tenant": kept["tenant"],
         "at": write_moment(moment_of(kept["at"])),
     }
 
 
-def signed(ground: Environment, sequence: int, kept: Record, keys: tuple[str, ...]) -> tuple[dict[str, str], bytes]:
+def signed(
+    environment: Environment, sequence: int, kept: Record, keys: tuple[str, ...]
+) -> tuple[dict[str, str], bytes]:
     """Return the headers and the body of a delivery. assumed: event_signing"""
-    body = Delivered(strict_json.dumps(wire_event(ground, sequence, kept)))
+    body = Delivered(strict_json.dumps(wire_event(environment, sequence, kept)))
     headers = {"content-type": "application/json"}
     for name, key in zip(("signature", "secondary-signature"), keys, strict=False):
         headers[name] = hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
     return headers, body
 
 
-def _user(ground: Environment, kept: Record) -> Any:
+def _user(environment: Environment, kept: Record) -> Any:
     one = kept["applicant"]
     return build(
         UserUpdated,
@@ -65,12 +76,12 @@ def _user(ground: Environment, kept: Record) -> Any:
             "application_status": one["status"],
             "application_reason": one["reason"],
             "status_change_reason": kept["why"],
-            **links(one, lambda page, key: ground.seeds.octets(f"link:{page}:{key}", 16).hex()),
+            **links(one, lambda page, key: environment.seeds.octets(f"link:{page}:{key}", 16).hex()),
         },
     )
 
 
-def _spend(ground: Environment, kept: Record) -> Any:
+def _spend(environment: Environment, kept: Record) -> Any:
     spend, user, kind = kept["spend"], kept["user"], kept["kind"]
     refund = kept.get("refund")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
@@ -117,7 +128,7 @@ def _words(reason: str | None) -> str | None:
     return None if reason is None else reason.replace("_", " ").capitalize()
 
 
-def _card(ground: Environment, kept: Record) -> Any:
+def _card(environment: Environment, kept: Record) -> Any:
     card = kept["card"]
     return build(
         CardUpdated,
@@ -134,7 +145,7 @@ def _card(ground: Environment, kept: Record) -> Any:
     )
 
 
-def _deposit(ground: Environment, kept: Record) -> Any:
+def _deposit(environment: Environment, kept: Record) -> Any:
     one = dict(kept["deposit"])
     del one["tenant"]
     return build(MicroDepositReceived, {**one, "received_at": moment_of(one["received_at"])})
@@ -146,3 +157,86 @@ _BODIES: Mapping[str, Callable[[Environment, Record], Any]] = {
     "card": _card,
     "microDeposit": _deposit,
 }
+
+
+_DEPOSIT = "originator_name"  # next to it an amount proves who owns an account; elsewhere amounts are open
+
+
+class Body(masks.MaskedDict):
+    """The body of an event, by its wire names."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with everything masked: the kind of event is not known here."""
+        return {name: value if name == "id" else masks.DOTS for name, value in self.items()}
+
+
+class Envelope(masks.MaskedDict):
+    """An event by its wire names; it prints masked."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with the body masked by its kind, or entirely if the kind is unknown."""
+        kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
+        return {**self, "body": masks.masked(dict(self.get("body") or {}), of=kind.body if kind else None)}
+
+
+class StoredRecord(masks.MaskedDict):
+    """A record as the sandbox stores it, by attribute names."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with every member masked that is private in the interface."""
+        return _masked(self)
+
+
+class Delivered(bytes):
+    """The body of a delivery; its repr shows the length only."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
+def envelope(raw: Mapping[str, Any]) -> Envelope:
+    """Return an event in its wire form."""
+    return Envelope({**raw, "body": Body(raw.get("body") or {})})
+
+
+def _listed(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**one, "event": envelope(one["event"])} for one in raw]
+
+
+def _stored(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [StoredRecord(one) for one in raw]
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = {"events": _listed, "state": StoredRecord, "records": _stored}
+"""By control: makes the results of a served sandbox print masked as well."""
+
+
+@cache
+def _private() -> Mapping[str, About]:
+    roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    members = [one for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, one in leaves(cls)]
+    opened = {one.name for one in members if one.about.privacy is OPEN}
+    return {one.name: one.about for one in members if one.name not in opened and record_of(one.kind) is None}
+
+
+def _masked(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _look(name, value, _DEPOSIT in raw) for name, value in raw.items()}
+
+
+def _look(name: str, value: Any, of_deposit: bool) -> Any:
+    if isinstance(value, Mapping):
+        return _masked(value)
+    if isinstance(value, list | tuple):
+        return [_look(name, one, of_deposit) for one in value]
+    about = _private().get(name)
+    if about is None:
+        return masks.DOTS if of_deposit and name == "amount" else value
+    return about.mask(value)

@@ -4,33 +4,33 @@ from collections import defaultdict
 from typing import Any
 
 from workbench.chains.families import chain_of
-from workbench.sandbox.collateral import WARNING
+from workbench.sandbox.context import Environment
+from workbench.sandbox.contracts import WARNING
 from workbench.sandbox.rewards import BEYOND_PAGING
-from workbench.sandbox.signing import signer_of
-from workbench.sandbox.turn import Environment
+from workbench.sandbox.signatures import signer_of
 from workbench.sandbox.world import KEYS, PRIMARY, TENANTS, key_of, tenant_id
 
 Record = dict[str, Any]
 
 
-def guide(ground: Environment, base_url: str) -> Record:
+def guide(environment: Environment, base_url: str) -> Record:
     """Return base URL, keys by what they may do, and example ids of every kind and state, as the records are now."""
     return {
         "base_url": base_url,
-        "api_keys": {name: key_of(ground.seeds, name) for name in KEYS},
-        **_examples(ground, tenant_id(ground.seeds, PRIMARY)),
+        "api_keys": {name: key_of(environment.seeds, name) for name in KEYS},
+        **_examples(environment, tenant_id(environment.seeds, PRIMARY)),
         "note": f"Every address here is made up: {WARNING}.",
         "tenants": {
-            name: {**kind, **_examples(ground, tenant_id(ground.seeds, name))}
+            name: {**kind, **_examples(environment, tenant_id(environment.seeds, name))}
             for name, kind in TENANTS.items()
             if name != PRIMARY
         },
     }
 
 
-def _examples(ground: Environment, tenant: str) -> Record:
+def _examples(environment: Environment, tenant: str) -> Record:
     def theirs(kind: str) -> list[Record]:
-        return [one for one in ground.store.all(kind) if one["tenant"] == tenant]
+        return [one for one in environment.store.all(kind) if one["tenant"] == tenant]
 
     users = theirs("user")
     return {
@@ -39,11 +39,13 @@ def _examples(ground: Environment, tenant: str) -> Record:
         "companies": [
             {
                 "id": one["id"],
-                "owners": [{"id": key, "status": ground.store.get("owner", key)["status"]} for key in one["owners"]],
+                "owners": [
+                    {"id": key, "status": environment.store.get("owner", key)["status"]} for key in one["owners"]
+                ],
             }
             for one in theirs("company")
         ],
-        "contracts": [_contract(ground, one) for one in theirs("contract")],
+        "contracts": [_contract(environment, one) for one in theirs("contract")],
         "disputes": _by_status(theirs("dispute")),
         "payment_accounts": [one["id"] for one in theirs("payment_account")],
         "payment_routes": [
@@ -70,7 +72,7 @@ def _by_status(records: list[Record]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _contract(ground: Environment, one: Record) -> Record:
+def _contract(environment: Environment, one: Record) -> Record:
     return {
         "id": one["id"],
         "chain_id": one["chain_id"],
@@ -81,7 +83,7 @@ def _contract(ground: Environment, one: Record) -> Record:
         "admin_addresses": one["admin_addresses"],
         "deposit_address": f"{one['deposit_address']} ({WARNING})",
         "nonce": one["nonce"],
-        "signer": signer_of(ground.seeds, one["chain_id"], one["id"]),
+        "signer": signer_of(environment.seeds, one["chain_id"], one["id"]),
         "tokens": [
             {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in one["tokens"]
         ],

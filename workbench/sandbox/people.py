@@ -10,10 +10,10 @@ from workbench.interface import table
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.interface.walk import build
-from workbench.sandbox import wallets
+from workbench.sandbox import contracts
 from workbench.sandbox.clock import moment_of
+from workbench.sandbox.context import RequestContext, plain
 from workbench.sandbox.lifecycle import APPLICATION
-from workbench.sandbox.turn import RequestContext, plain
 
 Record = dict[str, Any]
 LINKS = "https://sandbox.workbench.invalid/application"
@@ -42,72 +42,72 @@ _KEPT = (
 )
 
 
-def create_user_application(turn: RequestContext, asked: CreateUserApplication) -> User:
+def create_user_application(context: RequestContext, asked: CreateUserApplication) -> User:
     """File an application, or the one that was initiated before."""
-    tenant = turn.tenant
-    if tenant["management"] == "provider" and not any(wallets.given(asked)):  # assumed: wallet_required
-        turn.assumed.append("wallet_required")
-        raise turn.wrong("one of walletAddress, solanaAddress, stellarAddress is required")
-    user = _initiated(turn, asked.id.lower()) if asked.id is not None else _new(turn)
-    _claim(turn, user, asked.external_id)
+    tenant = context.tenant
+    if tenant["management"] == "provider" and not any(contracts.given(asked)):  # assumed: wallet_required
+        context.assumed.append("wallet_required")
+        raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required")
+    user = _initiated(context, asked.id.lower()) if asked.id is not None else _new(context)
+    _claim(context, user, asked.external_id)
     filed = plain(asked)
     accepted = asked.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
     user = {
         **user,
-        **_from_provider(turn, asked),
+        **_from_provider(context, asked),
         **{name: filed[name] for name in _KEPT if name in filed},
         "terms": accepted,
-        "updated_at": turn.clock.at,
+        "updated_at": context.clock.at,
     }
     if asked.chain_id is not None and asked.contract_address is not None:
         user["external_contract"] = {"chain_id": asked.chain_id, "address": asked.contract_address}
-    turn.store.put("user", user["id"], user)
-    wallets.become_owner(turn, user, asked)
-    return shown(turn, submit(turn, "user", user["id"], "file", user.get("last_name", "")))
+    context.store.put("user", user["id"], user)
+    contracts.become_owner(context, user, asked)
+    return shown(context, submit(context, "user", user["id"], "file", user.get("last_name", "")))
 
 
-def update_user(turn: RequestContext, asked: UpdateUser) -> User:
+def update_user(context: RequestContext, asked: UpdateUser) -> User:
     """Change what is given; nothing given changes nothing."""
-    user = turn.mine("user", asked.user_id.lower(), "User")
+    user = context.get_for_tenant("user", asked.user_id.lower(), "User")
     changes = plain(asked)
     del changes["user_id"]
-    wallets.check_changes(turn, user, changes)
-    _claim(turn, user, asked.external_id)
+    contracts.check_changes(context, user, changes)
+    _claim(context, user, asked.external_id)
     if changes:
         if "address" in changes:  # assumed: partial_address
-            turn.assumed.append("partial_address")
+            context.assumed.append("partial_address")
             changes["address"] = {**(user.get("address") or {}), **changes["address"]}
-        user = {**user, **changes, "updated_at": turn.clock.at}
-        turn.store.put("user", user["id"], user)
-    return shown(turn, user)
+        user = {**user, **changes, "updated_at": context.clock.at}
+        context.store.put("user", user["id"], user)
+    return shown(context, user)
 
 
-def update_ubo(turn: RequestContext, asked: UpdateUbo) -> CompanyApplication:
+def update_ubo(context: RequestContext, asked: UpdateUbo) -> CompanyApplication:
     """Let an owner reapply: owner and company are reviewed again. assumed: owner_reapplies"""
-    company = turn.mine("company", asked.company_id.lower(), "Company")
-    owner = turn.mine("owner", asked.ubo_id.lower(), "Owner")
+    company = context.get_for_tenant("company", asked.company_id.lower(), "Company")
+    owner = context.get_for_tenant("owner", asked.ubo_id.lower(), "Owner")
     if owner["company_id"] != company["id"]:
-        raise turn.refusal("Owner not found")
+        raise context.error("Owner not found")
     changes = plain(asked)
     kept: Record = {name: changes[name] for name in ("first_name", "last_name", "email") if name in changes}
     if "address" in changes:
         kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
     if len(changes) > 2:  # more than the two ids
         owner = {**owner, **kept}
-        turn.store.put("owner", owner["id"], owner)
-        submit(turn, "owner", owner["id"], "reapply", owner["last_name"])
-    return shown_company(turn, turn.store.get("company", company["id"]))
+        context.store.put("owner", owner["id"], owner)
+        submit(context, "owner", owner["id"], "reapply", owner["last_name"])
+    return shown_company(context, context.store.get("company", company["id"]))
 
 
-def submit(turn: RequestContext, kind: str, key: str, action: str, last_name: str) -> Record:
+def submit(context: RequestContext, kind: str, key: str, action: str, last_name: str) -> Record:
     """Put an application into review, and give it its outcome at once where the last name says it."""
     outcome = outcome_in(last_name)
     if outcome is not None:
-        turn.assumed.append("outcome_by_name")
-        return decide(turn, kind, key, outcome, action=action)
-    applicant = decide(turn, kind, key, "pending", action=action)
-    turn.assumed.append("review_seconds")
-    turn.later(turn.settings["review_seconds"], "review", key)
+        context.assumed.append("outcome_by_name")
+        return decide(context, kind, key, outcome, action=action)
+    applicant = decide(context, kind, key, "pending", action=action)
+    context.assumed.append("review_seconds")
+    context.schedule(context.settings["review_seconds"], "review", key)
     return applicant
 
 
@@ -118,7 +118,7 @@ def outcome_in(last_name: str) -> str | None:
 
 
 def decide(
-    turn: RequestContext, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
+    context: RequestContext, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
     action: str = "review",
 ) -> Record:  # fmt: skip
     """Move an application, and tell of it.
@@ -128,10 +128,10 @@ def decide(
         reason: The rejection labels; None for those usual with the status.
         cause: The statusChangeReason of the event.
     """
-    applicant: Record = turn.store.get(kind, key)
+    applicant: Record = context.store.get(kind, key)
     step = APPLICATION.get((applicant["status"], action))
     if step is None:
-        raise turn.refusal(
+        raise context.error(
             table.WRONG_STATE, reason=f"an application that is {applicant['status']} cannot {action.replace('_', ' ')}"
         )
     if action == "accept_terms":
@@ -146,22 +146,22 @@ def decide(
         **applicant,
         "status": status,
         "reason": REASONS.get(status, "") if reason is None else reason,
-        "updated_at": turn.clock.at,
+        "updated_at": context.clock.at,
     }
-    turn.forget(f"review:{key}")
-    turn.store.put(kind, key, applicant)
+    context.cancel(f"review:{key}")
+    context.store.put(kind, key, applicant)
     if kind == "owner":
-        _company_follows(turn, applicant["company_id"])
+        _company_follows(context, applicant["company_id"])
     if kind != "company":
         assert step.emits is not None
-        turn.emit(step.emits, applicant["tenant"], applicant=applicant, why=cause)
+        context.emit(step.emits, applicant["tenant"], applicant=applicant, why=cause)
     return applicant
 
 
-def shown_status(turn: RequestContext, status: str) -> str:
+def shown_status(context: RequestContext, status: str) -> str:
     """Return a status as answers show it. assumed: event_statuses_shown"""
-    if status in _SHOWN and turn.settings["event_statuses_shown"] == "mapped":
-        turn.assumed.append("event_statuses_shown")
+    if status in _SHOWN and context.settings["event_statuses_shown"] == "mapped":
+        context.assumed.append("event_statuses_shown")
         return _SHOWN[status]
     return status
 
@@ -181,13 +181,13 @@ def links(applicant: Record, sign: Any = None) -> Record:
     return made
 
 
-def shown(turn: RequestContext, user: Record) -> User:
+def shown(context: RequestContext, user: Record) -> User:
     """Return a user as it is answered."""
     made: User = build(
         User,
         {
             **{name: user.get(name) for name in ("id", *_KEPT, "company_id") if name != "stellar_address"},
-            "application_status": shown_status(turn, user["status"]),
+            "application_status": shown_status(context, user["status"]),
             "application_reason": user["reason"],
             "created_at": moment_of(user["created_at"]),
             "updated_at": moment_of(user["updated_at"]),
@@ -197,20 +197,20 @@ def shown(turn: RequestContext, user: Record) -> User:
     return made
 
 
-def shown_company(turn: RequestContext, company: Record) -> CompanyApplication:
+def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
     """Return a company with its owners as it is answered."""
-    owners = [turn.store.get("owner", key) for key in company["owners"]]
+    owners = [context.store.get("owner", key) for key in company["owners"]]
     made: CompanyApplication = build(
         CompanyApplication,
         {
             **{name: company.get(name) for name in ("id", "name", "address", "external_id", "source_key")},
-            "application_status": shown_status(turn, company["status"]),
+            "application_status": shown_status(context, company["status"]),
             "application_reason": company["reason"],
             **links(company),
             "ultimate_beneficial_owners": [
                 {
                     "id": owner["id"],
-                    "application_status": shown_status(turn, owner["status"]),
+                    "application_status": shown_status(context, owner["status"]),
                     "application_reason": owner["reason"],
                     **links(owner),
                 }
@@ -221,55 +221,57 @@ def shown_company(turn: RequestContext, company: Record) -> CompanyApplication:
     return made
 
 
-def _new(turn: RequestContext) -> Record:
+def _new(context: RequestContext) -> Record:
     return {
-        "id": turn.new_id("user"),
-        "tenant": turn.tenant["id"],
+        "id": context.new_id("user"),
+        "tenant": context.tenant["id"],
         "status": "",
         "reason": "",
         "terms": True,
         "is_active": True,
-        "created_at": turn.clock.at,
-        "updated_at": turn.clock.at,
+        "created_at": context.clock.at,
+        "updated_at": context.clock.at,
     }
 
 
-def _initiated(turn: RequestContext, key: str) -> Record:
-    user: Record = turn.mine("user", key, "User")
+def _initiated(context: RequestContext, key: str) -> Record:
+    user: Record = context.get_for_tenant("user", key, "User")
     if user["status"] != "notStarted":
-        raise turn.wrong("id is of an application that was filed already")
+        raise context.bad_request("id is of an application that was filed already")
     return user
 
 
-def _from_provider(turn: RequestContext, asked: CreateUserApplication) -> Record:
+def _from_provider(context: RequestContext, asked: CreateUserApplication) -> Record:
     """Return the person behind a share token; a personal application brings its own."""
     if asked.first_name is not None:
         return {}
-    number = turn.store.next("shared person")
+    number = context.store.next("shared person")
     return {"first_name": "Shared", "last_name": f"Person {number}", "email": f"shared.{number}@example.com"}
 
 
-def _claim(turn: RequestContext, user: Record, external_id: str | None) -> None:
+def _claim(context: RequestContext, user: Record, external_id: str | None) -> None:
     """Take an external id, which nobody else in the tenant may have. assumed: duplicate_external_id"""
     if external_id is None or user.get("external_id") == external_id:
         return
     tenant = user["tenant"]
-    holder = turn.store.get("external_id", f"{tenant}:{external_id}")
+    holder = context.store.get("external_id", f"{tenant}:{external_id}")
     if holder is not None and holder != user["id"]:
-        turn.assumed.append("duplicate_external_id")
-        raise turn.refusal(table.DUPLICATE_EXTERNAL_ID)
+        context.assumed.append("duplicate_external_id")
+        raise context.error(table.DUPLICATE_EXTERNAL_ID)
     if user.get("external_id") is not None:
-        turn.store.delete("external_id", f"{tenant}:{user['external_id']}")
-    turn.store.put("external_id", f"{tenant}:{external_id}", user["id"])
+        context.store.delete("external_id", f"{tenant}:{user['external_id']}")
+    context.store.put("external_id", f"{tenant}:{external_id}", user["id"])
 
 
-def _company_follows(turn: RequestContext, key: str) -> None:
+def _company_follows(context: RequestContext, key: str) -> None:
     """Move a company with its owners: approved when all are, else as the first that is not. assumed: owner_reapplies"""
-    company = turn.store.get("company", key)
-    owners = [turn.store.get("owner", one) for one in company["owners"]]
+    company = context.store.get("company", key)
+    owners = [context.store.get("owner", one) for one in company["owners"]]
     open_ = next((owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED), None)
     status, reason = ("approved", "") if open_ is None else (open_["status"], open_["reason"])
     if any(owner["status"] == "pending" for owner in owners):
         status, reason = "pending", ""
     if status != company["status"]:
-        turn.store.put("company", key, {**company, "status": status, "reason": reason, "updated_at": turn.clock.at})
+        context.store.put(
+            "company", key, {**company, "status": status, "reason": reason, "updated_at": context.clock.at}
+        )

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments
 from workbench.interface import strict_json, table
-from workbench.sandbox.control import CONTROLS
-from workbench.sandbox.server import BELOW, IDENTITY
-from workbench.sandbox.told import TELLING, Delivered
-from workbench.sandbox.wallet import TeachingWallet
+from workbench.sandbox.chain import TeachingWallet
+from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.events import READERS, Delivered
+from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SECONDS = 30.0
@@ -95,7 +95,7 @@ class RemoteSandbox:
             connection = http.client.HTTPConnection(host, port, timeout=self._seconds)
         try:
             connection.request(
-                method, BELOW + name, strict_json.dumps(arguments) if method == "POST" else None, headers
+                method, CONTROL_PATH + name, strict_json.dumps(arguments) if method == "POST" else None, headers
             )
             answer = connection.getresponse()
             body = answer.read()
@@ -159,7 +159,7 @@ def _method(
 ) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
         answer = exchange(name, signature.bind(*args, **kwargs).arguments)
-        return TELLING[name](answer) if name in TELLING else answer
+        return READERS[name](answer) if name in READERS else answer
 
     method.__name__ = name
     method.__doc__ = doc

@@ -11,7 +11,7 @@ from workbench.interface import strict_json
 from workbench.interface.convert import write_moment
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.sandbox.clock import START
-from workbench.sandbox.turn import Environment, RequestContext
+from workbench.sandbox.context import Environment, RequestContext
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
@@ -31,36 +31,36 @@ Row = tuple[str, bytes]
 """The type, and the item as it is sent."""
 
 
-def list_rewards_activity(turn: RequestContext, asked: ListRewardsActivity) -> bytes:
+def list_rewards_activity(context: RequestContext, asked: ListRewardsActivity) -> bytes:
     """Return one page of a user's activity, the newest first."""
-    user = turn.mine("user", asked.user_id.lower(), "User")
-    rows = turn.ground.rewards.get(user["id"])
+    user = context.get_for_tenant("user", asked.user_id.lower(), "User")
+    rows = context.environment.rewards.get(user["id"])
     if rows is None:
-        rows = turn.ground.rewards[user["id"]] = visible_rows(turn.ground, user)
+        rows = context.environment.rewards[user["id"]] = visible_rows(context.environment, user)
     if asked.type is not None:
         rows = [row for row in rows if row[0] == asked.type]
     skip = asked.offset or 0
     limit = DEFAULT_LIMIT if asked.limit is None else asked.limit
     return b'{"%s":[%s]}' % (
-        turn.ground.names(RewardsActivity)["items"].encode(),
+        context.environment.names(RewardsActivity)["items"].encode(),
         b",".join([item for _, item in rows[skip : skip + limit]]),
     )
 
 
-def visible_rows(ground: Environment, user: dict[str, Any]) -> list[Row]:
+def visible_rows(environment: Environment, user: dict[str, Any]) -> list[Row]:
     """Make the rows of a user that are shown, the newest first."""
     count = user.get("rewards", 0)
     rows: list[Row] = []
     for i in range(count):
-        row = _row(ground, user["id"], i, count)
+        row = _row(environment, user["id"], i, count)
         if row is not None:
             rows.append(row)
     return rows
 
 
-def _row(ground: Environment, user: str, i: int, count: int) -> Row | None:
+def _row(environment: Environment, user: str, i: int, count: int) -> Row | None:
     """Make the i-th newest row; None where it is hidden."""
-    dice = ground.seeds.octets(f"reward:{user}:{i}", 24)
+    dice = environment.seeds.octets(f"reward:{user}:{i}", 24)
     age = _YEAR * (2 * i + 1) // (2 * count) + dice[0]
     created = START - timedelta(seconds=age)
     key = dice[8:24].hex()
@@ -85,11 +85,11 @@ def _row(ground: Environment, user: str, i: int, count: int) -> Row | None:
         }
         if dice[1] >= 26:  # an adjustment has no merchant
             item |= {"merchant_name": name, "transaction_amount_cents": cents, "spend_category": category}
-    return item["type"], strict_json.dumps(_wired(ground, item))
+    return item["type"], strict_json.dumps(_wired(environment, item))
 
 
-def _wired(ground: Environment, item: dict[str, Any]) -> dict[str, Any]:
-    names = ground.names(RewardsItem)
+def _wired(environment: Environment, item: dict[str, Any]) -> dict[str, Any]:
+    names = environment.names(RewardsItem)
     return {
         names[name]: write_moment(value) if name.endswith("_at") else str(value) if name == "points" else value
         for name, value in item.items()

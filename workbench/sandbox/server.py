@@ -1,11 +1,11 @@
-"""The sandbox over HTTP: the same `handle` for any client in any language, and its controls beside it.
+"""The sandbox over HTTP, for any client in any language, with its controls.
 
     /v1/…                  the interface
     /openapi.json          its description
-    /_sandbox/guide        what one needs to start; no key is needed on this machine
+    /_sandbox/guide        what to start from; needs no key on this machine
     /_sandbox/NAME         a control: POST with a JSON object of its arguments, and the full API key
 
-A page in a browser is refused: foreign hosts and origins, and bodies that are not said to be JSON.
+Pages in a browser are refused: other hosts and origins, and bodies that are not declared as JSON.
 """
 
 import asyncio
@@ -13,24 +13,21 @@ import json
 import logging
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import http_server
 from workbench.errors import ApiError, FileBusy, UnusableFile
-from workbench.http_server import Heard, Said
+from workbench.http_server import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
-from workbench.sandbox.control import CONTROLS, perform
+from workbench.sandbox import service
+from workbench.sandbox.controls import CONTROLS, Controls, perform
+from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
-from workbench.sandbox.faults import Played
-from workbench.sandbox.service import MAX_BODY, Request, error_body
 
-if TYPE_CHECKING:
-    from workbench.sandbox.embedded import Sandbox
-
-BELOW = "/_sandbox/"
+CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
-"""The header of controls by which a sandbox is known to be the one that was connected to."""
+"""The header of control responses that tells one sandbox from another."""
 
 log = logging.getLogger("workbench.sandbox")
 _JSON = ("content-type", "application/json")
@@ -41,221 +38,148 @@ _ERRORS: Mapping[int, str] = {
     500: "InternalServerError", 503: "ServiceUnavailableError",
 }  # fmt: skip
 _MANNERS = {"refused": "reset", "lost": "closed"}
-_TOGETHER = 0.005  # seconds after which requests wait no longer for those after them
-_NOT_IMITATED = "It is made up: people, cards and money exist nowhere else. Its addresses are not wallets: sandbox, do not send funds."
+_NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
 
 
-def refused(status: int, message: str) -> Said:
+def refused(status: int, message: str) -> Response:
     """Return an error in the documented shape. Source: Errors."""
     body = {"statusCode": status, "error": _ERRORS[status], "message": message}
-    return Said(status=status, headers=(_JSON,), body=strict_json.dumps(body))
-
-
-class GroupCommit:
-    """Requests that are there at the same time share one transaction: what one commit costs is paid once for all.
-
-    None is answered before that commit. A refused one changes nothing, and takes nothing from the others.
-    """
-
-    def __init__(self, sandbox: "Sandbox") -> None:
-        self.sandbox = sandbox
-        self.open = False  # whether a transaction is: what is answered meanwhile belongs to it
-        self._began = 0.0
-        self._waiting: list[asyncio.Future[Exception | None]] = []
-
-    async def play(self, request: Request) -> Played:
-        """Answer a request, when what it wrote is durable.
-
-        Raises:
-            UnusableFile: The file is busy or cannot be written; nothing of the transaction is kept.
-        """
-        loop = asyncio.get_running_loop()
-        if self.open and loop.time() - self._began > _TOGETHER:
-            self._end()
-        if not self.open:
-            self.sandbox.store.__enter__()
-            self.open = True
-            self._began = loop.time()
-            loop.call_soon(self._look, loop, 0)  # after every request that is ready now
-        played = self.sandbox.play(request, telling=False)
-        ended = loop.create_future()
-        self._waiting.append(ended)
-        failed = await ended
-        if failed is not None:
-            raise failed
-        return played
-
-    def _look(self, loop: asyncio.AbstractEventLoop, seen: int) -> None:
-        """End the transaction as soon as nobody more has come."""
-        if not self.open:  # it took long, and was ended already
-            return
-        if len(self._waiting) > seen and loop.time() - self._began <= _TOGETHER:
-            loop.call_soon(self._look, loop, len(self._waiting))
-        else:
-            self._end()
-
-    def _end(self) -> None:
-        self.open = False
-        waiting, self._waiting = self._waiting, []
-        failed = None
-        try:
-            self.sandbox.store.__exit__(None, None, None)
-        except Exception as error:  # noqa: BLE001 - each request is answered with it
-            failed = error
-            self.sandbox.service.forget(len(waiting))
-        for one in waiting:
-            if not one.done():
-                one.set_result(failed)
-        if failed is None:
-            try:
-                self.sandbox.tell()
-            except Exception as error:  # noqa: BLE001 - what was written stays, whatever a subscriber makes of it
-                log.error("a subscriber failed with %s", type(error).__name__)
+    return Response(status=status, headers=(_JSON,), body=strict_json.dumps(body))
 
 
 class App:
-    """Answers what is heard, for one sandbox at one address."""
+    """Handles the HTTP requests for one sandbox at one address.
 
-    def __init__(self, sandbox: "Sandbox", url: str, local: bool) -> None:
-        self.sandbox = sandbox
-        self.url = url
-        self.local = local
-        self.identity = sandbox.ground.seeds.uuid("served")
+    Args:
+        engine: The sandbox without its controls.
+        controls: Its controls.
+        url: Address it is served at.
+        local: Whether only this machine can connect.
+    """
+
+    def __init__(self, engine: Engine, controls: Controls, url: str, local: bool) -> None:
+        self._engine = engine
+        self._controls = controls
+        self._url = url
+        self._local = local
+        self._identity = (IDENTITY, engine.seeds.uuid("served"))
         self._openapi: bytes | None = None
-        self._together = GroupCommit(sandbox)
 
-    def answer(self, heard: Heard) -> Said | Awaitable[Said]:
-        """Answer a request, or give what will."""
-        origin = heard.header("origin")
-        if origin is not None and origin != f"http://{heard.header('host')}":
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        """Answer a request."""
+        origin = request.header("origin")
+        if origin is not None and origin != f"http://{request.header('host')}":
             return refused(403, "Requests from pages of other origins are not answered")
         try:
-            if heard.target.startswith(BELOW):
-                return self._control(heard)
-            if heard.target == "/openapi.json":
-                return self._described(heard)
-            return self._operation(heard)
+            if request.target.startswith(CONTROL_PATH):
+                return self._control(request)
+            if request.target == "/openapi.json":
+                return self._describe(request)
+            answer = self._engine.answer(
+                service.Request(
+                    request.method, request.target, request.query.decode("latin-1"), dict(request.headers), request.body
+                ),
+                dispatch=False,
+            )
         except UnusableFile as error:
             return _unusable(error)
-
-    def _operation(self, heard: Heard) -> Said | Awaitable[Said]:
-        request = Request(heard.method, heard.target, heard.query.decode("latin-1"), dict(heard.headers), heard.body)
-        if heard.alone and not self._together.open:
-            return _said(self.sandbox.play(request))
-        return self._answered_together(request)
-
-    async def _answered_together(self, request: Request) -> Said:
         try:
-            return _said(await self._together.play(request))
-        except UnusableFile as error:
-            return _unusable(error)
+            self._engine.dispatch_events()
+        except Exception as error:  # noqa: BLE001 - the request was executed, whatever a subscriber does
+            log.error("a subscriber failed with %s", type(error).__name__)
+        response = answer.response
+        return Response(
+            status=response.status, headers=tuple(response.headers.items()), body=response.body, seconds=answer.seconds,
+            manner=_MANNERS.get(answer.manner, answer.manner),
+        )  # fmt: skip
 
-    def _described(self, heard: Heard) -> Said:
-        if heard.method != "GET":
+    def _describe(self, request: Request) -> Response:
+        if request.method != "GET":
             return refused(405, "Method Not Allowed")
         if self._openapi is None:
-            self._openapi = json.dumps(document(self.sandbox.wire_names, f"{self.url}{table.PREFIX}")).encode()
-        return Said(status=200, headers=(_JSON,), body=self._openapi)
+            self._openapi = json.dumps(document(self._engine.wire_names, f"{self._url}{table.PREFIX}")).encode()
+        return Response(status=200, headers=(_JSON,), body=self._openapi)
 
-    def _control(self, heard: Heard) -> Said | Awaitable[Said]:
-        name = heard.target.removeprefix(BELOW)
-        sandbox = self.sandbox
-        open_to_all = name == "guide" and heard.method == "GET" and self.local and heard.local
-        key = heard.header("api-key")
-        if not open_to_all and key != sandbox.full_key:
-            known = key is not None and sandbox.store.get("key", key) is not None
+    def _control(self, request: Request) -> Response | Awaitable[Response]:
+        name = request.target.removeprefix(CONTROL_PATH)
+        open_to_all = name == "guide" and request.method == "GET" and self._local and request.local
+        key = request.header("api-key")
+        if not open_to_all and key != self._engine.full_key:
+            known = key is not None and self._engine.store.get("key", key) is not None
             return refused(403, "Controls need the full key") if known else refused(401, table.UNAUTHORIZED.message)
         if name not in CONTROLS and name != "drain":
             return refused(404, "Control not found")
-        if heard.method != "POST" and not (heard.method == "GET" and name == "guide"):
+        if request.method != "POST" and not (request.method == "GET" and name == "guide"):
             return refused(405, "Method Not Allowed")
-        kind = (heard.header("content-type") or "").partition(";")[0].strip().lower()
-        if heard.body and kind != "application/json":
+        kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
+        if request.body and kind != "application/json":
             return refused(415, "the content type must be application/json")
         try:
-            arguments = strict_json.loads(heard.body) if heard.body else {}
+            arguments = strict_json.loads(request.body) if request.body else {}
         except strict_json.NotJson as error:
             return refused(400, f"the body cannot be read: {error}")
         if not isinstance(arguments, Mapping):
-            return refused(400, "the arguments must be an object")
-        return self._performed(name, arguments)
+            return refused(400, "the arguments must be a JSON object")
+        return self._perform(name, arguments)
 
-    async def _performed(self, name: str, arguments: Mapping[str, Any]) -> Said:
-        """Carry a control out beside the loop: it may wait, as for deliveries."""
+    async def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
+        """Run a control in a thread: it may wait, as for deliveries."""
         try:
-            body = await asyncio.to_thread(self._perform, name, arguments)
+            result = await asyncio.to_thread(self._drain if name == "drain" else self._result, name, arguments)
         except ApiError as error:
-            return Said(status=error.status, headers=(_JSON, self._signed), body=error_body(error))
+            return Response(status=error.status, headers=(_JSON, self._identity), body=service.error_body(error))
         except UnusableFile as error:
             return _unusable(error)
-        return Said(status=200, headers=(_JSON, self._signed), body=body)
+        return Response(status=200, headers=(_JSON, self._identity), body=strict_json.dumps(result))
 
-    def _perform(self, name: str, arguments: Mapping[str, Any]) -> bytes:
-        if name == "drain":
-            after, key = arguments.get("after", 0), arguments.get("api_key")
-            if type(after) is not int or not isinstance(key, str | None):
-                raise ApiError.of(400)(operation=name, status=400, error=_ERRORS[400], message="after must be a number")
-            due, last = self.sandbox.drain(after, key)
-            return strict_json.dumps(
-                {"deliveries": [[n, headers, body.decode()] for n, headers, body in due], "last": last}
-            )
-        result = perform(self.sandbox, name, arguments)
-        if name == "guide":
-            result = {**result, "base_url": f"{self.url}{table.PREFIX}"}
-        return strict_json.dumps(result)
+    def _result(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        result = perform(self._controls, name, arguments)
+        return {**result, "base_url": f"{self._url}{table.PREFIX}"} if name == "guide" else result
 
-    @property
-    def _signed(self) -> tuple[str, str]:
-        return IDENTITY, self.identity
+    def _drain(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        after, key = arguments.get("after", 0), arguments.get("api_key")
+        if type(after) is not int or not isinstance(key, str | None):
+            raise ApiError.of(400)(operation=name, status=400, error=_ERRORS[400], message="after must be a number")
+        due, last = self._engine.drain(after, key or self._engine.full_key)
+        return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 
-def _unusable(error: UnusableFile) -> Said:
+def _unusable(error: UnusableFile) -> Response:
     return refused(
         503, "The sandbox's file is busy" if isinstance(error, FileBusy) else "The sandbox's file cannot be used"
     )
 
 
-def _said(played: Played) -> Said:
-    answer = played.response
-    return Said(
-        status=answer.status, headers=tuple(answer.headers.items()), body=answer.body, seconds=played.seconds,
-        manner=_MANNERS.get(played.manner, played.manner),
-    )  # fmt: skip
-
-
 @contextmanager
 def serving(
-    sandbox: "Sandbox", *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), or_another: bool = False
+    engine: Engine, controls: Controls, *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Serve a sandbox in a thread, and give its URL.
-
-    Args:
-        or_another: Take a free port where this one is in use, which is never shared.
+    """Serve a sandbox in a thread, and yield its URL.
 
     Raises:
         PortTaken: The port is in use.
     """
-    listening = http_server.bound(host, port, otherwise_free=or_another)
+    listening = http_server.bind(host, port)
     url = http_server.url_of(listening)
     local = host in http_server.LOOPBACK
     names = [name.lower() for name in (*hosts, *(() if local else (host,)))]
-    front = App(sandbox, url, local)
-    with http_server.running(front.answer, listening=listening, hosts=names, max_body=MAX_BODY, refusal=refused):
+    app = App(engine, controls, url, local)
+    with http_server.running(app.handle, listening=listening, hosts=names, max_body=service.MAX_BODY, refusal=refused):
         yield url
 
 
-def introduction(sandbox: "Sandbox", url: str) -> list[str]:
-    """Return what to say about a served sandbox: base URL, keys with what they may do, and what it is not."""
+def introduction(sandbox: Any, url: str) -> list[str]:
+    """Return what to print about a served sandbox: base URL, keys with their permissions, and what it is not."""
     keys = sandbox.guide()["api_keys"]
     width = max(map(len, keys))
     return [
-        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox.environment}, profile {sandbox.profile}, seed {sandbox.seed})",
+        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox.environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
         "",
-        "API keys, for the header Api-Key:",
+        "API keys for the header Api-Key:",
         *(f"  {name:<{width}}  {key}" for name, key in keys.items()),
         "",
-        f"What to start from: {url}{BELOW}guide   Its description: {url}/openapi.json",
-        f"Beside the twelve operations it serves {', '.join(row.path for row in ROWS.values())}, which are assumed.",
-        _NOT_IMITATED,
-        "Ctrl-C ends it.",
+        f"Guide: {url}{CONTROL_PATH}guide   OpenAPI: {url}/openapi.json",
+        f"Assumed routes besides the twelve operations: {', '.join(row.path for row in ROWS.values())}",
+        _NOTICE,
+        "Press Ctrl-C to stop.",
     ]

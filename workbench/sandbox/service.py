@@ -1,11 +1,11 @@
-"""One request in, one response out: routes from the table, checks in a fixed order, and never an exception.
+"""One request in, one response out: routes from the operation table, checks in a fixed order, and never an exception.
 
-The order: route, key, environment, role, syntax of ids, body, team, record and state. assumed: order_of_checks
+The order of checks: route, key, environment, role, syntax of ids, body, team, record and state. assumed: order_of_checks
 """
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
@@ -19,9 +19,8 @@ from workbench.interface.convert import placeholders
 from workbench.interface.masks import masked
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
-from workbench.sandbox import extensions
-from workbench.sandbox.handlers import HANDLERS, Handler
-from workbench.sandbox.turn import Environment, RequestContext
+from workbench.sandbox import accounts, cards, contracts, disputes, extensions, people, rewards, signatures
+from workbench.sandbox.context import Environment, RequestContext
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1
@@ -33,10 +32,31 @@ NO_METHOD = Failure(
     status=405, error="MethodNotAllowedError", message="Method Not Allowed", when="the path has other methods"
 )
 
+Handler = Callable[[RequestContext, Any], Any]
+"""Takes the context and the checked request; returns an answer's record, a list of them, bytes, or None for no body."""
+
+HANDLERS: Mapping[str, Handler] = {
+    "list_contracts": contracts.list_contracts,
+    "sign_withdrawal": signatures.sign_withdrawal,
+    "simulate_authorization": cards.authorize,
+    "simulate_reversal": cards.reverse,
+    "simulate_refund": cards.refund,
+    "create_payment_account": accounts.create_payment_account,
+    "delete_payment_account": accounts.delete_payment_account,
+    "update_user": people.update_user,
+    "update_ubo": people.update_ubo,
+    "update_dispute": disputes.update_dispute,
+    "create_user_application": people.create_user_application,
+    "list_rewards_activity": rewards.list_rewards_activity,
+    "settle": cards.settle,
+    "list_payment_routes": accounts.list_payment_routes,
+    "list_automations": accounts.list_automations,
+}
+
 
 @attrs.frozen
 class Request:
-    """A request as it came. Names of headers are in lower case, or looked up in any case."""
+    """A request. Header names are in lower case, or can be looked up in any case."""
 
     method: str
     path: str
@@ -47,7 +67,7 @@ class Request:
 
 @attrs.frozen
 class Response:
-    """What is answered."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,9 +76,9 @@ class Response:
 
 @attrs.frozen(eq=False)
 class Route:
-    """An operation and who answers it."""
+    """An operation and its handler."""
 
-    row: Any  # an Operation, which would bind itself here
+    row: Any  # an Operation; typed so, it would act as a descriptor here
     handler: Handler
     names: tuple[str, ...]
     assumed: tuple[str, ...]
@@ -85,36 +105,41 @@ _PART = re.compile(r"(\{\w+\})")
 
 
 class Service:
-    """Answers requests on a store."""
+    """Answers requests.
 
-    def __init__(self, environment: str, ground: Environment) -> None:
-        self.environment = environment
-        self._ground = ground
+    Args:
+        name: "sandbox" or "production".
+        environment: Store, clock, seeds and settings.
+    """
+
+    def __init__(self, name: str, environment: Environment) -> None:
+        self._name = name  # "sandbox" or "production"
+        self._environment = environment
         self._fixed, self._patterns = _routes()
-        self._unit_flag = ground.names(table.SIGN_WITHDRAWAL.request)["is_amount_native"]
+        self._unit_flag = environment.names(table.SIGN_WITHDRAWAL.request)["is_amount_native"]
         self._log: deque[tuple[Request, Operation[..., Any] | None, RequestContext, int]] = deque(maxlen=LOGGED)
 
     def handle(self, request: Request) -> Response:
         """Answer one request; a refused one changes nothing."""
-        turn = RequestContext(self._ground, "")
+        context = RequestContext(self._environment, "")
         operation = None
         try:
-            with turn.store:
-                route, path = self._find(turn, request)
+            with context.store:
+                route, path = self._find(context, request)
                 operation = route.row
-                answer = self._answer(turn, route, path, request)
+                answer = self._answer(context, route, path, request)
             status = operation.success
             body = b"" if answer is None else answer if type(answer) is bytes else strict_json.dumps(answer)
         except ApiError as error:
             status = error.status
             body = error_body(error)
-        headers = {"content-type": "application/json", **turn.headers} if body else dict(turn.headers)
-        headers["date"] = turn.clock.http_date()
-        if turn.assumed:
-            headers["workbench-assumed"] = ", ".join(dict.fromkeys(turn.assumed))
+        headers = {"content-type": "application/json", **context.headers} if body else dict(context.headers)
+        headers["date"] = context.clock.http_date()
+        if context.assumed:
+            headers["workbench-assumed"] = ", ".join(dict.fromkeys(context.assumed))
         if len(request.body) > _LOGGED_BODY:
             request = Request(request.method, request.path, request.query, request.headers)
-        self._log.append((request, operation, turn, status))
+        self._log.append((request, operation, context, status))
         return Response(status, headers, body)
 
     def name_of(self, request: Request) -> str | None:
@@ -125,7 +150,7 @@ class Service:
         route = by_method.get(request.method)
         return None if route is None else str(route.row.name)
 
-    def _find(self, turn: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
+    def _find(self, context: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
         by_method = self._fixed.get(request.path)
         path: Mapping[str, str] = {}
         if by_method is None:
@@ -135,86 +160,81 @@ class Service:
                     by_method, path = by, match.groupdict()
                     break
             else:
-                raise turn.refusal(NO_ROUTE)
+                raise context.error(NO_ROUTE)
         route = by_method.get(request.method)
         if route is None:
-            turn.headers["allow"] = ", ".join(by_method)
-            raise turn.refusal(NO_METHOD)
+            context.headers["allow"] = ", ".join(by_method)
+            raise context.error(NO_METHOD)
         return route, path
 
-    def _answer(self, turn: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> Any:
-        operation = turn.operation = route.row
-        turn.cause[1] = operation.name
-        turn.assumed += route.assumed
-        key = turn.store.get("key", request.headers.get("api-key") or "")
+    def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> Any:
+        operation = context.operation = route.row
+        context.cause[1] = operation.name
+        context.assumed += route.assumed
+        key = context.store.get("key", request.headers.get("api-key") or "")
         if key is None:
-            raise turn.refusal(table.UNAUTHORIZED)
-        if operation.sandbox_only and self.environment == "production":
-            raise turn.refusal(table.NOT_IN_PRODUCTION)
+            raise context.error(table.UNAUTHORIZED)
+        if operation.sandbox_only and self._name == "production":
+            raise context.error(table.NOT_IN_PRODUCTION)
         if not operation.roles.issubset(key["roles"]):
-            raise turn.refusal(table.MISSING_ROLE)
+            raise context.error(table.MISSING_ROLE)
         for name in route.names:
             if UUID.fullmatch(path[name]) is None:
-                raise turn.wrong(f"{name} must be a UUID")
-        asked = self._read(turn, operation, path, request)
-        tenant = turn.store.get("tenant", key["tenant"])
+                raise context.bad_request(f"{name} must be a UUID")
+        asked = self._read(context, operation, path, request)
+        tenant = context.store.get("tenant", key["tenant"])
         if tenant is None:
-            raise turn.refusal(table.TEAM_NOT_FOUND)
-        turn.tenant = tenant
-        answer = route.handler(turn, asked)
+            raise context.error(table.TEAM_NOT_FOUND)
+        context.tenant = tenant
+        answer = route.handler(context, asked)
         if type(answer) is bytes or answer is None:
             return answer
-        write = turn.converter.write
+        write = context.converter.write
         return [write(one) for one in answer] if type(answer) is list else write(answer)
 
     def _read(
-        self, turn: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
+        self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
     ) -> Any:
         raw: Any = {}
         if operation.in_query:
-            raw = self._query(turn, operation, request.query)
+            raw = self._query(context, operation, request.query)
         elif operation.method != "DELETE" and request.body:
-            raw = self._body(turn, request)
-        asked, mistyped, unknown = turn.converter.read_request(operation, raw, path, from_query=operation.in_query)
+            raw = self._body(context, request)
+        asked, mistyped, unknown = context.converter.read_request(operation, raw, path, from_query=operation.in_query)
         found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         if found:
             said = {problem.path: problem for problem in reversed(found)}  # one problem a member is enough
-            raise turn.wrong("; ".join(str(problem) for problem in reversed(said.values())))
+            raise context.bad_request("; ".join(str(problem) for problem in reversed(said.values())))
         if unknown:
-            turn.assumed.append("unknown_members")
+            context.assumed.append("unknown_members")
         for name, value in raw.items():
             if type(value) is int and value > MAX_WHOLE and name not in unknown:
-                raise turn.wrong(f"{name} is too large")
+                raise context.bad_request(f"{name} is too large")
         return asked
 
-    def _query(self, turn: RequestContext, operation: Operation[..., Any], query: str) -> dict[str, Any]:
+    def _query(self, context: RequestContext, operation: Operation[..., Any], query: str) -> dict[str, Any]:
         try:
             pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="surrogateescape")
         except ValueError:
-            raise turn.wrong("the query cannot be read") from None
+            raise context.bad_request("the query cannot be read") from None
         raw = dict(pairs)
         if len(raw) != len(pairs):
-            raise turn.wrong("a parameter of the query stands there twice")
+            raise context.bad_request("a parameter of the query stands there twice")
         if operation is table.SIGN_WITHDRAWAL and self._unit_flag not in raw:
             raw[self._unit_flag] = "false"
-            turn.assumed.append("withdrawal_unit_default")
+            context.assumed.append("withdrawal_unit_default")
         return raw
 
-    def _body(self, turn: RequestContext, request: Request) -> Any:
+    def _body(self, context: RequestContext, request: Request) -> Any:
         if len(request.body) > MAX_BODY:
-            raise turn.wrong("the body is too large")
+            raise context.bad_request("the body is too large")
         kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise turn.wrong("the content type must be application/json")
+            raise context.bad_request("the content type must be application/json")
         try:
             return strict_json.loads(request.body)
         except strict_json.NotJson as error:
-            raise turn.wrong(f"the body cannot be read: {error}") from None
-
-    def forget(self, count: int) -> None:
-        """Take the last requests out of the list: what they wrote was not kept."""
-        for _ in range(min(count, len(self._log))):
-            self._log.pop()
+            raise context.bad_request(f"the body cannot be read: {error}") from None
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the last requests and how they were answered, their private values masked, the oldest first."""
@@ -227,16 +247,16 @@ def error_body(error: ApiError) -> bytes:
 
 
 def _logged(
-    request: Request, operation: Operation[..., Any] | None, turn: RequestContext, status: int
+    request: Request, operation: Operation[..., Any] | None, context: RequestContext, status: int
 ) -> dict[str, Any]:
-    number = turn.cause[0]
+    number = context.cause[0]
     entry: dict[str, Any] = {
-        "request_id": turn.seeds.uuid(f"request:{number}") if number else None,
+        "request_id": context.seeds.uuid(f"request:{number}") if number else None,
         "operation": None if operation is None else operation.name,
         "method": request.method,
         "path": request.path if operation is not None else None,
         "status": status,
-        "assumed": list(dict.fromkeys(turn.assumed)),
+        "assumed": list(dict.fromkeys(context.assumed)),
     }
     if operation is not None:
         entry["body"] = _plain(_masked(request, operation))

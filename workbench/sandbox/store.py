@@ -1,53 +1,69 @@
-"""What the sandbox knows: JSON values by kind and id, changed in transactions, one within another where that serves.
+"""The state of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file as well.
 
-A stored value is never changed in place: whoever changes a record puts a new one. So a copy of the store is a copy of its
-outer dictionaries, and an event may hold the record as it was.
+A stored value is never changed in place; whoever changes a record puts a new one. A copy of the store is therefore a copy of
+its outer dictionaries, and an event can hold a record as it was.
 
-A backend makes it durable: it sees `begin` (and may bring in what other processes wrote), then `commit` with what changed,
-or `rollback`.
+A file is a log with one row per transaction, read by every process that shares it. A row with the complete state replaces
+all rows before it once they have grown to twice its size. A commit survives a killed process; it does not wait for the disk,
+since the people and the money of a sandbox are made up.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from threading import RLock
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
+
+import orjson
+
+from workbench.storage import Database
 
 Change = tuple[str, str, Any]
 """Kind, id, and the new value; None where it was deleted."""
-
-
-class Backend(Protocol):
-    """Keeps what a store holds. All calls come under the store's lock."""
-
-    def begin(self, store: "Store") -> None:
-        """Start a transaction; `store.load` brings in what others wrote."""
-
-    def commit(self, changes: Iterable[Change]) -> None:
-        """Keep the changes, all or none, before the answer is given."""
-
-    def rollback(self) -> None:
-        """End the transaction without changes."""
+APPLICATION = 0x57425358  # "WBSX"
+SCHEMA = "CREATE TABLE log(version INTEGER PRIMARY KEY, whole INTEGER NOT NULL, changes BLOB NOT NULL)"
+_MIN_REWRITE = 256 * 1024  # bytes of log below which it is not rewritten
+_NEW = "SELECT version, whole, changes FROM log WHERE version > ? ORDER BY version"
 
 
 class Store:
     """Values by kind and id.
 
-    `with store:` is one transaction; it is undone when an exception leaves it. One within another is kept when the outer
-    one is, and is undone alone when it fails.
+    `with store:` is one transaction; an exception undoes it. A nested transaction that fails is undone alone.
+
+    Args:
+        path: A file that keeps the state; in memory only by default.
+
+    Raises:
+        UnusableFile: The file is not a sandbox's, is newer than this program, is damaged, or cannot be opened.
     """
 
-    def __init__(self, backend: Backend | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
         self._undo: list[Change] = []
         self._lock = RLock()
-        self._begun: list[int] = []  # of each open transaction, how much there was to undo when it began
-        self.backend = backend
+        self._begun: list[int] = []  # for each open transaction, the length of the undo list when it began
+        self._log = None if path is None else _FileLog(path)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may change the state."""
+        return self._log is not None
+
+    def lease(self, work: str) -> bool:
+        """Return whether this process is the one that does some work; of several on one file, only one is."""
+        return self._log is None or self._log.file.lease(work)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._log is not None:
+            self._log.file.close()
 
     def __enter__(self) -> "Store":
         self._lock.acquire()
-        if not self._begun and self.backend is not None:
+        if not self._begun and self._log is not None:
             try:
-                self.backend.begin(self)
+                self._log.begin(self)
             except BaseException:
                 self._lock.release()
                 raise
@@ -65,17 +81,17 @@ class Store:
             self._lock.release()
 
     def _end(self, keep: bool) -> None:
-        if keep and self.backend is not None:
+        if keep and self._log is not None:
             try:
                 touched = {(kind, key): None for kind, key, _ in self._undo}
-                self.backend.commit([(kind, key, self.get(kind, key)) for kind, key in touched])
+                self._log.commit(self, [(kind, key, self.get(kind, key)) for kind, key in touched])
             except BaseException:
                 self._undo_since(0)
                 raise
         elif not keep:
             self._undo_since(0)
-            if self.backend is not None:
-                self.backend.rollback()
+            if self._log is not None:
+                self._log.file.rollback()
         self._undo.clear()
 
     def _undo_since(self, begun: int) -> None:
@@ -92,23 +108,23 @@ class Store:
         return None if values is None else values.get(key)
 
     def all(self, kind: str) -> Iterator[Any]:
-        """Return every value of a kind, in the order they were first put."""
+        """Iterate over the values of a kind, in the order they were first put."""
         return iter(tuple(self._kinds.get(kind, {}).values()))
 
     def count(self, kind: str) -> int:
-        """Return how many values of a kind there are."""
+        """Return the number of values of a kind."""
         return len(self._kinds.get(kind, ()))
 
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds there are."""
+        """Return the kinds that have values."""
         return tuple(self._kinds)
 
     def items(self, kind: str) -> Iterator[tuple[str, Any]]:
-        """Return every id and value of a kind."""
+        """Iterate over the ids and values of a kind."""
         return iter(tuple(self._kinds.get(kind, {}).items()))
 
     def put(self, kind: str, key: str, value: Any) -> None:
-        """Keep a value; it must not be changed afterwards."""
+        """Store a value; it must not be changed afterwards."""
         values = self._kinds.get(kind)
         if values is None:
             values = self._kinds[kind] = {}
@@ -116,7 +132,7 @@ class Store:
         values[key] = value
 
     def delete(self, kind: str, key: str) -> None:
-        """Forget a value."""
+        """Delete a value."""
         values = self._kinds[kind]
         self._undo.append((kind, key, values.pop(key)))
 
@@ -127,7 +143,7 @@ class Store:
         return number
 
     def load(self, changes: Iterable[Change]) -> None:
-        """Bring in values that are already durable."""
+        """Load values without a transaction."""
         for kind, key, value in changes:
             if value is None:
                 self._kinds.get(kind, {}).pop(key, None)
@@ -135,16 +151,16 @@ class Store:
                 self._kinds.setdefault(kind, {})[key] = value
 
     def clear(self) -> None:
-        """Forget everything: another state is about to be loaded."""
+        """Delete everything; another state is about to be loaded."""
         self._kinds.clear()
 
     def copy(self) -> dict[str, dict[str, Any]]:
-        """Return the contents; cheap, since values are never changed in place."""
+        """Return a copy of the contents; cheap, since values are never changed in place."""
         with self._lock:
             return {kind: dict(values) for kind, values in self._kinds.items() if values}
 
     def replace(self, contents: dict[str, dict[str, Any]]) -> None:
-        """Put other contents in place of these, within a transaction."""
+        """Replace the contents within a transaction."""
         for kind in self.kinds():
             for key in tuple(self._kinds[kind]):
                 if key not in contents.get(kind, {}):
@@ -153,3 +169,61 @@ class Store:
             for key, value in values.items():
                 if self.get(kind, key) is not value:
                     self.put(kind, key, value)
+
+
+class _FileLog:
+    """The file of a store."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.file = Database(path, application=APPLICATION, schema=SCHEMA, survives_power_loss=False)
+        self._version = 0
+        self._size = 0  # bytes of log since the complete state was written
+        self._whole = 0  # bytes of that state
+
+    def begin(self, store: Store) -> None:
+        """Begin a transaction, and load what other processes wrote."""
+        self.file.begin()
+        try:
+            for version, whole, changes in self.file.run(_NEW, (self._version,)):
+                if whole:
+                    store.clear()
+                store.load(orjson.loads(changes))
+                self._count(version, whole, len(changes))
+        except BaseException:
+            self.file.rollback()
+            raise
+
+    def commit(self, store: Store, changes: list[Change]) -> None:
+        """Write the changes as one row; when this returns, they survive a killed process."""
+        if not changes:
+            self.file.rollback()  # cheaper than a commit
+            return
+        before = self._version, self._size, self._whole
+        try:
+            self._write(changes, whole=False)
+            if self._size > max(2 * self._whole, _MIN_REWRITE):
+                state = store.copy()
+                self._write([(kind, key, v) for kind, values in state.items() for key, v in values.items()], whole=True)
+                self.file.run("DELETE FROM log WHERE version < ?", (self._version,))
+        except BaseException:
+            self._version, self._size, self._whole = before
+            self.file.rollback()
+            raise
+        try:
+            self.file.commit()  # ends the transaction, whether it fails or not
+        except BaseException:
+            self._version, self._size, self._whole = before
+            raise
+
+    def _write(self, changes: list[Change], whole: bool) -> None:
+        data = orjson.dumps(changes)
+        version = self._version + 1
+        self.file.run("INSERT INTO log VALUES (?, ?, ?)", (version, whole, data))
+        self._count(version, whole, len(data))
+
+    def _count(self, version: int, whole: int, size: int) -> None:
+        self._version = version
+        if whole:
+            self._whole, self._size = size, 0
+        else:
+            self._size += size

@@ -1,4 +1,4 @@
-"""The sandbox as a transport of httpx: the whole client path is real, and no socket is opened."""
+"""The sandbox as an httpx transport: clients take their real path, and no socket is opened."""
 
 import asyncio
 import time
@@ -7,79 +7,87 @@ from typing import Any
 
 import httpx
 
-from workbench.sandbox.faults import Played
+from workbench.sandbox.faults import FaultedResponse
 from workbench.sandbox.service import Request, Response
 
-Handle = Callable[[Request], Response | Played]
+Handler = Callable[[Request], Response | FaultedResponse]
 
-_GONE = "Server disconnected without sending a response."
+_CLOSED = "Server disconnected without sending a response."
 _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {
     "refused": (httpx.ConnectError, "Connection refused"),
     "reset": (httpx.ReadError, "Connection reset by peer"),
-    "closed": (httpx.RemoteProtocolError, _GONE),
-    "lost": (httpx.RemoteProtocolError, _GONE),
+    "closed": (httpx.RemoteProtocolError, _CLOSED),
+    "lost": (httpx.RemoteProtocolError, _CLOSED),
 }
-"""Faults of the connection as the errors that httpx raises for them."""
+"""Connection faults as the errors that httpx raises for them."""
 
 
 class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Answers requests of a sync or an async client by a sandbox."""
+    """Sends the requests of a sync or async client to a function.
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
+    Args:
+        handler: Answers a request, as `Sandbox.handle` does.
+    """
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of a sync client."""
-        played = self._played(request, request.read())
-        if played.seconds and played.manner != "drip":
-            time.sleep(_patience(request, played))
-        return _arrived(request, played)
+        answer = self._ask(request, request.read())
+        if delay := _delay(request, answer):
+            time.sleep(delay)
+        return _response(request, answer)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of an async client."""
-        played = self._played(request, await request.aread())
-        if played.seconds and played.manner != "drip":
-            await asyncio.sleep(_patience(request, played))
-        return _arrived(request, played)
+        answer = self._ask(request, await request.aread())
+        if delay := _delay(request, answer):
+            await asyncio.sleep(delay)
+        return _response(request, answer)
 
-    def _played(self, request: httpx.Request, body: bytes) -> Played:
+    def _ask(self, request: httpx.Request, body: bytes) -> FaultedResponse:
         path, _, query = request.url.raw_path.partition(b"?")
-        made = self._handle(Request(request.method, path.decode("ascii"), query.decode("ascii"), request.headers, body))
-        return made if isinstance(made, Played) else Played(response=made)
+        answer = self._handler(
+            Request(request.method, path.decode("ascii"), query.decode("ascii"), request.headers, body)
+        )
+        return answer if isinstance(answer, FaultedResponse) else FaultedResponse(response=answer)
 
 
-def _patience(request: httpx.Request, played: Played) -> float:
-    """Return how long to wait for a late answer.
+def _delay(request: httpx.Request, answer: FaultedResponse) -> float:
+    """Return the seconds to wait for a delayed response.
 
     Raises:
-        ReadTimeout: Longer than the client would; nobody has to sit that out.
+        ReadTimeout: It is longer than the client's timeout; raised at once instead of after the wait.
     """
+    if answer.manner == "slow_body":
+        return 0.0
     limit: Any = request.extensions.get("timeout", {}).get("read")
-    if limit is not None and played.seconds >= limit:
+    if limit is not None and answer.seconds and answer.seconds >= limit:
         raise httpx.ReadTimeout("The read operation timed out", request=request)
-    return played.seconds
+    return answer.seconds
 
 
-def _arrived(request: httpx.Request, played: Played) -> httpx.Response:
-    if played.manner in _ERRORS:
-        kind, words = _ERRORS[played.manner]
-        raise kind(words, request=request)
-    answer = played.response
-    # as bytes and a stream, as a connection gives them; made from text and content it costs more than the sandbox
-    headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
-    headers.append((b"content-length", b"%d" % len(answer.body)))
-    whole = httpx.ByteStream(answer.body)
-    stream = whole if played.manner == "whole" else _Broken(answer.body, played)
-    return httpx.Response(answer.status, headers=headers, stream=stream, request=request)
+def _response(request: httpx.Request, answer: FaultedResponse) -> httpx.Response:
+    if answer.manner in _ERRORS:
+        error, message = _ERRORS[answer.manner]
+        raise error(message, request=request)
+    response = answer.response
+    # Headers as bytes and the body as a stream, as from a connection: text and content would cost more than the sandbox.
+    headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
+    headers.append((b"content-length", b"%d" % len(response.body)))
+    stream = httpx.ByteStream(response.body) if answer.manner == "whole" else _FaultedBody(answer)
+    return httpx.Response(response.status, headers=headers, stream=stream, request=request)
 
 
-class _Broken(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body that is cut, or that drips."""
+class _FaultedBody(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that is cut off, or slow."""
 
-    def __init__(self, body: bytes, played: Played) -> None:
-        self._cut = played.manner == "cut"
+    def __init__(self, answer: FaultedResponse) -> None:
+        body = answer.response.body
+        self._cut = answer.manner == "cut"
         self._body = body[: len(body) // 2] if self._cut else body
-        self._pause = 0.0 if self._cut else played.seconds / max(len(body), 1)
+        self._pause = 0.0 if self._cut else answer.seconds / max(len(body), 1)
 
     def __iter__(self) -> Iterator[bytes]:
         for i in range(len(self._body)):

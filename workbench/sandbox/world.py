@@ -7,11 +7,11 @@ from typing import Any
 from workbench.chains.families import Family, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.clock import START, milliseconds
-from workbench.sandbox.collateral import WARNING, contract_on
+from workbench.sandbox.contracts import WARNING, contract_on
 from workbench.sandbox.people import REASONS
 from workbench.sandbox.rewards import BEYOND_PAGING
 from workbench.sandbox.seeds import Seeds
-from workbench.sandbox.signing import wallet_address
+from workbench.sandbox.signatures import wallet_address
 from workbench.sandbox.store import Change, Store
 
 PRIMARY = "primary"

@@ -11,7 +11,7 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.interface.operation import Operation
 from workbench.interface.rules import UUID
 from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL
-from workbench.sandbox.control import CONTROLS
+from workbench.sandbox.controls import CONTROLS
 from workbench.sequences.steps import (
     PARAMETER_TYPES,
     Guide,

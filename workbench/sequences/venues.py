@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from workbench.errors import ApiError, UnexpectedAnswer, WrongEnvironment
 from workbench.interface import strict_json, walk
-from workbench.interface.convert import Unreadable
+from workbench.interface.convert import Unreadable, converter
 from workbench.interface.rules import FULL
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 from workbench.sandbox import Request, Sandbox
@@ -110,7 +110,7 @@ class Direct(_OfSandbox):
     def __init__(self, sandbox: Sandbox) -> None:
         super().__init__(sandbox)
         self._headers = {**_JSON, KEY_HEADER.lower(): sandbox.full_key}
-        self._converter = sandbox.ground.converter
+        self._converter = converter(sandbox.wire_names)
         self._plans = {name: _plan(row) for name, row in OPERATIONS.items()}
 
     def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:

@@ -101,7 +101,7 @@ def _commands() -> Iterator[Command]:
 
 def controls() -> Mapping[tuple[str, ...], Command]:
     """Return the controls of the sandbox as commands: `sandbox settle` and so on."""
-    from workbench.sandbox.control import CONTROLS
+    from workbench.sandbox.controls import CONTROLS
 
     return {
         ("sandbox", name): Command(

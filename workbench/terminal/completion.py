@@ -134,7 +134,7 @@ def _first_id(path: tuple[str, ...]) -> str:
     if path[0] == "rewards":
         return "user_id"
     if path[0] == "sandbox" and len(path) > 1:
-        from workbench.sandbox.control import CONTROLS
+        from workbench.sandbox.controls import CONTROLS
 
         taken = (
             [name for name in CONTROLS[path[1]].signature.parameters if name != "self"] if path[1] in CONTROLS else []

@@ -11,8 +11,8 @@ from cyclopts import Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.sandbox.control import CONTROLS
-from workbench.sandbox.inspection import Control
+from workbench.sandbox.control import Control
+from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.ends import DONE, say, wrong
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session

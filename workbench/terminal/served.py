@@ -22,13 +22,12 @@ def serve(
     seed: Annotated[int | None, Parameter(help="Seed of a new world; 1 where left out.")] = None,
     environment: Annotated[Literal["sandbox", "production"] | None, Parameter(help="What it says it is.")] = None,
     behavior: Annotated[
-        Literal["documented", "observed"] | None,
-        Parameter(name="--profile", help="What it does where the document is silent."),
+        Literal["documented", "observed"] | None, Parameter(help="Behavior where the interface document is silent.")
     ] = None,
     outside: Annotated[
         bool,
         Parameter(
-            name="--webhooks-outside", help="Let webhooks go to public addresses too.", negative="", show_default=False
+            name="--public-webhooks", help="Let webhooks go to public addresses too.", negative="", show_default=False
         ),
     ] = False,
 ) -> int:
@@ -38,8 +37,8 @@ def serve(
     from workbench.terminal.keeping import kept_path
 
     path = kept_path() if own else db
-    made = Sandbox(seed=seed, environment=environment, profile=behavior, path=path, webhooks_outside=outside)
-    with closing(made) as sandbox, sandbox.serve(port=port, or_another=True) as url:
+    made = Sandbox(seed=seed, environment=environment, behavior=behavior, path=path, public_webhooks=outside)
+    with closing(made) as sandbox, sandbox.serve(port=port) as url:
         print(screen_of(sys.stdout).fit(url), flush=True)
         for line in (*introduction(sandbox, url), f"Act on it with --url {url}."):
             say(line)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.webhooks.inbox import Inbox
 
 _SECRET = 24  # characters of a path that nobody guesses
-_TAKEN = http_server.Said(status=204)
+_ACCEPTED = http_server.Response(status=204)
 
 
 @contextmanager
@@ -32,26 +32,26 @@ def receiving(inbox: "Inbox", *, host: str, port: int, path: str, hosts: Sequenc
         )
     public = {name.lower() for name in (*hosts, *(() if host in http_server.LOOPBACK else (host,)))}
 
-    def answer(heard: http_server.Heard) -> http_server.Said:
-        status = _status(inbox, heard, path)
-        return _TAKEN if status == 204 else http_server.bare(status, "")
+    def answer(request: http_server.Request) -> http_server.Response:
+        status = _status(inbox, request, path)
+        return _ACCEPTED if status == 204 else http_server.bare(status, "")
 
     with http_server.running(answer, host=host, port=port, hosts=public, max_body=inbox.max_body) as url:
         yield url + path
 
 
-def _status(inbox: "Inbox", heard: http_server.Heard, path: str) -> int:
-    if heard.method != "POST":
+def _status(inbox: "Inbox", request: http_server.Request, path: str) -> int:
+    if request.method != "POST":
         return 405
-    if heard.target != path:
+    if request.target != path:
         return 404
-    if heard.header("origin") is not None:
+    if request.header("origin") is not None:
         return 403  # a web page in a browser; no sender of webhooks says Origin
-    kind = (heard.header("content-type") or "").partition(";")[0].strip().lower()
-    if kind != "application/json" or heard.header("content-encoding") not in (None, "identity"):
+    kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json" or request.header("content-encoding") not in (None, "identity"):
         return 415
     try:
-        inbox.receive(heard.headers, heard.body)
+        inbox.receive(request.headers, request.body)
     except SignatureRefused:
         return 401
     except TooLarge:

@@ -55,7 +55,7 @@ class RequestContext:
         "cause",
         "clock",
         "converter",
-        "ground",
+        "environment",
         "headers",
         "operation",
         "seeds",
@@ -64,13 +64,13 @@ class RequestContext:
         "tenant",
     )  # fmt: skip
 
-    def __init__(self, ground: Environment, name: str) -> None:
-        self.ground = ground
-        self.store = ground.store
-        self.clock = ground.clock
-        self.seeds = ground.seeds
-        self.settings = ground.settings
-        self.converter = ground.converter
+    def __init__(self, environment: Environment, name: str) -> None:
+        self.environment = environment
+        self.store = environment.store
+        self.clock = environment.clock
+        self.seeds = environment.seeds
+        self.settings = environment.settings
+        self.converter = environment.converter
         self.cause: list[Any] = [0, name]  # number of the request, given when it first matters; what it was
         self.operation: Operation[..., Any] | None = None
         self.tenant: Mapping[str, Any] = {}
@@ -93,17 +93,17 @@ class RequestContext:
             {"kind": kind, "tenant": tenant, "at": self.clock.at, "request": number, "cause": name, **of},
         )
 
-    def later(self, seconds: float, action: str, key: str) -> None:
+    def schedule(self, seconds: float, action: str, key: str) -> None:
         """Have the clock do something to a record after some time; a later word takes the place of an earlier one."""
         due = {"at": self.clock.at + int(seconds * 1000), "do": action, "of": key}
         self.store.put("due", f"{action}:{key}", due)
 
-    def forget(self, due: str) -> None:
+    def cancel(self, due: str) -> None:
         """Have the clock not do what it was told."""
         if self.store.get("due", due) is not None:
             self.store.delete("due", due)
 
-    def mine(self, kind: str, key: str, what: str) -> Any:
+    def get_for_tenant(self, kind: str, key: str, what: str) -> Any:
         """Return the tenant's record.
 
         Raises:
@@ -111,10 +111,10 @@ class RequestContext:
         """
         found = self.store.get(kind, key)
         if found is None or found["tenant"] != self.tenant["id"]:
-            raise self.refusal(f"{what} not found")
+            raise self.error(f"{what} not found")
         return found
 
-    def refusal(self, of: Failure | str, **words: object) -> ApiError:
+    def error(self, of: Failure | str, **words: object) -> ApiError:
         """Return the error for a row of the table, or for the row that has this message, ready to be raised."""
         failure = self._row(of) if isinstance(of, str) else of
         if failure.assumed and self.operation is not None:
@@ -130,11 +130,11 @@ class RequestContext:
         own = () if self.operation is None else self.operation.failures
         return next((failure for failure in own if failure.message == message), None) or _BY_MESSAGE[message]
 
-    def wrong(self, problems: str) -> ApiError:
+    def bad_request(self, problems: str) -> ApiError:
         """Return the 400 for a request that breaks a rule."""
         if self.operation is table.CREATE_PAYMENT_ACCOUNT:
-            return self.refusal(table.INVALID_ACCOUNT)
-        return self.refusal("{problems}", problems=problems)
+            return self.error(table.INVALID_ACCOUNT)
+        return self.error("{problems}", problems=problems)
 
 
 def plain(record: Any) -> dict[str, Any]:

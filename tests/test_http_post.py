@@ -1,15 +1,16 @@
-"""Where deliveries may go, and that nothing else is reached (W15)."""
+"""Which URLs may be posted to, and that nothing else is reached."""
 
 import http.server
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from workbench.errors import BadRequest
+from workbench.http_post import ForbiddenUrl, check_url, post
 from workbench.sandbox import Sandbox
-from workbench.sandbox.sending import Forbidden, send, target
 
 NAMES = {
     "public.example": ["93.184.215.14"],
@@ -46,7 +47,7 @@ def resolve(host: str, port: int) -> list[str]:
 )
 def test_this_machine_is_reached(url: str) -> None:
     """Receivers on this machine are reached, however its address is written."""
-    assert target(url, resolve=resolve).address in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert check_url(url, resolve=resolve).address in {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 ELSEWHERE = [
@@ -84,25 +85,25 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("outside", [False, True], ids=["by default", "with the outside allowed"])
+@pytest.mark.parametrize("reach", ["local", "public"])
 @pytest.mark.parametrize("url", ELSEWHERE)
-def test_inner_networks_are_never_reached(url: str, outside: bool) -> None:
-    """Private, link-local and odd addresses, other schemes and odd URLs are refused, whatever was allowed."""
-    with pytest.raises(Forbidden):
-        target(url, outside=outside, resolve=resolve)
+def test_inner_networks_are_never_reached(url: str, reach: Any) -> None:
+    """Private, link-local and malformed addresses, other schemes and malformed URLs are always refused."""
+    with pytest.raises(ForbiddenUrl):
+        check_url(url, reach=reach, resolve=resolve)
 
 
 def test_public_addresses_need_permission() -> None:
     """A public address is reached only where that was allowed, and by the address that was checked."""
-    with pytest.raises(Forbidden, match="this machine"):
-        target("https://public.example/hook", resolve=resolve)
-    found = target("https://public.example/hook", outside=True, resolve=resolve)
+    with pytest.raises(ForbiddenUrl, match="this machine"):
+        check_url("https://public.example/hook", resolve=resolve)
+    found = check_url("https://public.example/hook", reach="public", resolve=resolve)
 
     assert (found.address, found.port, found.host, found.secure) == ("93.184.215.14", 443, "public.example", True)
 
 
 def test_registration_refuses_them() -> None:
-    """The control says why a URL cannot be used."""
+    """The control says why a URL is refused."""
     with pytest.raises(BadRequest, match="only receivers on this machine"):
         Sandbox().register_endpoint("http://192.0.2.1/")
 
@@ -132,17 +133,17 @@ def redirecting() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_redirects_are_not_followed(redirecting: tuple[str, list[str]]) -> None:
-    """A redirect is an answer like any other that is not 2xx; of the body at most a kilobyte is kept."""
+    """A redirect is a failure like any response but 2xx; at most a kilobyte of the body is kept."""
     url, asked = redirecting
-    answered = send(target(url), {"content-type": "application/json"}, b"{}")
+    answered = post(check_url(url), {"content-type": "application/json"}, b"{}")
 
-    assert (answered.status, answered.taken, len(answered.body), asked) == (307, False, 1024, ["/hook"])
+    assert (answered.status, answered.accepted, len(answered.body), asked) == (307, False, 1024, ["/hook"])
 
 
-def test_what_is_no_http() -> None:
-    """A receiver that speaks no HTTP, or nothing at all, is a failed attempt."""
+def test_receiver_without_http() -> None:
+    """A receiver that does not speak HTTP, or says nothing, is a failed attempt."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        to = target(f"http://127.0.0.1:{listening.getsockname()[1]}/")
+        to = check_url(f"http://127.0.0.1:{listening.getsockname()[1]}/")
 
         def answer() -> None:
             with listening.accept()[0] as connection:
@@ -151,9 +152,9 @@ def test_what_is_no_http() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        odd = send(to, {}, b"{}")
+        odd = post(to, {}, b"{}")
         thread.join()
-        silent = send(to, {}, b"{}", seconds=0.1)
-    refused = send(to, {}, b"{}")
+        silent = post(to, {}, b"{}", seconds=0.1)
+    refused = post(to, {}, b"{}")
 
-    assert (odd.taken, silent.error, refused.error) == (False, "no answer in time", "connection refused")
+    assert (odd.accepted, silent.error, refused.error) == (False, "no response in time", "connection refused")

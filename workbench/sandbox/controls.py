@@ -1,0 +1,401 @@
+"""The controls of a sandbox: applications, cards and money, withdrawals, time, copies, and what there is to see.
+
+`CONTROLS` lists them by name, for servers, commands and documentation; arguments and results are JSON values.
+"""
+
+import inspect
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
+from workbench.sandbox import accounts, cards, chain, people
+from workbench.sandbox.clock import Clock
+from workbench.sandbox.control import Control, ControlGroup, Record, control, not_found, usage_error
+from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
+from workbench.sandbox.events import StoredRecord, listed
+from workbench.sandbox.extensions import ROWS, SettleTransaction
+from workbench.sandbox.guide import guide
+from workbench.sandbox.store import Store
+from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
+from workbench.sandbox.world import populate
+
+_MAX_CREDIT = 10**12  # cents
+_NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
+RECORD_KINDS = (
+    "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
+)  # fmt: skip
+
+
+class Controls(WebhookControls, FaultControls, ControlGroup):
+    """All controls, as methods of a sandbox."""
+
+    base_url: str
+    clock: Clock
+
+    # what there is to see
+
+    @control(changes=False)
+    def guide(self) -> Record:
+        """Return the base URL, the keys by what they may do, and example ids of every kind and state."""
+        with self._engine.store:
+            return guide(self._engine.environment, self.base_url)
+
+    @control(changes=False)
+    def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:
+        """Return the events in order, each with the request that caused it. They print masked.
+
+        Args:
+            kind: Only events of this kind, as "user.updated".
+            since: Only events after this sequence number.
+        """
+        if kind is not None and kind not in EVENT_KINDS:
+            raise usage_error("events", f"kind must be one of {', '.join(EVENT_KINDS)}")
+        with self._engine.store:
+            return [
+                listed(self._engine.environment, number, kept)
+                for number, kept in self._engine.events(since or 0)
+                if kind in (None, kept["kind"])
+            ]
+
+    @control(changes=False)
+    def last_event(self) -> int:
+        """Return the sequence number of the last event, 0 if there is none."""
+        return self._engine.last_event
+
+    @control(changes=False)
+    def requests(self) -> list[Record]:
+        """Return the last requests and their responses, oldest first, with private values masked."""
+        return self._engine.service.requests()
+
+    @control(changes=False)
+    def balance(self, card_id: str) -> dict[str, int]:
+        """Return the money of a card in cents: limit, available, held, posted, refunded."""
+        with self._engine.store:
+            card = self._record("balance", "card", card_id)
+        return {name: card[name] for name in ("limit", "available", "held", "posted", "refunded")}
+
+    @control(changes=False)
+    def state(self, record_id: str) -> Record:
+        """Return a record as the sandbox stores it, with its kind. It prints masked."""
+        with self._engine.store:
+            for kind in RECORD_KINDS:
+                found = self._engine.store.get(kind, record_id.lower())
+                if found is not None:
+                    return StoredRecord({"kind": kind, **found})
+        raise not_found("state", "Record")
+
+    @control(changes=False)
+    def records(self, kind: str) -> list[Record]:
+        """Return all records of a kind as the sandbox stores them, oldest first. They print masked.
+
+        Args:
+            kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
+        """
+        if kind not in RECORD_KINDS:
+            raise usage_error("records", f"kind must be one of {', '.join(RECORD_KINDS)}")
+        with self._engine.store:
+            return [StoredRecord({"kind": kind, **found}) for found in self._engine.store.all(kind)]
+
+    # applications
+
+    @control(changes=True)
+    def review(
+        self, user_or_owner_id: str, status: str, reason: str | None = None, status_change_reason: str | None = None
+    ) -> Record:
+        """Move the application of a user, an owner or a company to a status, and send the event.
+
+        Args:
+            user_or_owner_id: Id of the user, owner or company.
+            status: Any status of events, as "needsInformation".
+            reason: Rejection labels, separated by commas; default: those usual with the status.
+            status_change_reason: "provider_initiated", or nothing.
+        """
+        if status not in frozenset(EventApplicationStatus):
+            raise usage_error("review", f"status must be one of {', '.join(EventApplicationStatus)}")
+        if status_change_reason is not None and status_change_reason not in frozenset(StatusChangeReason):
+            raise usage_error("review", f"status_change_reason must be one of {', '.join(StatusChangeReason)}")
+        return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
+
+    @control(changes=True)
+    def accept_terms(self, user_id: str) -> Record:
+        """Accept the program's terms for a user: `tosNotAccepted` becomes `approved`."""
+        return self._decide("accept_terms", user_id, "approved", action="accept_terms")
+
+    # cards and money
+
+    @control(changes=True)
+    def issue_card(self, user_id: str, limit: int = 1_000_000) -> Record:
+        """Issue a new, active card to a user.
+
+        Args:
+            user_id: Card holder.
+            limit: Credit limit in cents.
+        """
+        if type(limit) is not int or not 1 <= limit <= _MAX_CREDIT:
+            raise usage_error("issue_card", f"limit must be a whole number of cents, 1 to {_MAX_CREDIT}")
+        with self._engine.store:
+            user = self._record("issue_card", "user", user_id)
+            card = cards.issue(self._engine.context("issue_card", user), user, limit)
+        self._engine.dispatch_events()
+        return {"id": card["id"], "status": card["status"]}
+
+    @control(changes=True)
+    def activate_card(self, card_id: str) -> Record:
+        """Activate a card that was not activated."""
+        return self._change_card(card_id, "activate")
+
+    @control(changes=True)
+    def lock_card(self, card_id: str) -> Record:
+        """Lock an active card."""
+        return self._change_card(card_id, "lock")
+
+    @control(changes=True)
+    def unlock_card(self, card_id: str) -> Record:
+        """Unlock a locked card."""
+        return self._change_card(card_id, "unlock")
+
+    @control(changes=True)
+    def cancel_card(self, card_id: str) -> Record:
+        """Cancel a card permanently."""
+        return self._change_card(card_id, "cancel")
+
+    @control(changes=True)
+    def settle(self, transaction_id: str, amount: int | None = None) -> Record:
+        """Settle an authorization, in full or in part; the rest is released.
+
+        Args:
+            transaction_id: Authorized transaction.
+            amount: Amount in cents; default: all that is held.
+        """
+        if amount is not None and (type(amount) is not int or amount < 1):
+            raise usage_error("settle", "amount must be a whole number of cents, at least 1")
+        with self._engine.store:
+            transaction = self._record("settle", "transaction", transaction_id)
+            context = self._engine.context("settle", transaction)
+            context.operation = ROWS["settle"]
+            request = SettleTransaction(transaction_id=transaction["id"], amount=amount or transaction["held"] or FULL)
+            answer = context.converter.write(cards.settle(context, request))
+        self._engine.dispatch_events()
+        return answer
+
+    @control(changes=True)
+    def deposit(
+        self,
+        payment_route_id: str | None = None,
+        amount: str = "0.37",
+        rail: str = "ach",
+        description: str | None = "ACCTVERIFY",
+        originator_name: str | None = "Example Verification",
+        reference_id: str | None = None,
+    ) -> Record:
+        """Receive a deposit in USD on a payment route; one below 2.00 sends `microDeposit.received`.
+
+        Args:
+            payment_route_id: Payment route; default: the first with a fiat deposit address.
+            amount: Dollars and cents as text.
+            rail: ach, rtp or wire.
+            description: Text of the transfer.
+            originator_name: Name of the sender.
+            reference_id: Reference of the transfer.
+        """
+        if rail not in frozenset(MicroDepositRail):
+            raise usage_error("deposit", f"rail must be one of {', '.join(MicroDepositRail)}")
+        dollars = _dollars(amount)
+        texts = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
+        with self._engine.store:
+            route = self._record("deposit", "payment_route", payment_route_id or self._first_route())
+            given = {name: text for name, text in texts.items() if text is not None}
+            context = self._engine.context("deposit", route)
+            answer = accounts.receive_deposit(context, route, dollars, rail, given)
+        self._engine.dispatch_events()
+        return answer
+
+    # withdrawals
+
+    @control(changes=True)
+    def pending_first(self, times: int = 1, retry_after: int = 3, contract_id: str | None = None) -> Record:
+        """Return `pending` for the next requests for a new withdrawal signature.
+
+        Args:
+            times: Number of requests, 0 to 1,000.
+            retry_after: Seconds in the response's `retryAfter`, at most a day.
+            contract_id: Contract of the tenant; default: the tenant of the full key.
+        """
+        if not 0 <= times <= 1_000 or not 0 <= retry_after <= 86_400:
+            raise usage_error("pending_first", "times must be 0 to 1,000, and retry_after 0 to 86,400 seconds")
+        store = self._engine.store
+        with store:
+            if contract_id is None:
+                tenant = store.get("key", self._engine.full_key)["tenant"]
+            else:
+                tenant = self._record("pending_first", "contract", contract_id)["tenant"]
+            state = {"times": times, "retry_after": retry_after}
+            store.put("pending", tenant, state)
+        return state
+
+    @control(changes=False)
+    def wallet_address(self, admin: str) -> Record:
+        """Return the address of an admin's teaching wallet.
+
+        Args:
+            admin: Address of an admin of one of the sandbox's EVM contracts.
+        """
+        with self._engine.store:
+            return {"address": chain.admin_secret(self._engine.environment, admin)[0]}
+
+    @control(changes=False)
+    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Record:
+        """Sign EIP-712 typed data with an admin's teaching wallet.
+
+        Args:
+            admin: Address of an admin of one of the sandbox's EVM contracts.
+            typed_data: EIP-712 typed data.
+        """
+        with self._engine.store:
+            return chain.sign_as(self._engine.environment, admin, typed_data)
+
+    @control(changes=True)
+    def execute(self, transaction: Mapping[str, Any]) -> Record:
+        """Execute a withdrawal on the sandbox's chain: both signatures are checked, and the balance moves.
+
+        Args:
+            transaction: `to`, `data`, `chainId`, and `from` for contracts of version 1.
+        """
+        with self._engine.store:
+            return chain.execute(self._engine.environment, transaction)
+
+    # time
+
+    @control(changes=True)
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Record:
+        """Move the clock forward; what is due on the way happens at its own time."""
+        try:
+            self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        except (ValueError, OverflowError, TypeError):
+            raise usage_error("advance", "the clock can only move forward, by numbers") from None
+        return {"now": self._engine.clock.text()}
+
+    @control(changes=True)
+    def settle_after(self, seconds: float | None) -> Record:
+        """Settle authorizations from now on automatically after some time; null: only by `settle`.
+
+        Args:
+            seconds: Seconds of the sandbox's clock.
+        """
+        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < 10**9):
+            raise usage_error("settle_after", "seconds must be a number above 0, or null")
+        with self._engine.store:
+            self._engine.store.put("meta", "settle_by_clock", seconds)
+        return {"seconds": seconds}
+
+    # copies
+
+    @control(changes=True)
+    def reset(self) -> Record:
+        """Reset the sandbox to its initial state."""
+        fresh = Store()
+        with fresh:
+            populate(fresh, self._engine.seeds)
+            fresh.put("meta", "made", self._engine.store.get("meta", "made"))
+        with self._engine.store:
+            self._replace(fresh.copy())
+        return {"now": self._engine.clock.text()}
+
+    @control(changes=True)
+    def snapshot(self, name: str) -> Record:
+        """Save the state under a name."""
+        store = self._engine.store
+        with store:
+            store.put("snapshot", name, {kind: v for kind, v in store.copy().items() if kind not in _NOT_WORLD})
+            return {"snapshots": [known for known, _ in store.items("snapshot")]}
+
+    @control(changes=True)
+    def restore(self, name: str) -> Record:
+        """Restore the state saved under a name."""
+        with self._engine.store:
+            world = self._engine.store.get("snapshot", name)
+            if world is None:
+                raise not_found("restore", "Snapshot")
+            self._replace(world)
+        return {"now": self._engine.clock.text()}
+
+    def _replace(self, contents: dict[str, dict[str, Any]]) -> None:
+        """Replace the state, but never use the number of an event or a request twice."""
+        store = self._engine.store
+        counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint")}
+        kept = {kind: dict(store.items(kind)) for kind in _NOT_WORLD}
+        store.replace({**contents, **kept})
+        for name, number in counters.items():
+            if number is not None:
+                store.put("counter", name, number)
+
+    def _change_card(self, card_id: str, action: str) -> Record:
+        name = f"{action}_card"
+        with self._engine.store:
+            card = self._record(name, "card", card_id)
+            card = cards.set_card(self._engine.context(name, card), card, action)
+        self._engine.dispatch_events()
+        return {"id": card["id"], "status": card["status"]}
+
+    def _decide(self, name: str, key: str, status: str, **how: Any) -> Record:
+        store = self._engine.store
+        with store:
+            kind = next((kind for kind in ("user", "owner", "company") if store.get(kind, key.lower())), "user")
+            context = self._engine.context(name, self._record(name, kind, key))
+            applicant = people.decide(context, kind, key.lower(), status, **how)
+        self._engine.dispatch_events()
+        return {"id": applicant["id"], "status": applicant["status"], "reason": applicant["reason"]}
+
+    def _first_route(self) -> str:
+        routes = self._engine.store.all("payment_route")
+        return str(next(route["id"] for route in routes if route["fiat_deposit"] is not None))
+
+
+CONTROLS: Mapping[str, Control] = {
+    name: Control(name, inspect.getdoc(method) or "", inspect.signature(method), method.changes)
+    for group in (Controls, WebhookControls, FaultControls)
+    for name, method in vars(group).items()
+    if hasattr(method, "changes")
+}
+"""The controls by name."""
+
+
+def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
+    """Run a control by name, with arguments from JSON.
+
+    Raises:
+        ApiError: Unknown control, wrong arguments, or the state does not allow it.
+    """
+    row = CONTROLS.get(name)
+    if row is None:
+        raise not_found(name, "Control")
+    try:
+        row.signature.bind(sandbox, **arguments)
+    except TypeError as error:
+        raise usage_error(name, str(error)) from None
+    exact = {argument: _exact(name, argument, row, value) for argument, value in arguments.items()}
+    return getattr(sandbox, name)(**exact)
+
+
+def _exact(name: str, argument: str, row: Control, value: Any) -> Any:
+    """Return a JSON value as the declared type of an argument."""
+    declared = row.signature.parameters[argument].annotation
+    for hint in get_args(declared) if get_origin(declared) is UnionType else (declared,):
+        if hint is float and type(value) in (int, float, Decimal):
+            return float(value)
+        if hint is type(value) or (get_origin(hint) is Mapping and isinstance(value, Mapping)):
+            return value
+    raise usage_error(name, f"{argument} has the wrong type")
+
+
+def _dollars(text: object) -> Decimal:
+    try:
+        amount = Decimal(text) if isinstance(text, str) else Decimal("NaN")
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or not 0 < amount < 10**9 or amount != round(amount, 2):
+        raise usage_error("deposit", "amount must be dollars and cents as text, above 0.00")
+    return amount

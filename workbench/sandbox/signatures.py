@@ -1,0 +1,218 @@
+"""Withdrawal signatures: the service's half of a withdrawal, signed with keys made from the seed, one per contract."""
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from workbench import chains
+from workbench.chains import check, eip55, family_of_address, same_address
+from workbench.chains.families import Family, family_of
+from workbench.interface import table
+from workbench.interface.walk import build
+from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
+from workbench.sandbox.clock import moment_of
+from workbench.sandbox.context import RequestContext
+from workbench.sandbox.contracts import of_tenant
+from workbench.sandbox.seeds import Seeds
+
+Record = dict[str, Any]
+
+
+def sign_withdrawal(context: RequestContext, asked: SignWithdrawal) -> WithdrawalSignature:
+    """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
+    contract, token, admin = _contract(context, asked)
+    amount = native_units(token, int(asked.amount), asked.is_amount_native)
+    context.assumed += ("token_decimals", "withdrawal_encodings", "withdrawal_lifetime")
+    if amount < 1:
+        raise context.bad_request("amount must be at least one unit of the token")
+    held = native_units(token, Fraction(token["balance"]) * 10 ** token["decimals"], True)
+    if amount > held:
+        raise context.error(
+            table.NOT_ENOUGH,
+            token=token["symbol"],
+            contract=contract["proxy_address"],
+            balance=held,
+            requested=amount,
+        )
+    recipient = _recipient(context, contract, asked.recipient_address)
+    question = "|".join((contract["id"], token["address"], str(amount), admin, recipient))
+    kept = context.store.get("signature", question)
+    if kept is not None and kept["expires_at"] > context.clock.at:
+        context.assumed.append("withdrawal_same_again")
+        return _ready(kept)
+    if _other_lives(context):  # assumed: withdrawal_other_while_active
+        context.assumed.append("withdrawal_other_while_active")
+        if context.settings["withdrawal_other_while_active"] == "409":
+            raise context.error(table.SIGNATURE_ACTIVE)
+    pending = context.store.get("pending", context.tenant["id"])
+    if pending is not None and pending["times"] > 0:
+        context.assumed.append("withdrawal_pending")
+        context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
+        return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
+    return _ready(_signed(context, question, contract, token, amount, admin, recipient))
+
+
+def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
+    """Return an amount in the token's native units; cents are counted by its exchange rate, rounded down."""
+    # assumed: token_decimals, cents_to_units
+    if native:
+        return int(amount)
+    return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
+
+
+def _contract(context: RequestContext, asked: SignWithdrawal) -> tuple[Record, Record, str]:
+    """Find the contract to withdraw from, and its admin: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
+    fitting = [
+        (contract, token)
+        for contract in of_tenant(context)
+        for token in contract["tokens"]
+        if (asked.collateral_contract_id or contract["id"]).lower() == contract["id"]
+        and (asked.chain_id or contract["chain_id"]) == contract["chain_id"]
+        and same_address(token["address"], asked.token)
+    ]
+    if not fitting:
+        raise context.error(table.ASSET_NOT_FOUND, token=asked.token)
+    for contract, token in fitting:
+        for admin in contract["admin_addresses"]:
+            if same_address(admin, asked.admin_address):
+                if len(fitting) > 1:
+                    context.assumed.append("withdrawal_contract_choice")
+                return contract, token, admin
+    raise context.error(table.NOT_AN_ADMIN, address=asked.admin_address)
+
+
+def _other_lives(context: RequestContext) -> bool:
+    active = context.store.get("active_signature", context.tenant["id"])
+    return active is not None and bool(active > context.clock.at)
+
+
+def _recipient(context: RequestContext, contract: Record, address: str) -> str:
+    """Return the recipient in one spelling. assumed: recipient_family"""
+    if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
+        address = eip55(address)  # the case of an EVM address does not count
+    slips = check(address, contract["chain_id"])
+    if slips:
+        raise context.bad_request(f"recipientAddress {slips[0]}")
+    return address
+
+
+def _signed(
+    context: RequestContext, question: str, contract: Record, token: Record, amount: int, admin: str, recipient: str
+) -> Record:
+    now = context.clock.at
+    # whole seconds, since the chain counts in them
+    expires_at = (now // 1000 + context.settings["withdrawal_lifetime"]) * 1000
+    withdrawal = Withdrawal(
+        chain_id=contract["chain_id"],
+        contract_id=contract["id"],
+        controller=contract["controller_address"],
+        proxy=contract["proxy_address"],
+        token=token["address"],
+        amount=amount,
+        admin=admin,
+        recipient=recipient,
+        nonce=contract["nonce"],
+        expires_at=expires_at // 1000,
+        salt=context.seeds.octets(f"salt:{context.store.next('salt')}"),
+    )
+    kept = {
+        "id": question,
+        "tenant": context.tenant["id"],
+        "contract": contract["id"],
+        "token": token["address"],
+        "amount": amount,
+        "expires_at": expires_at,
+        "answer": signature_over(context.seeds, withdrawal),
+    }
+    context.store.put("signature", question, kept)
+    context.store.put("active_signature", context.tenant["id"], expires_at)
+    return kept
+
+
+def _ready(kept: Record) -> WithdrawalSignature:
+    made: WithdrawalSignature = build(
+        WithdrawalSignature, {"status": "ready", "expires_at": moment_of(kept["expires_at"]), **kept["answer"]}
+    )
+    return made
+
+
+@attrs.frozen(kw_only=True)
+class Withdrawal:
+    """What is signed; the amount in native units, the end in unix seconds."""
+
+    chain_id: int
+    contract_id: str
+    controller: str
+    proxy: str
+    token: str
+    amount: int
+    admin: str
+    recipient: str
+    nonce: int
+    expires_at: int
+    salt: bytes
+
+
+def secret_of(seeds: Seeds, *labels: str) -> bytes:
+    """Return a throw-away key of the sandbox."""
+    return chains.derive_secret(seeds.octets("keys"), *labels)
+
+
+@lru_cache(maxsize=256)
+def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
+    """Return what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
+    secret = secret_of(seeds, "contract", contract_id)
+    if family_of(chain_id) is Family.EVM:
+        return chains.public_address(secret)
+    return chains.ed25519_public_key(secret).hex()
+
+
+def message_of(it: Withdrawal) -> bytes:
+    """Return the 32 bytes that are signed. assumed: withdrawal_service_half"""
+    parties: dict[str, Any] = {"chain_id": it.chain_id, "user": it.admin, "asset": it.token, "amount": it.amount}
+    parties |= {"recipient": it.recipient, "expires_at": it.expires_at, "salt": it.salt}
+    family = family_of(it.chain_id)
+    if family is Family.EVM:
+        return chains.digest(
+            chains.coordinator_typed_data(controller=it.controller, collateral=it.proxy, nonce=it.nonce, **parties)
+        )
+    message = chains.solana_message if family is Family.SOLANA else chains.stellar_message
+    return message(proxy=it.proxy, **parties)
+
+
+def signature_over(seeds: Seeds, it: Withdrawal) -> dict[str, Any]:
+    """Return the members of the answer that carry the signature, as JSON values."""
+    secret = secret_of(seeds, "contract", it.contract_id)
+    evm = family_of(it.chain_id) is Family.EVM
+    signature = (chains.sign if evm else chains.sign_ed25519)(message_of(it), secret)
+    return {
+        "signature": {
+            "data": chains.write_signature(it.chain_id, signature),
+            "salt": chains.write_salt(it.salt),
+        },
+        "sender": it.admin,
+        "chain_id": hex(it.chain_id),
+        "parameters": chains.withdraw_parameters(
+            chain_id=it.chain_id,
+            proxy=it.proxy,
+            asset=it.token,
+            amount=it.amount,
+            recipient=it.recipient,
+            expires_at=it.expires_at,
+            salt=it.salt,
+            signature=signature,
+            public_key=None if evm else chains.ed25519_public_key(secret),
+        ),
+    }
+
+
+def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
+    """Return the address of a teaching wallet: an account of the chain whose key is made from the seed."""
+    secret = secret_of(seeds, "wallet", label)
+    family = family_of(chain_id)
+    if family is Family.EVM:
+        return chains.public_address(secret)
+    public = chains.ed25519_public_key(secret)
+    return chains.base58_encode(public) if family is Family.SOLANA else chains.strkey_encode("G", public)
