@@ -130,7 +130,7 @@ def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
     inputs, kept = _history(shell)
 
     assert "name = 'Zqfirst'" in inputs
-    assert "# left out: it held a key" in inputs
+    assert "# omitted: held a key" in inputs
     assert ["first name"] == found(kept)
 
 

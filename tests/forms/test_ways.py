@@ -20,7 +20,7 @@ from workbench.interface.walk import member
 from workbench.sequences import loads
 from workbench.session import Session
 from workbench.terminal import operations
-from workbench.terminal.arguments import option_members, values
+from workbench.terminal.operations import option_members, values
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
 CALLS: dict[str, dict[str, Any]] = {
@@ -103,7 +103,7 @@ def test_curl_is_the_one_of_the_terminal(
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     words = shlex.split(made.ways["Terminal"])[2:]
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
-    operations.operation_command(OPERATIONS[name])(**texts, dry_run=True)
+    getattr(operations, name)(**texts, calling=operations.Calling(dry_run=True))
 
     assert made.ways["curl"] == "".join(capsys.readouterr().out.splitlines())
 

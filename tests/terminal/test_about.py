@@ -1,21 +1,20 @@
-"""What the terminal tells of itself, completion, and sequences."""
+"""Assumptions, the doctor, completion, sequences and controls at a prompt."""
 
 import json
+import shlex
 import subprocess
+import sys
 
 import pytest
 
+from tests.terminal.conftest import ROOT
 from workbench.interface.assumptions import assumptions
 from workbench.interface.rules import DeclineReason
-from workbench.interface.table import OPERATIONS
+from workbench.terminal.app import make_app
 
 
-def completed(wb, *words: str) -> list[str]:
-    return wb("__complete", *words).out.splitlines()
-
-
-def test_every_guess_is_listed(wb):
-    """`assumptions` gives them all, and can be narrowed."""
+def test_every_assumption_is_listed(wb):
+    """`assumptions` lists all of them, and can be filtered."""
     rows = json.loads(wb("assumptions", "-o", "json").out)
 
     assert [row["id"] for row in rows] == [one.id for one in assumptions()]
@@ -46,58 +45,62 @@ def test_doctor_names_a_damaged_sandbox(wb, own_state):
     assert (own_state / "sandbox.db").read_bytes().startswith(b"not a database")
 
 
-def test_operations_options_and_choices_complete(wb):
-    """Commands, options and choices are completed."""
-    assert set(OPERATIONS) <= set(completed(wb, ""))
-    assert completed(wb, "simulate_a") == ["simulate_authorization"]
-    assert "settle" in completed(wb, "sandbox", "se")
-    assert completed(wb, "simulate_authorization", "--dec") == ["--decline-reason"]
-    assert completed(wb, "simulate_authorization", "--decline-reason", "") == sorted(DeclineReason)
-    assert completed(wb, "sign_withdrawal", "--is-amount-native", "") == ["false", "true"]
-    assert completed(wb, "list_contracts", "--output", "") == ["csv", "json", "ndjson", "python", "table"]
-    assert completed(wb, "docs", "update_u") == ["update_ubo", "update_user"]
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory):
+    """The completion script for bash, in a file."""
+    path = tmp_path_factory.mktemp("completion") / "workbench"
+    path.write_text(make_app().generate_completion(shell="bash"))
+    return path
 
 
-def test_ids_complete_where_there_is_a_sandbox(wb):
-    """Ids come from the sandbox of this user; without one there are none, and none is made."""
-    assert completed(wb, "simulate_authorization", "--card-id", "") == []
+def completed(script, *words: str) -> set[str]:
+    """Return what bash completes the last word to."""
+    asked = (
+        f'workbench() {{ {sys.executable} -m workbench "$@"; }}; source {script}\n'
+        f"COMP_WORDS=(workbench {' '.join(shlex.quote(word) for word in words)}); COMP_CWORD={len(words)}; _workbench\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", asked], check=True, capture_output=True, text=True, cwd=ROOT)
+    return {word.strip() for word in done.stdout.splitlines()} - {""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        (["simulate-a"], {"simulate-authorization"}),
+        (["sandbox", "set"], {"settle", "settle-after"}),
+        (["simulate-authorization", "--dec"], {"--decline-reason"}),
+        (["simulate-authorization", "--decline-reason", ""], set(DeclineReason)),
+        (["sign-withdrawal", "--is-amount-native", ""], {"false", "true"}),
+        (["list-contracts", "--output", ""], {"csv", "json", "ndjson", "python", "table"}),
+        (["docs", "update-u"], {"update-ubo", "update-user"}),
+        (["simulate-authorization", "--card-id", ""], set()),
+    ],
+    ids=" ".join,
+)
+def test_completion_in_bash(bash_script, words, expected):
+    """Commands, options and choices are completed; without a sandbox of the user there are no ids, and none is made."""
+    assert completed(bash_script, *words) == expected
+
+
+@pytest.mark.slow
+def test_ids_complete_where_there_is_a_sandbox(wb, bash_script):
+    """Ids come from the sandbox of this user."""
     guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
-    cards = [card for held in guide["cards"].values() for card in held]
+    cards = {card for held in guide["cards"].values() for card in held}
 
-    assert completed(wb, "simulate_authorization", "--card-id", "") == sorted(cards)
-    assert set(completed(wb, "update_dispute", "")) >= set(guide["disputes"]["pending"])
-    wb("simulate_authorization", "--card-id", guide["cards"]["active"][0], "--amount", "1", "--currency", "USD",
+    assert completed(bash_script, "simulate-authorization", "--card-id", "") == cards
+    assert completed(bash_script, "update-dispute", "") >= set(guide["disputes"]["pending"])
+    wb("simulate-authorization", "--card-id", guide["cards"]["active"][0], "--amount", "1", "--currency", "USD",
        "--merchant-name", "x", "--merchant-category-code", "5411")  # fmt: skip
-    (made,) = [one for one in completed(wb, "sandbox", "settle", "") if not one.startswith("-")]
+    (made,) = completed(bash_script, "sandbox", "settle", "")
     assert wb("sandbox", "settle", made).code == 0
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion_scripts(wb, shell, tmp_path):
-    """The script of a shell is printed, and bash can read it."""
-    script = wb("completion", shell).out
-
-    assert "workbench __complete" in script
-    if shell == "bash":
-        (tmp_path / "script").write_text(script)
-        subprocess.run(["bash", "-n", str(tmp_path / "script")], check=True)
-
-
-def test_completion_in_bash(wb, tmp_path):
-    """In bash, a tab completes an operation."""
-    import sys
-    from pathlib import Path
-
-    program = Path(sys.executable).parent / "workbench"
-    if not program.exists():
-        pytest.skip("the command is not installed here")
-    asked = (
-        f"PATH={program.parent}:$PATH; {wb('completion', 'bash').out}\n"
-        "COMP_WORDS=(workbench simulate_ref); COMP_CWORD=1; _workbench; echo ${COMPREPLY[@]}"
-    )
-    done = subprocess.run(["bash", "-c", asked], check=True, capture_output=True, text=True)
-
-    assert done.stdout.strip() == "simulate_refund"
+def test_completion_script_for_zsh(wb):
+    """The script of zsh is printed."""
+    assert wb("completion", "zsh").out.startswith("#compdef workbench")
 
 
 def test_sequences(wb, tmp_path):

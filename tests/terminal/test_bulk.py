@@ -76,7 +76,7 @@ def test_rows_are_sent_once_each(wb, tmp_path):
     path = rows(
         tmp_path / "people.csv", *({"external_id": f"bulk-{n}", "email": f"a{n}@example.com"} for n in range(5))
     )
-    ended = wb("apply", "create_user_application", path, "-o", "json")
+    ended = wb("bulk", "run", "create_user_application", path, "-o", "json")
 
     assert ended.code == 0
     assert [row["outcome"] for row in json.loads(ended.out)] == ["done"] * 5
@@ -87,7 +87,7 @@ def test_rows_are_sent_once_each(wb, tmp_path):
 def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
     """One wrong row stops all of them, named by row and column."""
     path = rows(tmp_path / "people.csv", {"external_id": "a"}, {"external_id": "b", "email": "nobody"})
-    ended = wb("apply", "create_user_application", path)
+    ended = wb("bulk", "run", "create_user_application", path)
 
     assert ended.code == 2
     assert "row 3, email" in ended.err  # as an editor counts the lines
@@ -97,8 +97,8 @@ def test_rows_are_checked_before_the_first_is_sent(wb, tmp_path):
 def test_partly_done(wb, tmp_path):
     """Where some rows are refused the run ends with 5, and shows those."""
     path = rows(tmp_path / "people.csv", {"external_id": "a", "email": "b@example.com"}, {"external_id": "c"})
-    wb("apply", "create_user_application", rows(tmp_path / "first.csv", {"external_id": "a"}))
-    ended = wb("apply", "create_user_application", path)
+    wb("bulk", "run", "create_user_application", rows(tmp_path / "first.csv", {"external_id": "a"}))
+    ended = wb("bulk", "run", "create_user_application", path)
 
     assert ended.code == 5
     assert "External id already in use" in " ".join(ended.out.split())
@@ -111,10 +111,10 @@ def test_an_unknown_row_is_looked_up_then_resumed(wb, tmp_path):
     sandbox = Sandbox()
     with sandbox.serve() as url:
         sandbox.add_fault("lost", of="create_user_application", nth=2)
-        first = wb("apply", "create_user_application", path, "--path", run, "--url", url, "--on-unknown", "stop")
+        first = wb("bulk", "run", "create_user_application", path, "--path", run, "--url", url, "--on-unknown", "stop")
         sandbox.clear_faults()
-        slip = wb("resume", run, path, "--url", url, "--resolved", "2=done")
-        second = wb("resume", run, path, "--url", url, "--resolved", "3=done", "-o", "json")
+        slip = wb("bulk", "resume", run, path, "--url", url, "--resolved", "2=done")
+        second = wb("bulk", "resume", run, path, "--url", url, "--resolved", "3=done", "-o", "json")
         created = sandbox.events("user.updated")
     sandbox.close()
 
@@ -125,9 +125,9 @@ def test_an_unknown_row_is_looked_up_then_resumed(wb, tmp_path):
 @pytest.mark.parametrize(
     "tokens",
     [
-        ["apply", "sign_withdrawal", "rows.csv"],
-        ["apply", "list_contracts", "rows.csv"],
-        ["resume", "nowhere.db", "rows.csv"],
+        ["bulk", "run", "sign_withdrawal", "rows.csv"],
+        ["bulk", "run", "list_contracts", "rows.csv"],
+        ["bulk", "resume", "nowhere.db", "rows.csv"],
     ],
     ids=["withdrawals", "a read", "no run"],
 )

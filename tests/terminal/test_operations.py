@@ -10,10 +10,9 @@ import unicodedata
 import pytest
 
 from workbench.interface.people import User
-from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import build
 from workbench.sandbox import Sandbox
-from workbench.terminal.ends import code_of
+from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 
 BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
@@ -67,11 +66,13 @@ def test_names_with_dashes_and_with_underscores(wb):
     "amount", ["12.50", "1e3", "", "-1", "0", "1_000", "٣", "True", "0x10", " 5"], ids=lambda text: repr(text)
 )
 def test_amounts_are_exact(wb, guide, amount):
-    """Only whole cents are taken; anything else ends with 2 and nothing is sent (V1)."""
+    """Only whole cents are taken; anything else ends with 2 and nothing is sent."""
     ended = authorize(wb, guide, amount=amount)
 
     assert ended.code == 2
-    assert re.search(r"amount +must be (?:a whole number of cents, not (?:text|empty)|at least 1, in cents)", ended.err)
+    assert re.search(
+        r"--amount +must be (?:a whole number of cents, not (?:text|empty)|at least 1, in cents)", ended.err
+    )
     assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
 
 
@@ -81,7 +82,7 @@ def test_an_option_given_twice_is_refused(wb, guide):
 
 
 def test_a_refund_needs_its_amount(wb):
-    """Leaving the amount out is not a full refund: FULL says so (V3)."""
+    """Leaving the amount out is not a full refund: FULL says so."""
     ended = wb("simulate_refund", NOBODY)
 
     assert ended.code == 2
@@ -89,12 +90,12 @@ def test_a_refund_needs_its_amount(wb):
 
 
 def test_the_unit_of_a_withdrawal_is_said(wb, guide):
-    """A withdrawal without its unit flag is refused (V4)."""
+    """A withdrawal without its unit flag is refused."""
     contract = guide["contracts"][0]
     words = ["--token", contract["tokens"][0]["address"], "--amount", "2500", "--admin-address",
              contract["admin_addresses"][0], "--recipient-address", contract["admin_addresses"][0]]  # fmt: skip
 
-    assert "it is True or False" in wb("sign_withdrawal", *words).err
+    assert "it is true or false" in wb("sign_withdrawal", *words).err
     assert wb("sign_withdrawal", *words, "--is-amount-native", "perhaps").code == 2
     signed = wb("sign_withdrawal", *words, "--is-amount-native", "false", "-o", "json")
     assert signed.code == 0
@@ -106,7 +107,10 @@ def test_all_problems_at_once(wb):
     ended = wb("simulate_authorization", "--amount", "x")
 
     assert ended.code == 2
-    assert all(path in ended.err for path in ("cardId", "amount", "currency", "merchantName", "merchantCategoryCode"))
+    assert all(
+        f"--{name} " in ended.err
+        for name in ("card-id", "amount", "currency", "merchant-name", "merchant-category-code")
+    )
 
 
 def test_refused(wb):
@@ -118,7 +122,7 @@ def test_refused(wb):
 
 
 def test_exit_codes_of_all_errors():
-    """Each error of ours has its exit code (L6)."""
+    """Each error of ours has its exit code."""
     from datetime import UTC, datetime
 
     from workbench import errors
@@ -132,7 +136,7 @@ def test_exit_codes_of_all_errors():
         6: [errors.NotSent("x"), errors.CannotRecord("x"), errors.NotArmed("x"), errors.WrongEnvironment("x")],
     }
     for code, held in codes.items():
-        assert {code} == {code_of(error) for error in held}
+        assert {code} == {exit_code(error) for error in held}
 
 
 def test_an_unknown_outcome(wb):
@@ -177,7 +181,7 @@ def test_advice_is_a_line_of_its_own(wb):
 
 
 def test_invisible_text_is_not_sent(wb):
-    """Characters that nobody can see are refused, and shown as escapes (V19)."""
+    """Characters that nobody can see are refused, and shown as escapes."""
     ended = wb("create_user_application", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
 
     assert ended.code == 2
@@ -261,7 +265,7 @@ def test_curl_quotes_what_it_shows(wb, guide):
 
 @pytest.mark.parametrize("form", ["json", "ndjson", "csv", "python"])
 def test_forms_for_programs(wb, form):
-    """Each form is what it says, on stdout alone (L9)."""
+    """Each form is what it says, on stdout alone."""
     ended = wb("list_contracts", "-o", form)
 
     assert (ended.code, ended.err) == (0, "")
@@ -323,7 +327,7 @@ HOSTILE = "\x1b]52;c;aGk=\x07\x9b31m\u202e[/bold]=cmd|' /C calc'!A0"
 
 @pytest.mark.parametrize("form", ["table", "json", "ndjson", "csv", "python"])
 def test_hostile_text_reaches_no_terminal(capsys, form):
-    """Control and direction characters of data are escaped in every form (L2)."""
+    """Control and direction characters of data are escaped in every form."""
     show([build(User, {"id": NOBODY, "external_id": HOSTILE, "application_status": HOSTILE})], Output(output=form))
 
     out = capsys.readouterr().out
@@ -332,21 +336,14 @@ def test_hostile_text_reaches_no_terminal(capsys, form):
 
 
 def test_spreadsheets_get_no_formula(capsys):
-    """A cell that would start a formula is written as text (X1)."""
+    """A cell that would start a formula is written as text."""
     show([build(User, {"id": NOBODY, "external_id": "=cmd|x"})], Output(output="csv"))
 
     assert "'=cmd|x" in capsys.readouterr().out
 
 
-def test_every_operation_has_a_command():
-    """No operation lacks a command."""
-    from workbench.terminal.commands import commands
-
-    assert [name for name in OPERATIONS if (name,) not in commands()] == []
-
-
 def test_no_key_on_a_command_line(wb):
-    """There is no option for a key, and trying says where keys go (L1)."""
+    """There is no option for a key, and trying says where keys go."""
     ended = wb("list_contracts", "--api-key", "very-secret")
 
     assert ended.code == 2
@@ -364,5 +361,5 @@ def test_journal_knows_what_was_sent(wb, guide):
         ("simulate_authorization", "done"), ("simulate_refund", "refused"),
     ]  # fmt: skip
     assert re.search(r"✗ refused", wb("journal", "list", "--outcome", "refused").out)
-    assert wb("journal", "unknown").err.strip() == "No call has an unknown end."
+    assert wb("journal", "unknown").err.strip() == "No call has an unknown outcome."
     assert wb("journal", "resolve", rows[0]["id"], "done").code == 2

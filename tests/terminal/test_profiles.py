@@ -1,4 +1,4 @@
-"""Profiles, production and arming at a prompt (L7, L10)."""
+"""Profiles, production and arming at a prompt."""
 
 import json
 import sys
@@ -74,7 +74,7 @@ def test_a_profile_may_be_a_sandbox_of_its_own(wb):
 
 
 def test_production_needs_to_be_said(wb):
-    """Without --live a production profile is not used, by option or by variable (L7)."""
+    """Without --live a production profile is not used, by option or by variable."""
     ended = wb("list_contracts", "--profile", "live")
 
     assert ended.code == 2
@@ -161,12 +161,12 @@ WITHDRAWAL = [
     ids=["delete", "withdrawal"],
 )
 def test_what_cannot_be_undone_is_typed(own_state, tokens, says, types):
-    """Armed or not, a deletion and a withdrawal in production ask for a typed word; a wrong one sends nothing (L7)."""
+    """Armed or not, a deletion and a withdrawal in production ask for a typed word; a wrong one sends nothing."""
     armed(own_state)
     for word, code in ((types, 6), ("yes", 2)):  # 6: nobody listens there, so it was not sent
         child = spawn(*tokens, "--profile", "here", "--live")
         child.expect_exact(says)
-        child.expect_exact(f"Type {types} to go on: ")
+        child.expect_exact(f"Type {types} to continue: ")
         child.sendline(word)
         child.expect(pexpect.EOF)
         child.close()
@@ -216,7 +216,7 @@ def test_two_places_contradict_each_other(wb):
 
 
 def test_doctor_names_a_file_others_can_read(wb, profiles):
-    """A profile file that others can read is named with the command that mends it (L10)."""
+    """A profile file that others can read is named with the command that mends it."""
     assert wb("doctor").code in {0, 5}
     profiles.chmod(0o644)
     ended = wb("doctor")

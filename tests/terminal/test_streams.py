@@ -1,4 +1,4 @@
-"""Streams: terminals and pipes, broken ones, full disks, interrupts, poor encodings (L3, L4, L5, L8)."""
+"""Streams: terminals and pipes, broken ones, full disks, interrupts, poor encodings."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def test_width_of_the_terminal_is_kept(columns):
 @pytest.mark.parametrize("environ", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
                                      {"PYTHONIOENCODING": "cp1252"}, {"PYTHONIOENCODING": "ascii"}])  # fmt: skip
 def test_poor_encodings(piped, environ):
-    """Where only ASCII, or a code page, can be written, nothing fails (L8)."""
+    """Where only ASCII, or a code page, can be written, nothing fails."""
     for tokens in (
         ["--help"],
         ["simulate_refund", "--help"],
@@ -86,14 +86,14 @@ def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
         )  # fmt: skip
 
     assert done.returncode == 5
-    assert b"What was done is done" in done.stderr
+    assert b"The command itself completed" in done.stderr
     assert b"Traceback" not in done.stderr
     assert b"consumer application" in piped("journal", "list").stdout
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
 def test_interrupts(number, code):
-    """Ctrl-C and a stop end with their codes, and say where to look for the unknown (L5)."""
+    """Ctrl-C and a stop end with their codes, and say where to look for the unknown."""
     child = subprocess.Popen(
         [*WB, "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -108,7 +108,7 @@ def test_interrupts(number, code):
 
 
 def test_nothing_is_asked_where_nobody_types(piped, own_state):
-    """A key that is missing is an error in a pipe, never a prompt that hangs (L3)."""
+    """A key that is missing is an error in a pipe, never a prompt that hangs."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
     done = piped("list_contracts", "--profile", "far")
 
@@ -129,7 +129,7 @@ def test_nothing_is_read_from_a_terminal_for_a_body():
 
 
 def test_the_key_is_in_no_process_list(own_state, monkeypatch):
-    """The command line of a running command holds no key (L1)."""
+    """The command line of a running command holds no key."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "canary-of-a-key")
     with subprocess.Popen(
         [*WB, "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -168,7 +168,7 @@ def test_a_command_is_quick():
 
 
 def test_an_interrupted_call_is_listed_as_unknown():
-    """Ctrl-C while a call is in the air: 130, the call is listed as unknown, and it was sent once (L5)."""
+    """Ctrl-C while a call is in the air: 130, the call is listed as unknown, and it was sent once."""
     with closing(Sandbox()) as sandbox, sandbox.serve() as url:
         sandbox.add_fault("latency", of="simulate_authorization", seconds=20)
         card = sandbox.guide()["cards"]["active"][0]

@@ -1,22 +1,18 @@
-"""The same at a prompt: every operation, every control, a shell, a listener. Nothing is loaded before it is needed."""
+"""The command line: every operation, every control of the sandbox, a shell, a webhook listener."""
 
 import sys
 from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code."""
-    from workbench.terminal.ends import ending
+    """Run one command line and return its exit code."""
+    from workbench.terminal.exits import run_to_exit
 
     tokens = list(sys.argv[1:] if argv is None else argv)
-    return ending(lambda: _run(tokens))
 
+    def run() -> int:
+        from workbench.terminal.app import run
 
-def _run(tokens: list[str]) -> int:
-    if not tokens or tokens in (["--help"], ["-h"], ["help"]):
-        from workbench.terminal.overview import overview
+        return run(tokens)
 
-        return overview()
-    from workbench.terminal.app import run
-
-    return run(tokens)
+    return run_to_exit(run)

@@ -1,4 +1,4 @@
-"""Commands that tell about the service and this installation: rules, guesses, health, the tour."""
+"""Commands about the service and this installation: assumptions, rules, checks, the demo."""
 
 import os
 import platform
@@ -9,31 +9,34 @@ from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from workbench.errors import UnusableFile, WorkbenchError, visible
+from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
 from workbench.interface.fields import Confidence
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
 from workbench.interface.walk import Member, leaves, rule_words
 from workbench.rendering.screen import screen_of
-from workbench.terminal.ends import DONE, PARTLY, wrong
+from workbench.terminal import completion
+from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, show
+from workbench.terminal.where import kept_path
 
-_HOW = Output()
+_OUTPUT = Output()
+_Confidence: Any = Literal[tuple(map(str, Confidence))]
 
 
 def demo(
     *,
-    bodies: Annotated[Path | None, Parameter(help="A folder of request bodies and answers.")] = None,
-    out: Annotated[Path | None, Parameter(help="Where the picture goes; the folder `out` here by default.")] = None,
+    bodies: Annotated[Path | None, Parameter(help="Folder of request bodies and answers to use.")] = None,
+    out: Annotated[Path | None, Parameter(help="Folder for the chart; `out` if omitted.")] = None,
 ) -> int:
-    """Run the main job on a sandbox in this process, as a tour.
+    """Walk through the main tasks on an embedded sandbox.
 
-    What a folder given by --bodies lacks comes from the package: request bodies are named
+    Files that the folder of --bodies lacks come with the package. Requests are named
     `<operation>.request.<variant>.json`, answers `<operation>.<status>.<variant>.json`, error bodies
     `error.<status>.<case>.json`.
     """
@@ -43,19 +46,19 @@ def demo(
     return DONE
 
 
-def assumed(
-    word: Annotated[str | None, Parameter(help="Only those that hold this word.")] = None,
+def list_assumptions(
+    word: Annotated[str | None, Parameter(help="Only assumptions that contain this word.")] = None,
     *,
-    known: Annotated[str | None, Parameter(help=f"Only those known this well: {', '.join(Confidence)}.")] = None,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
+    confidence: Annotated[
+        _Confidence | None, Parameter(name=("--confidence", "--known"), help="Only assumptions of this confidence.")
+    ] = None,
+    how: Output = _OUTPUT,
 ) -> int:
-    """List every guess about the service, its reason, and where to change it."""
-    if known is not None and known not in frozenset(Confidence):
-        raise wrong(f"--known is one of: {', '.join(Confidence)}.")
+    """List the assumptions about the service, the reason for each, and where to change it."""
     found = [
         one
         for one in assumptions()
-        if (known is None or one.confidence == known)
+        if (confidence is None or one.confidence == confidence)
         and (word is None or word.lower() in f"{one.id} {one.where} {one.value} {one.reason}".lower())
     ]
     show(found, how)
@@ -64,19 +67,21 @@ def assumed(
 
 def docs(
     operation: Annotated[
-        str | None, Parameter(help="The operation; all of them in a line each where left out.")
+        str | None, Parameter(help="The operation; a list of all if omitted.", completer=completion.operations)
     ] = None,
     /,
 ) -> int:
-    """Show the rules of an operation, each with its section and its marks. Needs no network."""
+    """Show the rules of an operation, with their sources and assumptions."""
     screen = screen_of(sys.stdout)
     if operation is None:
-        print(screen.fit("\n".join(f"{one.name:24} {one.source:14} {one.doc}" for one in OPERATIONS.values())))
+        rows = (f"{name.replace('_', '-'):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items())
+        print(screen.fit("\n".join(rows)))
         return DONE
-    row = OPERATIONS.get(operation.replace("-", "_"))
-    if row is None:
-        raise wrong(f"There is no operation {visible(operation, 60)!r}; there are {', '.join(OPERATIONS)}.")
-    print(screen.fit("\n".join(line.rstrip() for line in _page(row))))
+    found = OPERATIONS.get(operation.replace("-", "_"))
+    if found is None:
+        names = ", ".join(name.replace("_", "-") for name in OPERATIONS)
+        raise usage_error(f"No operation {visible(operation, 60)!r}; operations: {names}.")
+    print(screen.fit("\n".join(line.rstrip() for line in _page(found))))
     return DONE
 
 
@@ -88,17 +93,17 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
     if row.roles:
         yield f"The key needs the role {', '.join(sorted(row.roles))}."
     if row.sandbox_only:
-        yield "In the sandbox only."
+        yield "Sandbox only."
     yield ""
-    yield "Takes"
-    yield from _members(row.request) or ("  nothing",)
+    yield "Request"
+    yield from _members(row.request) or ("  no members",)
     for rule in getattr(row.request, "rules", ()):
         yield f"  {rule.doc}." + (f" ~ assumed: {rule.assumed}" if rule.assumed else "")
     yield ""
-    yield f"Answers with {row.success}: {'a list of ' if row.many else ''}{row.answer.__name__}"
+    yield f"Response {row.success}: {'a list of ' if row.many else ''}{row.answer.__name__}"
     yield from _members(row.answer)
     yield ""
-    yield "Refused with"
+    yield "Errors"
     for failure in row.failures:
         mark = f"  ~ assumed: {failure.assumed}" if failure.assumed else ""
         yield f"  {failure.status} {failure.error}: {failure.message}, when {failure.when}{mark}"
@@ -124,72 +129,62 @@ def _member(path: str, one: Member) -> Iterator[str]:
 
 
 def doctor() -> int:
-    """Look at this installation and say what is wrong. Nothing is sent and nothing is changed."""
+    """Check this installation. Nothing is sent and nothing is changed."""
     screen = screen_of(sys.stdout)
-    fine = True
-    for good, words in _findings():
-        fine = fine and good
-        print(
-            screen.fit(f"{screen.paint('✓', 'status:done') if good else screen.paint('✗', 'status:refused')} {words}")
-        )
-    return DONE if fine else PARTLY
+    healthy = True
+    for good, text in _findings():
+        healthy = healthy and good
+        mark = screen.paint("✓", "status:done") if good else screen.paint("✗", "status:refused")
+        print(screen.fit(f"{mark} {text}"))
+    return DONE if healthy else PARTLY
 
 
 def _findings() -> Iterator[tuple[bool, str]]:
     from workbench.client.settings import config_path, open_profile, profile_names
     from workbench.client.state import state_folder
 
-    yield (
-        True,
-        f"workbench {version('card-issuing-workbench')}, interface {VERSION}, Python {platform.python_version()}",
-    )
-    for name in ("httpx", "cattrs", "pandas", "matplotlib", "IPython"):
-        yield (find_spec(name) is not None), f"{name} {_version(name)}"
-    for name in ("jupyterlab", "ipywidgets"):
-        there = find_spec(name) is not None
-        yield True, f"{name} {_version(name) if there else 'is not installed; notebooks need the extra `lab`'}"
+    package = version("card-issuing-workbench")
+    yield True, f"workbench {package}, interface {VERSION}, Python {platform.python_version()}"
+    for name in ("httpx", "cattrs"):
+        yield find_spec(name) is not None, f"{name} {_version(name)}"
+    extras = {"pandas": "tables", "matplotlib": "charts", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
+    for name, extra in extras.items():
+        yield True, f"{name} {_version(name, extra)}"
     try:
         folder = state_folder()
-        open_to = stat.S_IMODE(folder.stat().st_mode) & 0o077
-        yield not open_to, f"state in {folder}" + (f"; others can look into it: chmod 700 {folder}" if open_to else "")
-        if (folder / "sandbox.db").exists():
-            from workbench.terminal.keeping import kept_sandbox
+        private = not stat.S_IMODE(folder.stat().st_mode) & 0o077
+        yield private, f"state in {folder}" + ("" if private else f"; readable by other users: chmod 700 {folder}")
+        if kept_path().exists():
+            from workbench.sandbox import Sandbox
 
-            try:
-                with closing(kept_sandbox()) as sandbox:
-                    yield True, f"sandbox kept there: {sandbox!r}"
-            except UnusableFile as error:
-                yield False, str(error)
+            with closing(Sandbox(path=kept_path())) as sandbox:
+                yield True, f"sandbox: {sandbox!r}"
     except WorkbenchError as error:
         yield False, str(error)
-    path = config_path()
-    yield from _config(path)
+    yield from _config(config_path())
     for name in profile_names():
         try:
             profile = open_profile(name)
         except WorkbenchError as error:
             yield False, f"profile {name}: {error}"
         else:
-            yield True, f"profile {name}: {profile.environment}, {profile.base_url or 'a sandbox of its own'}"
+            yield True, f"profile {name}: {profile.environment}, {profile.base_url or 'embedded sandbox'}"
     if os.environ.get("SSLKEYLOGFILE"):
         yield False, "SSLKEYLOGFILE is set: TLS keys are being written to a file"
 
 
 def _config(path: Path) -> Iterator[tuple[bool, str]]:
     if not path.exists():
-        yield True, f"no profiles yet; they would stand in {path}"
+        yield True, f"no profiles yet; add them to {path}"
         return
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
-        yield False, f"others can read {path}: chmod 600 {path}"
+    private = not stat.S_IMODE(path.stat().st_mode) & 0o077
+    yield private, f"profiles in {path}" + ("" if private else f"; readable by other users: chmod 600 {path}")
     if any((folder / ".git").exists() for folder in path.absolute().parents):
-        yield False, f"{path} lies in a git checkout; a profile belongs to one person"
-    if not mode & 0o077:
-        yield True, f"profiles in {path}"
+        yield False, f"{path} is in a git checkout; keep profiles outside of it"
 
 
-def _version(name: str) -> str:
+def _version(name: str, extra: str = "") -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "is not installed"
+        return f"is not installed (extra `{extra}`)" if extra else "is not installed"

@@ -1,108 +1,152 @@
-"""From a command line to a command: words find it, the argument parser reads its options, its end is its exit code."""
+"""The commands, each loaded by its import path when it is run, and the run of one command line."""
 
 import sys
 import warnings
 from typing import Any
 
-from workbench.client.advice import AdviceWarning
+from cyclopts import App, CycloptsError, Group, Parameter
+
 from workbench.errors import visible
+from workbench.interface.table import OPERATIONS
 from workbench.rendering.screen import screen_of
-from workbench.terminal.commands import Command, below, find
-from workbench.terminal.ends import DONE, Exit, say, wrong
-from workbench.terminal.overview import group_help, overview
+from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, prompt_words, say, usage_error
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
+_EPILOGUE = (
+    "Commands act on your own sandbox, kept in a file, so each command sees the effects of earlier ones. Use --fresh for "
+    "a new sandbox in memory, --url URL for a served one and --profile NAME for a real service.\n\n"
+    "Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent."
+)
+_COMMANDS = (
+    ("Bulk", "rewards", "bulk:rewards", "Read all rewards activity of users and save it."),
+    ("Bulk", "bulk", "bulk:app", "Send one request for each row of a file, at most once each."),
+    ("Sandbox", "sandbox", "sandbox:app", "Serve, reset and control the sandbox: settle, review, advance and more."),
+    ("Events", "events", "events:app", "List events as webhooks deliver them, or redeliver one."),
+    ("Events", "listen", "events:listen", "Receive webhooks: verify, show and forward them."),
+    ("Events", "trigger", "events:trigger", "Send a signed sample event."),
+    ("Sequences", "run", "sequences:run", "Run a sequence."),
+    ("Sequences", "sequences", "sequences:app", "List, show and check sequences."),
+    ("Journal and profiles", "journal", "journal:app", "List calls with an effect, and resolve unknown outcomes."),
+    ("Journal and profiles", "profiles", "profiles:app", "List, show and check connection profiles."),
+    ("Journal and profiles", "arm", "profiles:arm", "Allow operations with an effect in production for some minutes."),
+    ("Help", "assumptions", "about:list_assumptions", "List the assumptions about the service and where to change them."),
+    ("Help", "docs", "about:docs", "Show the rules of an operation."),
+    ("Help", "doctor", "about:doctor", "Check this installation."),
+    ("Help", "demo", "about:demo", "Walk through the main tasks on an embedded sandbox."),
+    ("Help", "shell", "shell:shell", "Open IPython with api, sandbox, inbox and wb ready."),
+    ("Help", "lab", "shell:lab", "Open JupyterLab."),
+    ("Help", "completion", "completion:script", "Print the completion script for bash or zsh."),
+)  # fmt: skip
+
+
+def kebab(name: str) -> str:
+    """Return a name as it is typed at a prompt."""
+    return name.replace("_", "-")
+
+
+def make_app() -> App:
+    """Return the command line. No command is imported before it is used."""
+    app = App(
+        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=_version,
+        result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(negative="", show_default=_shown_default),
+    )  # fmt: skip
+    groups = {name: Group(name, sort_key=i) for i, name in enumerate(["Operations", *(row[0] for row in _COMMANDS)])}
+    operations = (("Operations", kebab(name), f"operations:{name}", row.doc) for name, row in OPERATIONS.items())
+    for i, (group, name, path, doc) in enumerate([*operations, *_COMMANDS]):
+        app.command(f"workbench.terminal.{path}", name=name, help=doc, group=groups[group], sort_key=i)
+    for flag in ("--help", "--version"):
+        app[flag].group = groups["Help"]
+    return app
+
+
+def _shown_default(value: Any) -> Any:
+    """Show the default of an option unless it is an unset flag or an empty list."""
+    return value if value not in (False, ()) or (value == 0 and not isinstance(value, bool)) else None
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("card-issuing-workbench")
 
 
 def run(tokens: list[str]) -> int:
-    """Run a command line and give its exit code."""
-    if tokens[0] == "--version":
-        from importlib.metadata import version
-
-        print(version("card-issuing-workbench"))
+    """Run a command line and return its exit code."""
+    app = make_app()
+    if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
+        app(tokens)
         return DONE
-    if tokens[0] == "__complete":
-        from workbench.terminal.completion import complete
-
-        code: int = complete(tokens[1:])
-        return code
-    if tokens[0] == "help":
+    if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
-    _no_keys(tokens)
-    command, rest, words = find(tokens)
-    if command is None:
-        return _unfound(tokens, words)
-    if command.path == ("events",) and rest[:1] in (["--help"], ["-h"]):
-        print(f"See also: {', '.join(one.name for one in below(('events',)) if one is not command)}\n", file=sys.stderr)
-    return call(command, rest)
-
-
-def _no_keys(tokens: list[str]) -> None:
-    """Refuse a key on the command line, where every user of the machine and the shell's history would see it."""
-    for token in tokens:
-        if token.partition("=")[0].replace("_", "-").lower() in _KEY_OPTIONS:
-            raise wrong(
-                f"{token.partition('=')[0]} is no option: a key on a command line is seen by others and kept in the "
-                "history. Set WORKBENCH_API_KEY, store it in the keyring, or type it when asked."
-            )
-
-
-def _unfound(tokens: list[str], words: tuple[str, ...]) -> int:
-    asked_for_help = any(token in {"--help", "-h"} for token in tokens)
-    group = words[:1]
-    if words and below(group):
-        if asked_for_help or len(words) == 1:
-            group_help(group)
-            return DONE if asked_for_help else 2
-        raise wrong(f"workbench {words[0]} has no command {visible(tokens[1], 60)!r}.{_meant(tokens[1], group)}")
-    if asked_for_help and not words:
-        return overview()
-    raise wrong(f"There is no command {visible(tokens[0], 60)!r}.{_meant(tokens[0], ())}")
-
-
-def _meant(word: str, group: tuple[str, ...]) -> str:
-    from difflib import get_close_matches
-
-    names = sorted({one.path[len(group)] for one in below(group) if len(one.path) > len(group)})
-    near = get_close_matches(word.replace("-", "_"), names, 3, 0.5)
-    return f" Did you mean {' or '.join(near)}?" if near else " workbench --help lists all."
-
-
-def call(command: Command, tokens: list[str]) -> int:
-    """Read the options of a command and run it."""
-    from cyclopts import App, CycloptsError
-
-    function = command.make()
-    screen = screen_of(sys.stdout)
-    app = App(
-        name=f"workbench {command.name}", help_format="plaintext", version_flags=[], default_parameter=None,
-        result_action="return_value", suppress_keyboard_interrupt=False,
-        help_formatter="default" if screen.color and not screen.plain else "plain",
-    )  # fmt: skip
-    app.default(function)
+    tokens = _with_dashes(app, tokens)
+    _refuse_keys(tokens)
+    asks_help = not tokens or any(token in {"--help", "-h", "--version"} for token in tokens)
+    if asks_help or tokens[0] in _GROUPS:
+        _style(app, epilogue=_EPILOGUE if not tokens or tokens[0].startswith("-") else None)
     try:
         with warnings.catch_warnings():
+            from workbench.client.advice import AdviceWarning
+
             warnings.simplefilter("always", AdviceWarning)
             warnings.showwarning = _advise
-            end: Any = app(_dashed(tokens), print_error=False, exit_on_error=False, backend="asyncio")
+            code: Any = app(tokens)
     except CycloptsError as error:
-        raise Exit(2, f"{_said(error)}\nworkbench {command.name} --help says what it takes.") from None
-    return end if isinstance(end, int) else DONE
+        raise Exit(WRONG_INPUT, f"{_message(error)}\nRun `{_name(error)} --help` for usage.") from None
+    if code is None and not asks_help:  # a group without a command: cyclopts printed its help
+        return WRONG_INPUT
+    return code if isinstance(code, int) else DONE
 
 
-def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say what the client advises as a line, without the place in our own code."""
-    say(f"Advice: {visible(str(message), 500)}")
-
-
-def _dashed(tokens: list[str]) -> list[str]:
-    """Take `--card_id` for `--card-id`, since attributes are written that way everywhere else."""
-    made = []
+def _with_dashes(app: App, tokens: list[str]) -> list[str]:
+    """Return tokens with the underscores of Python's names replaced: `simulate_refund`, `--card_id`."""
+    made: list[str] = []
+    in_command = True
     for token in tokens:
         name, sign, value = token.partition("=")
-        made.append(name.replace("_", "-") + sign + value if token.startswith("--") else token)
+        in_command = in_command and len(made) < 2 and not token.startswith("-") and (not made or made[0] in _GROUPS)
+        made.append(kebab(name) + sign + value if token.startswith("--") or in_command else token)
     return made
 
 
-def _said(error: Any) -> str:
+_GROUPS = frozenset(name for _, name, path, _ in _COMMANDS if path.endswith(":app"))
+
+
+def _refuse_keys(tokens: list[str]) -> None:
+    """Refuse a key on the command line, where other users and the shell's history would see it."""
+    for token in tokens:
+        name = token.partition("=")[0].lower()
+        if name in _KEY_OPTIONS:
+            raise usage_error(
+                f"{name} is not an option: other users of this machine and the shell history would see the key. "
+                "Set WORKBENCH_API_KEY, store the key in the keyring, or type it when asked."
+            )
+
+
+def _style(app: App, epilogue: str | None) -> None:
+    """Write help without borders, as wide as the terminal."""
+    from cyclopts.help import DefaultFormatter, PanelSpec
+    from rich.box import Box
+    from rich.console import Console
+
+    screen = screen_of(sys.stdout)
+    app.help_epilogue = epilogue
+    app.help_formatter = DefaultFormatter(
+        panel_spec=PanelSpec(
+            box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
+        ),
+    )
+    app.console = Console(width=screen.width, highlight=False, no_color=not screen.color)
+
+
+def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Write the client's advice as a line, without its place in our source."""
+    say(f"Advice: {prompt_words(visible(str(message), 500))}")
+
+
+def _message(error: CycloptsError) -> str:
     return "\n".join(visible(line, 300) for line in str(error).strip().split("\n") if line.strip())
+
+
+def _name(error: CycloptsError) -> str:
+    return " ".join(["workbench", *(error.command_chain or ())])

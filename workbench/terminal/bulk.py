@@ -1,58 +1,60 @@
-"""Many writes at a prompt: one for each row of a file, at most once each, and going on where a run was stopped."""
+"""`workbench bulk …` and `workbench rewards`: many writes from a file, and reads of any size."""
 
 import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
+from workbench import rendering
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
-from workbench.terminal.ends import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, wrong
+from workbench.interface.walk import camel
+from workbench.terminal.completion import complete_ids, operations
+from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
-_WHERE, _HOW = Where(), Output()
+_WHERE, _OUTPUT = Where(), Output()
 OnUnknown = Literal["stop", "continue"]
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
-_Workers = Annotated[int, Parameter(help="Calls in the air at once, at most 8.")]
+_Workers = Annotated[int, Parameter(help="Concurrent calls (maximum 8).")]
 _OnUnknown = Annotated[
     OnUnknown | None,
-    Parameter(help="What a row with an unknown outcome does to the run; stop in production, else continue."),
+    Parameter(help="What to do after a row with an unknown outcome; stop in production, else continue, if omitted."),
 ]
-_Duplicates = Annotated[
-    bool, Parameter(help="Rows that ask for the same thing are meant.", negative="", show_default=False)
-]
+_Duplicates = Annotated[bool, Parameter(help="Allow duplicate rows.")]
 
 
-def apply(
-    operation: Annotated[str, Parameter(help="The operation.")],
+def run(
+    operation: Annotated[str, Parameter(help="The operation.", completer=operations)],
     rows: _Rows,
     /,
     *,
     workers: _Workers = 1,
-    path: Annotated[
-        Path | None, Parameter(help="Keep the ends of rows in this file, so that the run can go on.")
-    ] = None,
+    path: Annotated[Path | None, Parameter(help="Store progress in this file so that the run can be resumed.")] = None,
     on_unknown: _OnUnknown = None,
     duplicates: _Duplicates = False,
-    where: Annotated[Where, Parameter(name="*")] = _WHERE,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
 ) -> int:
-    """Send one write for each row of a file, at most once each. All rows are checked before the first call.
+    """Send one request for each row of a file, at most once each. All rows are checked before the first call.
 
-    An empty cell was not given; a full refund is the word FULL. Exit code 4 where an end is unknown, 5 where not all rows
-    are done.
+    An empty cell means that the value is not given; a full refund is the word FULL. Exit code 4 if an outcome is
+    unknown, 5 if not all rows are done.
     """
     from workbench import bulk
 
     name = operation.replace("-", "_")
     row = OPERATIONS.get(name)
     if row is None or not row.effect or name == "sign_withdrawal":
-        raise wrong(f"{visible(operation, 60)!r} is no operation that rows can be sent with.")
+        raise usage_error(f"{visible(operation, 60)!r} cannot be sent in bulk.")
     with session(where) as api:
-        phrase = _phrase(api, row, rows, duplicates)
-        return _told(
+        phrase = _confirmed_plan(api, row, rows, duplicates)
+        return _result(
             lambda: bulk.run(
                 getattr(api, name), rows, workers=workers, path=path, on_unknown=on_unknown,
                 duplicates=duplicates, confirm=phrase,
@@ -62,33 +64,31 @@ def apply(
 
 
 def resume(
-    path: Annotated[Path, Parameter(help="The file of the run.")],
+    path: Annotated[Path, Parameter(help="The file that stores the run's progress.")],
     rows: _Rows,
     /,
     *,
     resolved: Annotated[
-        str | None, Parameter(help="How unknown rows ended, as a person found out: 3=done,7=not-sent")
+        str | None, Parameter(help="Outcomes found out for rows with an unknown outcome, as 3=done,7=not-sent.")
     ] = None,
-    accept_changes: Annotated[
-        bool, Parameter(help="Take changes of rows that were never sent.", negative="", show_default=False)
-    ] = False,
+    accept_changes: Annotated[bool, Parameter(help="Accept changes of rows that were never sent.")] = False,
     workers: _Workers = 1,
     on_unknown: _OnUnknown = None,
     duplicates: _Duplicates = False,
-    where: Annotated[Where, Parameter(name="*")] = _WHERE,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
 ) -> int:
-    """Go on with a run that was killed, interrupted or stopped. What is done or refused is never sent again."""
+    """Resume an interrupted run. Rows that are done or refused are never sent again."""
     from workbench import bulk
 
     if not path.exists():
-        raise wrong(f"There is no run in {visible(str(path), 200)}.")
+        raise usage_error(f"No run in {visible(str(path), 200)}.")
     with session(where) as api:
         if api.environment == "production":
-            raise wrong(
-                "In production a run is resumed in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
+            raise usage_error(
+                "In production, resume a run in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
             )
-        return _told(
+        return _result(
             lambda: bulk.resume(
                 path, api, rows, workers=workers, on_unknown=on_unknown, resolved=_resolved(resolved),
                 accept_changes=accept_changes, duplicates=duplicates,
@@ -97,33 +97,38 @@ def resume(
         )  # fmt: skip
 
 
+app = App(name="bulk", help="Send one request for each row of a file, at most once each.")
+app.command(run)
+app.command(resume)
+
+
 def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:
     if text is None:
         return None
     made: dict[int, Literal["done", "not_sent"]] = {}
     for one in text.split(","):
-        number, _, end = one.strip().partition("=")
-        if not (number.isascii() and number.isdigit()) or end not in {"done", "not-sent"}:
-            raise wrong(f"--resolved {visible(one, 40)}: it is a row and its end, as 3=done or 7=not-sent.")
-        made[int(number)] = "done" if end == "done" else "not_sent"
+        number, _, outcome = one.strip().partition("=")
+        if not (number.isascii() and number.isdigit()) or outcome not in {"done", "not-sent"}:
+            raise usage_error(f"--resolved {visible(one, 40)}: expected ROW=OUTCOME, as 3=done or 7=not-sent.")
+        made[int(number)] = "done" if outcome == "done" else "not_sent"
     return made
 
 
-def _phrase(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | None:
-    """In production, show the plan and ask for its phrase; give it."""
+def _confirmed_plan(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | None:
+    """In production, show the plan, ask for its phrase and return it."""
     if api.environment != "production":
         return None
     from workbench.bulk.plan import plan_of
-    from workbench.terminal.arming import typed
+    from workbench.terminal.profiles import ask_typed
 
     plan = plan_of(operation, rows, secret=b"shown only", limits=api.limits, duplicates=duplicates)
     say(f"PRODUCTION, {api.host}\n{plan}")
-    typed(f"Type {plan.phrase} to send them: ", plan.phrase)
+    ask_typed(f"Type {plan.phrase} to send them: ", plan.phrase)
     phrase: str = plan.phrase
     return phrase
 
 
-def _told(send: Any, how: Output) -> int:
+def _result(send: Callable[[], Any], how: Output) -> int:
     from workbench.bulk.thread_pool import Interrupted
 
     interrupted = False
@@ -131,10 +136,9 @@ def _told(send: Any, how: Output) -> int:
         done = send()
     except Interrupted as stop:
         done, interrupted = stop.result, True
-    except KeyError as slip:  # a row that is not unknown cannot be resolved
-        raise wrong(visible(str(slip.args[0]), 200)) from None
-    outcomes = list(done)
-    columns = [
+    except KeyError as error:  # a row whose outcome is not unknown cannot be resolved
+        raise usage_error(visible(str(error.args[0]), 200)) from None
+    rows = [
         {
             "row": one.row,
             "outcome": one.outcome,
@@ -142,11 +146,11 @@ def _told(send: Any, how: Output) -> int:
             "status": one.status or "",
             "message": one.message or "",
         }
-        for one in outcomes
+        for one in done
     ]
     if how.output == "table" and not how.fields:
-        columns = [row for row in columns if row["outcome"] != "done"] or columns[:20]
-    show(columns, how)
+        rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
+    show(rows, how)
     sys.stdout.flush()
     for line in done.verdict.split("\n"):
         say(visible(line, 500))
@@ -157,3 +161,75 @@ def _told(send: Any, how: Output) -> int:
     if done.ok:
         return DONE
     return REFUSED if set(done.counts) == {"refused"} else PARTLY
+
+
+def rewards(
+    *users: Annotated[str, Parameter(help="Ids of the users.", completer=complete_ids("user_id"))],
+    kind: Annotated[
+        Literal["earned", "redeemed"] | None, Parameter(name="--type", help="Only items of this type.")
+    ] = None,
+    save: Annotated[Path | None, Parameter(help="Save the items to this .csv, .xlsx or .parquet file.")] = None,
+    path: Annotated[
+        Path | None, Parameter(help="Store pages in this folder; the same command resumes an interrupted read.")
+    ] = None,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """Read all rewards activity of users and sum it exactly.
+
+    The service gives no totals: exit code 5 if the result may be incomplete, with the reason on stderr.
+    """
+    if not users:
+        raise usage_error("rewards needs the ids of one or more users.")
+    with session(where) as api:
+        return read_rewards(api, users, kind, how, save=save, path=path)
+
+
+def read_rewards(
+    api: Any, users: Sequence[str], kind: str | None, how: Output, *, save: Path | None = None, path: Path | None = None
+) -> int:
+    """Read the activity of users, then show or save it."""
+    from workbench import tables
+
+    found = tables.read_rewards(api, users, type=kind, path=path)
+    frame = found.frame()
+    if save is not None:
+        try:
+            say(str(tables.export(frame, save)))
+        except FileExistsError:
+            raise usage_error(f"{visible(str(save), 200)} exists and is not overwritten.") from None
+        except ValueError as error:
+            raise usage_error(visible(str(error), 300)) from None
+    else:
+        show(_rows(frame, several=len(users) > 1, for_people=how.output == "table" and not how.fields), how)
+    for note in found.notes:
+        say(visible(note))
+    say(f"{found.rows:,} items{_sums(frame)}")
+    return DONE if found.complete else PARTLY
+
+
+def _rows(frame: Any, *, several: bool, for_people: bool) -> list[dict[str, Any]]:
+    """Return the rows of a frame without missing values; names and amounts as on the wire for programs."""
+    columns = [name for name in frame.columns if several or name != "user_id"]
+    held = frame[columns].astype(object).where(frame[columns].notna(), None)
+    return [
+        {name if for_people else camel(name): _value(name, value, for_people) for name, value in row.items() if value is not None}
+        for row in held.to_dict("records")
+    ]  # fmt: skip
+
+
+def _value(name: str, value: Any, for_people: bool) -> Any:
+    if isinstance(value, Decimal):
+        return value.quantize(Decimal(1)) if value == value.to_integral_value() else value.normalize()
+    if name == "transaction_amount_cents":
+        return rendering.money(int(value)) if for_people else int(value)
+    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else str(value)
+
+
+def _sums(frame: Any) -> str:
+    sums: defaultdict[str, Decimal] = defaultdict(Decimal)
+    for kind, points in zip(frame["type"], frame["points"], strict=True):
+        if isinstance(points, Decimal):
+            sums[str(kind)] += points
+    texts = [f"{format(points.normalize(), ',f')} points {kind}" for kind, points in sorted(sums.items())]
+    return f": {', '.join(texts)}" if texts else ""

@@ -1,42 +1,43 @@
-"""Events at a prompt: list them, receive and forward them, send examples."""
+"""`workbench events …`, `listen` and `trigger`: list, redeliver, receive and forward events, and send samples."""
 
 import http.client
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from typing import Annotated, Any
+from contextlib import ExitStack, contextmanager
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.screen import screen_of
-from workbench.terminal.controls import KEY_VARIABLE
-from workbench.terminal.ends import DONE, PARTLY, REFUSED, say, wrong
+from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
 
-_WHERE, _HOW = Where(), Output()
-_WIDE = 124
-_LOOK = 0.2  # seconds between looks for new events
-_KINDS = ", ".join(EVENT_KINDS)
+KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
+_WHERE, _OUTPUT = Where(), Output()
+_ABOUT_WIDTH = 124  # columns from which two ids fit in a row
+_POLL_INTERVAL = 0.2  # seconds
+_TIMEOUT = 15.0  # seconds
+_Kind: Any = Literal[tuple(EVENT_KINDS)]
+Target = tuple[str, str, int | None, str]
 
 
 def list_events(
     *,
-    kind: Annotated[str | None, Parameter(help=f"Only of this kind: {_KINDS}.")] = None,
-    about: Annotated[str | None, Parameter(help="Only about this id.")] = None,
-    last: Annotated[int | None, Parameter(help="Only the last ones, so many.")] = None,
-    where: Annotated[Where, Parameter(name="*")] = _WHERE,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
+    kind: Annotated[_Kind | None, Parameter(help="Only events of this kind.")] = None,
+    about: Annotated[str | None, Parameter(help="Only events about this id.")] = None,
+    last: Annotated[int | None, Parameter(help="Show only the last N.")] = None,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
 ) -> int:
-    """List the events of the sandbox, or, for a profile, those that `listen` received."""
-    _known(kind)
+    """List the events of the sandbox or, for a profile, those that `listen` received."""
     with _inbox(where) as (inbox, _):
         events = [
             event
@@ -48,27 +49,21 @@ def list_events(
     return DONE
 
 
-def _known(kind: str | None) -> None:
-    if kind is not None and kind not in EVENT_KINDS:
-        raise wrong(f"No event is called {visible(kind, 60)!r}; there are {_KINDS}.")
-
-
 def _table(events: list[Any]) -> list[dict[str, Any]]:
-    """Return events as rows; what they are about stands in them where the screen has room for two ids."""
-    wide = screen_of(sys.stdout).width >= _WIDE
-    return [{name: text for name, text in _line(event).items() if wide or name != "about"} for event in events]
+    """Return events as rows; the id of the resource only where the screen is wide enough for two ids."""
+    wide = screen_of(sys.stdout).width >= _ABOUT_WIDTH
+    return [{name: text for name, text in _row(event).items() if wide or name != "about"} for event in events]
 
 
-def _line(event: Any) -> dict[str, Any]:
-    """Return an event as a row for people: what, how it stands, about whom, its own id."""
+def _row(event: Any) -> dict[str, Any]:
     body = event.body
-    spend = getattr(body, "spend", None)
-    status = getattr(body, "application_status", None) or getattr(spend or body, "status", None)
-    amount = getattr(spend, "amount", None)
+    transaction = getattr(body, "spend", None)
+    status = getattr(body, "application_status", None) or getattr(transaction or body, "status", None)
+    amount, currency = getattr(transaction, "amount", None), getattr(transaction, "currency", None)
     return {
         "event": event.kind,
         "status": str(status or ""),
-        "amount": rendering.money(amount, getattr(spend, "currency", None)) if isinstance(amount, int) else "",
+        "amount": rendering.money(amount, currency) if isinstance(amount, int) else "",
         "about": str(getattr(body, "id", "") if is_record(body) else ""),
         "id": event.id,
     }
@@ -79,132 +74,38 @@ def resend(
     /,
     *,
     forward_to: Annotated[
-        str | None, Parameter(help="Send it to this http URL; to the registered endpoints where left out.")
+        str | None, Parameter(help="Send it to this http URL; to the registered endpoints if omitted.")
     ] = None,
-    where: Annotated[Where, Parameter(name="*")] = _WHERE,
+    where: Where = _WHERE,
 ) -> int:
-    """Send one event again, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY, or with the sandbox's."""
+    """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key."""
     target = _target(forward_to) if forward_to else None
     if target is None:
         with session(where) as api:
-            show(api.sandbox.resend(event), _HOW)
+            show(api.sandbox.resend(event), _OUTPUT)
         return DONE
     with _inbox(where) as (inbox, key):
         try:
             body = inbox.raw(event)
         except KeyError:
-            raise wrong(f"There is no event {visible(event, 60)!r}; workbench events lists them.") from None
-    return _sent(target, _signed(body, key), body)
+            raise usage_error(f"No event {visible(event, 60)!r}; `workbench events` lists them.") from None
+    return _send(target, _headers(body, key), body)
+
+
+app = App(name="events", help="List events as webhooks deliver them, or redeliver one.")
+app.default(list_events)
+app.command(resend)
 
 
 @contextmanager
 def _inbox(where: Where) -> Iterator[tuple[Any, str | None]]:
-    """Return the events of a sandbox, or those that `listen` received for a profile, and the key to sign with."""
+    """Yield the events of a sandbox, or those that `listen` received for a profile, and the key to sign with."""
     if chosen_profile(where):
         with _kept_inbox(where) as inbox:
             yield inbox, _webhook_key()
     else:
         with session(where) as api:
             yield api.inbox, _webhook_key() or _sandbox_key(api)
-
-
-def _signed(body: bytes, key: str | None) -> dict[str, str]:
-    from workbench.webhooks.verify import sign
-
-    return {"Content-Type": "application/json", **({"Signature": sign(body, key)} if key else {})}
-
-
-def trigger(
-    kind: Annotated[str, Parameter(help=f"Kind of event: {_KINDS}.")],
-    /,
-    *,
-    forward_to: Annotated[str, Parameter(help="Where it is sent: an http URL.")],
-    set_: Annotated[
-        list[str] | None, Parameter(name="--set", help="A member of its body, as application_status=denied.")
-    ] = None,
-) -> int:
-    """Send one example of an event, signed with the key in WORKBENCH_WEBHOOK_KEY, or with the sandbox's."""
-    from workbench.webhooks.samples import sample
-
-    _known(kind)
-    target = _target(forward_to)
-    event = sample(kind, _webhook_key() or _own_key(), **_members(kind, set_ or []))
-    return _sent(target, event.headers, event.body)
-
-
-def _members(kind: str, said: list[str]) -> dict[str, Any]:
-    """Return `name=value` as members of an event's body, nested ones by a dot."""
-    from workbench.terminal.arguments import value_of
-
-    known = dict(leaves(EVENT_KINDS[kind].body))
-    made: dict[str, Any] = {}
-    for one in said:
-        path, sign, text = one.partition("=")
-        if not sign or path not in known:
-            raise wrong(f"--set {visible(one, 60)}: it is name=value, with a name of {', '.join(known)}.")
-        *way, last = path.split(".")
-        holder = made
-        for name in way:
-            holder = holder.setdefault(name, {})
-        holder[last] = value_of(known[path], text)
-    return made
-
-
-def listen(
-    *,
-    forward_to: Annotated[str | None, Parameter(help="Send each verified event on to this http URL.")] = None,
-    port: Annotated[int, Parameter(help="Port to receive on; 0 takes a free one.")] = 0,
-    count: Annotated[int | None, Parameter(help="Stop after so many events.")] = None,
-    within: Annotated[float | None, Parameter(help="Stop after so many seconds.")] = None,
-    earlier: Annotated[bool, Parameter(help="Show the events of before too.", negative="", show_default=False)] = False,
-    unsigned: Annotated[
-        bool, Parameter(help="Take unsigned deliveries too, marked unverified.", negative="", show_default=False)
-    ] = False,
-    where: Annotated[Where, Parameter(name="*")] = _WHERE,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
-) -> int:
-    """Receive webhooks: verify each, show it, forward it byte for byte and in order.
-
-    Without a profile the events of your sandbox come by themselves, as other commands cause them; deliveries of other
-    senders are taken too. The key is WORKBENCH_WEBHOOK_KEY, or the sandbox's.
-    """
-    target = _target(forward_to) if forward_to else None
-    until = None if within is None else time.monotonic() + within
-    with ExitStack() as stack:
-        inbox, key = stack.enter_context(_receiving(where, unsigned))
-        seen, failed = 0 if earlier else inbox.mark(), 0
-        url = stack.enter_context(inbox.serve(port=port))
-        say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Ctrl-C ends it.")
-        while True:
-            for kept in inbox.kept(since=seen):
-                seen = max(seen, kept.sequence)
-                _tell(kept, how)
-                failed += target is not None and not _forward(target, kept, key)
-                count = None if count is None else count - 1
-                if count == 0:
-                    return PARTLY if failed else DONE
-            if until is not None and time.monotonic() >= until:
-                return PARTLY if failed or count else DONE
-            time.sleep(_LOOK)
-
-
-@contextmanager
-def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, str | None]]:
-    """Return an inbox to receive with, and the key to sign with."""
-    from workbench.webhooks.inbox import Inbox
-
-    if chosen_profile(where):
-        inbox = _kept_inbox(where, unsigned)
-        with inbox:
-            yield inbox, _webhook_key()
-        return
-    with session(where) as api:
-        key = _webhook_key() or _sandbox_key(api)
-        keys = [key] if key else []
-        with Inbox(
-            keys=keys, accept_unsigned=unsigned or not keys, source=getattr(api.sandbox, "drain", None)
-        ) as inbox:
-            yield inbox, key
 
 
 def _kept_inbox(where: Where, unsigned: bool = False) -> Any:
@@ -216,52 +117,147 @@ def _kept_inbox(where: Where, unsigned: bool = False) -> Any:
     return Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key)
 
 
-def _tell(kept: Any, how: Output) -> None:
+def _webhook_key() -> str | None:
+    return os.environ.get(KEY_VARIABLE) or None
+
+
+def _sandbox_key(api: Any) -> str:
+    return str(next(iter(api.sandbox.guide()["api_keys"].values())))
+
+
+def _headers(body: bytes, key: str | None) -> dict[str, str]:
+    from workbench.webhooks.verify import sign
+
+    return {"Content-Type": "application/json", **({"Signature": sign(body, key)} if key else {})}
+
+
+def trigger(
+    kind: Annotated[_Kind, Parameter(help="Kind of the event.")],
+    /,
+    *,
+    forward_to: Annotated[str, Parameter(help="The http URL to send it to.")],
+    set_: Annotated[
+        list[str] | None,
+        Parameter(name="--set", help="Member of the body, as application_status=denied."),
+    ] = None,
+) -> int:
+    """Send a signed sample event, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key."""
+    from workbench.webhooks.samples import sample
+
+    target = _target(forward_to)
+    overrides = _overrides(kind, set_ or [])
+    key = _webhook_key()
+    if key is None:
+        with session(_WHERE) as api:
+            key = _sandbox_key(api)
+    event = sample(kind, key, **overrides)
+    return _send(target, event.headers, event.body)
+
+
+def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
+    """Return `name=value` as members of an event's body, nested ones by a dot."""
+    from workbench.terminal.operations import put, value_of
+
+    known = dict(leaves(EVENT_KINDS[kind].body))
+    made: dict[str, Any] = {}
+    for one in given:
+        path, sign, text = one.partition("=")
+        if not sign or path not in known:
+            raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
+        put(made, path, value_of(known[path], text))
+    return made
+
+
+def listen(
+    *,
+    forward_to: Annotated[str | None, Parameter(help="Forward each verified event to this http URL.")] = None,
+    port: Annotated[int, Parameter(help="Port to receive on; 0 chooses a free one.")] = 0,
+    count: Annotated[int | None, Parameter(help="Stop after N events.")] = None,
+    within: Annotated[float | None, Parameter(help="Stop after N seconds.")] = None,
+    earlier: Annotated[bool, Parameter(help="Show earlier events too.")] = False,
+    unsigned: Annotated[bool, Parameter(help="Accept unsigned deliveries and mark them unverified.")] = False,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """Receive webhooks: verify each event, show it, and forward it byte for byte and in order.
+
+    Without a profile, the events of your sandbox arrive as other commands cause them, and deliveries of other senders
+    are accepted too. The key is WORKBENCH_WEBHOOK_KEY or the sandbox's key.
+    """
+    target = _target(forward_to) if forward_to else None
+    deadline = None if within is None else time.monotonic() + within
+    with ExitStack() as stack:
+        inbox, key = stack.enter_context(_receiving(where, unsigned))
+        seen, failed = 0 if earlier else inbox.mark(), 0
+        url = stack.enter_context(inbox.serve(port=port))
+        say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
+        while True:
+            for received in inbox.kept(since=seen):
+                seen = max(seen, received.sequence)
+                _show_received(received, how)
+                failed += target is not None and not _forward(target, received, key)
+                count = None if count is None else count - 1
+                if count == 0:
+                    return PARTLY if failed else DONE
+            if deadline is not None and time.monotonic() >= deadline:
+                return PARTLY if failed or count else DONE
+            time.sleep(_POLL_INTERVAL)
+
+
+@contextmanager
+def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, str | None]]:
+    """Yield an inbox to receive with, and the key to sign with."""
+    from workbench.webhooks.inbox import Inbox
+
+    if chosen_profile(where):
+        with _kept_inbox(where, unsigned) as inbox:
+            yield inbox, _webhook_key()
+        return
+    with session(where) as api:
+        key = _webhook_key() or _sandbox_key(api)
+        with Inbox(keys=[key], accept_unsigned=unsigned, source=api.sandbox.drain) as inbox:
+            yield inbox, key
+
+
+def _show_received(received: Any, how: Output) -> None:
     if how.output != "table":
-        show(kept.event, Output(output="ndjson", fields=how.fields, reveal=how.reveal))
+        show(received.event, Output(output="ndjson", fields=how.fields, reveal=how.reveal))
     else:
         screen = screen_of(sys.stdout)
-        line = _line(kept.event)
-        mark = (
-            screen.paint("✓ verified", "status:done")
-            if kept.verified
-            else screen.paint("? unverified", "status:partly")
-        )
-        words = " ".join(
-            visible(text, 100) for text in (line["event"], line["status"], line["amount"], line["about"]) if text
-        )
-        print(screen.fit(f"{mark}  {words}"))
+        mark, status = ("✓ verified", "done") if received.verified else ("? unverified", "partly")
+        row = _row(received.event)
+        words = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
+        print(screen.fit(f"{screen.paint(mark, f'status:{status}')}  {' '.join(words)}"))
     sys.stdout.flush()
 
 
-def _forward(target: tuple[str, str, int | None, str], kept: Any, key: str | None) -> bool:
-    status = _post(target, _signed(kept.raw, key), kept.raw)
-    good = status is not None and 200 <= status < 300
-    say(f"  forwarded: {status if status is not None else 'nobody answers there'}")
-    return good
+def _forward(target: Target, received: Any, key: str | None) -> bool:
+    status = _post(target, _headers(received.raw, key), received.raw)
+    say(f"  forwarded: {status if status is not None else 'connection refused'}")
+    return status is not None and 200 <= status < 300
 
 
-def _target(url: str) -> tuple[str, str, int | None, str]:
+def _target(url: str) -> Target:
     """Read a URL to send to.
 
     Raises:
-        Exit: It is not http or https, or holds a password.
+        Exit: The URL is not http or https, or holds a password.
     """
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise wrong(f"{visible(url, 200)} is not a URL.") from None
+        raise usage_error(f"Not a URL: {visible(url, 200)}.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-        raise wrong(f"{visible(url, 200)} is not a URL to send to; it is like http://127.0.0.1:8000/webhooks.")
+        raise usage_error(f"Cannot send to {visible(url, 200)}; expected a URL like http://127.0.0.1:8000/webhooks.")
     return parts.scheme, parts.hostname, port, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _post(target: tuple[str, str, int | None, str], headers: Mapping[str, str], body: bytes) -> int | None:
-    """Send bytes, and give the status of the answer; None where nobody answers. Redirects are not followed."""
+def _post(target: Target, headers: Mapping[str, str], body: bytes) -> int | None:
+    """Send bytes and return the status of the response; None without one. Redirects are not followed."""
     scheme, host, port, path = target
     kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-    connection = kind(host, port, timeout=15)
+    connection = kind(host, port, timeout=_TIMEOUT)
     try:
         connection.request("POST", path, body, dict(headers))
         return connection.getresponse().status
@@ -271,29 +267,11 @@ def _post(target: tuple[str, str, int | None, str], headers: Mapping[str, str], 
         connection.close()
 
 
-def _sent(target: tuple[str, str, int | None, str], headers: Mapping[str, str], body: bytes) -> int:
+def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
     status = _post(target, headers, body)
     if status is None:
-        say("Nobody answers there.")
-        return 6
-    good = 200 <= status < 300
-    say(f"{'Taken' if good else 'Refused'} with {status}.")
-    return DONE if good else REFUSED
-
-
-def _webhook_key() -> str | None:
-    return os.environ.get(KEY_VARIABLE) or None
-
-
-def _own_key() -> str:
-    """Return the key of this user's own sandbox."""
-    from workbench.terminal.keeping import kept_sandbox
-
-    with closing(kept_sandbox()) as sandbox:
-        key: str = sandbox.full_key
-        return key
-
-
-def _sandbox_key(api: Any) -> str | None:
-    keys = api.sandbox.guide()["api_keys"]
-    return str(next(iter(keys.values())))
+        say("Connection refused.")
+        return NOT_SENT
+    accepted = 200 <= status < 300
+    say(f"{'Accepted' if accepted else 'Rejected'} ({status}).")
+    return DONE if accepted else REFUSED

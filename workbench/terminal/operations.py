@@ -1,115 +1,202 @@
-"""The commands of the twelve operations, made from their rows."""
+"""The commands of the operations, made from their declarations. Each is an attribute of this module by its name."""
 
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import attrs
 from cyclopts import Group, Parameter
 
-from workbench.errors import InvalidArguments, InvalidRequest
-from workbench.interface import checks
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
+from workbench.interface import checks, strict_json
+from workbench.interface.convert import placeholders
 from workbench.interface.operation import Operation
-from workbench.interface.table import LIST_REWARDS_ACTIVITY
-from workbench.interface.walk import UnknownMember, build
+from workbench.interface.rules import FULL
+from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
+from workbench.interface.walk import (
+    Boolean,
+    Choice,
+    Integer,
+    Member,
+    Nested,
+    UnknownMember,
+    build,
+    described,
+    is_record,
+    members,
+)
 from workbench.rendering.curl import curl
 from workbench.rendering.screen import screen_of
-from workbench.terminal.arguments import from_file, merged, options, values
-from workbench.terminal.ends import DONE, say
+from workbench.terminal.completion import complete_member
+from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
+_REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_NONE_WHERE, _NONE_OUTPUT = Where(), Output()
+_MAX_BODY = 4_000_000
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
+_WHERE, _OUTPUT = Where(), Output()
 
 
-def operation_command(operation: Operation[..., Any]) -> Callable[..., int]:
-    """Return the function of an operation's command, with an option for every argument."""
-    parameters = [*options(operation), *_more(operation)]
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class Calling:
+    """Options that say how the request is sent."""
+
+    from_: Annotated[
+        str | None,
+        Parameter(
+            name="--from", help="Read the body from this JSON file (- for stdin); options override its members.",
+            group=_CALL, allow_leading_hyphen=True,
+        ),
+    ] = None  # fmt: skip
+    dry_run: Annotated[
+        bool, Parameter(help="Show the request as a curl command, its key masked, and send nothing.", group=_CALL)
+    ] = False  # fmt: skip
+    again: Annotated[
+        bool, Parameter(help="Send the same write again within a day.", group=_CALL)
+    ] = False  # fmt: skip
+    allow: Annotated[
+        tuple[Literal["partial-address", "masked-value", "unusual-text", "resend"], ...],
+        Parameter(
+            help="Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, or "
+            "the call again after a 429.", group=_CALL, show_default=False,
+        ),
+    ] = ()  # fmt: skip
+
+
+_CALLING = Calling()
+
+
+def __getattr__(name: str) -> Callable[..., int]:
+    if name not in OPERATIONS:
+        raise AttributeError(name)
+    return _command(OPERATIONS[name])
+
+
+def option_members(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
+    """Yield each member of a request that is a single value, with its dotted path."""
+    for member in members(cls):
+        if isinstance(member.kind, Nested):
+            yield from option_members(member.kind.of, f"{prefix}{member.name}.")
+        else:
+            yield prefix + member.name, member
+
+
+def _option(path: str) -> str:
+    return f"--{path.replace('_', '-')}"
+
+
+def _command(operation: Operation[..., Any]) -> Callable[..., int]:
+    in_path = placeholders(operation.path)
+    parameters = [
+        inspect.Parameter(
+            path.replace(".", "__"),
+            inspect.Parameter.POSITIONAL_OR_KEYWORD if member.wire in in_path else inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                str | None,
+                Parameter(
+                    name=_option(path), help=_help(member), group=_REQUEST, allow_leading_hyphen=True, show_default=False,
+                    completer=complete_member(member),
+                ),
+            ],
+        )
+        for path, member in option_members(operation.request)
+    ]  # fmt: skip
+    if operation is LIST_REWARDS_ACTIVITY:
+        every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
+        parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
+    for name, options in (("calling", Calling), ("where", Where), ("how", Output)):
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options | None)
+        )
     signature = inspect.Signature(parameters)
 
     def command(*args: Any, **kwargs: Any) -> int:
         given = dict(signature.bind(*args, **kwargs).arguments)
-        where, how = given.pop("where", None) or _NONE_WHERE, given.pop("how", None) or _NONE_OUTPUT
-        body = given.pop("from_", None)
-        dry_run, again = given.pop("dry_run", False), given.pop("again", False)
-        everything = given.pop("all_", False)
-        return _run(operation, given, where, how, body=body, dry_run=dry_run, again=again, everything=everything)
+        calling, where = given.pop("calling", None) or _CALLING, given.pop("where", None) or _WHERE
+        how, all_pages = given.pop("how", None) or _OUTPUT, given.pop("all_", False)
+        with _in_options(operation):
+            return _run(operation, given, calling, where, how, all_pages)
 
     command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__name__ = operation.name
-    command.__doc__ = _doc(operation)
+    command.__doc__ = "\n".join(_doc(operation))
     return command
 
 
-def _doc(operation: Operation[..., Any]) -> str:
-    lines = [operation.doc, ""]
+def _doc(operation: Operation[..., Any]) -> Iterator[str]:
+    yield f"{operation.doc}\n"
     if operation.roles:
-        lines.append(f"The key needs the role {', '.join(sorted(operation.roles))}.")
+        yield f"The key needs the role {', '.join(sorted(operation.roles))}."
     if operation.sandbox_only:
-        lines.append("In the sandbox only.")
-    lines.append(f"Source: {operation.source}. More: workbench docs {operation.name}")
-    return "\n".join(lines)
+        yield "Sandbox only."
+    yield f"Source: {operation.source}. Details: workbench docs {operation.name.replace('_', '-')}"
 
 
-def _more(operation: Operation[..., Any]) -> list[inspect.Parameter]:
-    def flag(name: str, option: str, doc: str) -> inspect.Parameter:
-        annotation = Annotated[bool, Parameter(name=option, help=doc, negative="", show_default=False, group=_CALL)]
-        return inspect.Parameter(name, _KEYWORD, default=False, annotation=annotation)
+def _help(member: Member) -> str:
+    text = described(member)
+    return f"{text[:-1]}; true or false." if isinstance(member.kind, Boolean) else text
 
-    body = Annotated[
-        str | None,
-        Parameter(
-            name="--from",
-            help="Read the body from a JSON file, - for stdin; options come on top.",
-            group=_CALL,
-            allow_leading_hyphen=True,
-        ),
-    ]
-    made = [
-        inspect.Parameter("from_", _KEYWORD, default=None, annotation=body),
-        flag("dry_run", "--dry-run", "Show the request as curl, its key masked, and send nothing."),
-        flag("again", "--again", "Send the same write again within a day."),
-    ]
-    if operation is LIST_REWARDS_ACTIVITY:
-        made.append(flag("all_", "--all", "Read all pages."))
-    return [
-        *made,
-        inspect.Parameter("where", _KEYWORD, default=None, annotation=Annotated[Where | None, Parameter(name="*")]),
-        inspect.Parameter("how", _KEYWORD, default=None, annotation=Annotated[Output | None, Parameter(name="*")]),
-    ]
+
+@contextmanager
+def _in_options(operation: Operation[..., Any]) -> Iterator[None]:
+    """Name the problems of a request by the options of its command."""
+    try:
+        yield
+    except InvalidRequest as error:
+        if error.operation != operation.name:
+            raise
+        options = {wire: _option(path) for wire, path in _wire_paths(operation.request)}
+        problems = [
+            attrs.evolve(one, path=options.get(one.path, one.path), message=prompt_words(one.message))
+            for one in error.problems
+        ]
+        raise InvalidRequest(problems, of=operation.name.replace("_", "-")) from None
+
+
+def _wire_paths(cls: type[Any], wire: str = "", path: str = "") -> Iterator[tuple[str, str]]:
+    for member in members(cls):
+        if isinstance(member.kind, Nested):
+            yield from _wire_paths(member.kind.of, f"{wire}{member.wire}.", f"{path}{member.name}.")
+        yield wire + member.wire, path + member.name
 
 
 def _run(
-    operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output, *, body: str | None,
-    dry_run: bool, again: bool, everything: bool,
-) -> int:  # fmt: skip
+    operation: Operation[..., Any], texts: dict[str, Any], calling: Calling, where: Where, how: Output, all_pages: bool
+) -> int:
     with session(where) as api:
         given = values(operation, texts)
-        if body is not None:
-            given = merged(from_file(operation, body, api.converter), given)
+        if calling.from_ is not None:
+            given = _merged(_read_body(operation, calling.from_, api.converter), given)
         try:
             request = build(operation.request, given)
         except UnknownMember as unknown:
             raise InvalidArguments(str(unknown), of=operation.name) from None
-        problems = checks.problems(request)
-        if problems:
-            raise InvalidRequest(problems, of=operation.name)
-        if dry_run:
+        if calling.dry_run or all_pages or api.environment == "production":
+            problems = checks.problems(request)  # a call checks them itself
+            if problems:
+                raise InvalidRequest(problems, of=operation.name)
+        if calling.dry_run:
             shown = curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
             print(screen_of(sys.stdout).fit(shown))
             return DONE
         if api.environment == "production":
-            from workbench.terminal.arming import confirm
+            from workbench.terminal.profiles import confirm
 
             confirm(api, operation, request)
-        if everything:
-            from workbench.terminal.reads import told
+        if all_pages:
+            from workbench.terminal.bulk import read_rewards
 
-            return told(api, [request.user_id], request.type, how)
-        answer: Any = (api.allowing(again=True) if again else api).send(request)
+            return read_rewards(api, [request.user_id], request.type, how)
+        allowed = {name.replace("-", "_"): True for name in calling.allow} | {"again": calling.again}
+        answer: Any = api.allowing(**allowed).send(request)
         for notice in api.notices:
             say(notice)
         if operation.many:
@@ -121,3 +208,85 @@ def _run(
         else:
             show(answer, how)
     return DONE
+
+
+def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the texts of options as a nested mapping of values."""
+    made: dict[str, Any] = {}
+    for path, member in option_members(operation.request):
+        text = texts.get(path.replace(".", "__"))
+        if text is not None:
+            put(made, path, value_of(member, text))
+    return made
+
+
+def put(holder: dict[str, Any], path: str, value: Any) -> None:
+    """Set a value at a dotted path of nested dictionaries."""
+    *way, last = path.split(".")
+    for name in way:
+        holder = holder.setdefault(name, {})
+    holder[last] = value
+
+
+def value_of(member: Member, text: str) -> Any:
+    """Return the text of an option as a value of the member's kind; text that does not fit stays, and is refused later."""
+    if isinstance(member.kind, Integer):
+        if member.kind.full and text == "FULL":
+            return FULL
+        digits = text.removeprefix("-")
+        return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 400 else text
+    if isinstance(member.kind, Boolean):
+        return _FLAGS.get(text.lower(), text)
+    if isinstance(member.kind, Choice):
+        return member.kind.of(text) if text in frozenset(member.kind.of) else text
+    return text
+
+
+def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> dict[str, Any]:
+    """Read a body from a JSON file, or from stdin for `-`, as nested values by attribute name.
+
+    Raises:
+        Exit: The file is too large, or stdin is a terminal.
+        InvalidRequest: The file is not JSON, or holds members the interface does not know.
+    """
+    if place == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise usage_error("--from - reads a body from a pipe, and nothing is piped in.")
+        data = sys.stdin.buffer.read(_MAX_BODY + 1)
+    else:
+        data = Path(place).read_bytes()
+    if len(data) > _MAX_BODY:
+        raise usage_error(f"{visible(place, 200)} is larger than {_MAX_BODY:,} bytes.")
+    try:
+        raw = strict_json.loads(data)
+    except strict_json.NotJson as error:
+        raise InvalidRequest(f"{visible(place, 200)} is not JSON: {error}", of=operation.name) from None
+    in_path = set(placeholders(operation.path))
+    path = {name: raw[name] for name in in_path if isinstance(raw, Mapping) and name in raw}
+    request, mistyped, unknown = converter.read_request(operation, raw, path)
+    not_known = [Problem(visible(name, 100), "unknown", "is not a member of this operation") for name in unknown]
+    problems = [*mistyped, *(problem for problem in not_known if problem.path not in in_path)]
+    if problems:
+        raise InvalidRequest(problems, of=operation.name)
+    given = _given(request)
+    for member in members(operation.request):
+        if isinstance(member.kind, Integer) and member.kind.full and member.wire not in raw:
+            given.pop(member.name, None)  # an amount that is left out is not FULL: FULL is written
+    return given
+
+
+def _given(record: Any) -> dict[str, Any]:
+    return {
+        member.name: _given(value) if is_record(value) else value
+        for member in members(type(record))
+        if (value := getattr(record, member.name)) is not None
+    }
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return two nested mappings as one; the second overrides."""
+    made = dict(below)
+    for name, value in above.items():
+        held = made.get(name)
+        made[name] = _merged(held, value) if isinstance(held, Mapping) and isinstance(value, Mapping) else value
+    return made

@@ -1,11 +1,10 @@
-"""What a command gives: a table for people, JSON, lines of JSON, CSV or Python for programs. Masked unless revealed."""
+"""What a command writes: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
 
 import csv
 import io
 import pprint
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -20,26 +19,22 @@ from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter, write_moment
 from workbench.interface.walk import Untyped, camel, is_record, leaves, members
 from workbench.rendering.screen import screen_of
-from workbench.terminal.ends import wrong
+from workbench.terminal.exits import usage_error
 
 _OUTPUT = Group("Output", sort_key=9)
 Format = Literal["table", "json", "ndjson", "csv", "python"]
 
 
 @Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@attrs.frozen(kw_only=True)
 class Output:
-    """Options that say how the answer is written."""
+    """Options that say how the result is written."""
 
-    output: Annotated[Format, Parameter(name=("--output", "-o"), help="How to write the answer.", group=_OUTPUT)] = (
-        "table"
-    )
+    output: Annotated[Format, Parameter(name=("--output", "-o"), help="Output format.", group=_OUTPUT)] = "table"
     fields: Annotated[
-        str | None, Parameter(help="Only these members, separated by commas: id,address.city", group=_OUTPUT)
-    ] = None
-    reveal: Annotated[
-        bool, Parameter(help="Show private values as they are.", negative="", show_default=False, group=_OUTPUT)
-    ] = False
+        str | None, Parameter(help="Only these members, separated by commas, as id,address.city.", group=_OUTPUT)
+    ] = None  # fmt: skip
+    reveal: Annotated[bool, Parameter(help="Show private values unmasked.", group=_OUTPUT)] = False
 
 
 def show(x: Any, how: Output) -> None:
@@ -109,7 +104,9 @@ def _known(x: list[Any], fields: list[str]) -> list[str]:
     found = [name if name in names else by_wire.get(name) for name in fields]
     missing = [name for name, one in zip(fields, found, strict=True) if one is None]
     if missing:
-        raise wrong(f"No member {visible(', '.join(missing), 100)} here; there are {', '.join(sorted(names))}.")
+        raise usage_error(
+            f"--fields: no member {visible(', '.join(missing), 100)}; allowed: {', '.join(sorted(names))}."
+        )
     return [name for name in found if name]
 
 

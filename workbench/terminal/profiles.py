@@ -1,17 +1,27 @@
-"""Profiles at a prompt: which there are, what they say, and what is wrong with them."""
+"""`workbench profiles …` and `workbench arm`: connection profiles, and effects in production."""
 
+import json
 import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
+from workbench.client.guards import confirmation
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
-from workbench.errors import InvalidProfile
-from workbench.terminal.ends import DONE, PARTLY, WRONG_INPUT, say
+from workbench.client.state import state_folder
+from workbench.errors import InvalidProfile, InvalidRequest, visible
+from workbench.interface.operation import Operation
+from workbench.interface.table import OPERATIONS
+from workbench.terminal import completion
+from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
-_HOW = Output()
+_OUTPUT = Output()
+_MAX_MINUTES = 60
 
 
 def _row(profile: Profile) -> dict[str, Any]:
@@ -20,34 +30,36 @@ def _row(profile: Profile) -> dict[str, Any]:
     return {
         "name": profile.name,
         "environment": profile.environment,
-        "base_url": profile.base_url or "a sandbox of its own",
+        "base_url": profile.base_url or "embedded sandbox",
         "key": f"in {found}" if found else f"not in the environment ({variables[0]})",
     }
 
 
-def listed(*, how: Annotated[Output, Parameter(name="*")] = _HOW) -> int:
+def list_profiles(*, how: Output = _OUTPUT) -> int:
     """List the profiles."""
     names = profile_names()
     if not names:
-        say(f"No profiles yet; they stand in {config_path()}, each as a table [profiles.NAME].")
+        say(f"No profiles yet. Add one to {config_path()} as a table [profiles.NAME].")
     rows = []
     for name in names:
         try:
             rows.append(_row(open_profile(name)))
         except InvalidProfile:
-            rows.append({"name": name, "environment": "", "base_url": "cannot be used; see profiles check", "key": ""})
+            rows.append(
+                {"name": name, "environment": "", "base_url": "invalid; run: workbench profiles check", "key": ""}
+            )
     if rows or how.output != "table":
         show(rows, how)
     return DONE
 
 
 def show_profile(
-    name: Annotated[str, Parameter(help="Name of the profile.")],
+    name: Annotated[str, Parameter(help="Name of the profile.", completer=completion.profiles)],
     /,
     *,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
+    how: Output = _OUTPUT,
 ) -> int:
-    """Show a profile: all it says, and where its key would come from. The key itself is never shown."""
+    """Show the settings of a profile, and where its key comes from. The key itself is never shown."""
     profile = open_profile(name)
     limits = profile.limits
     show(
@@ -59,10 +71,10 @@ def show_profile(
             "sandbox": dict(profile.sandbox) or "–",
             "reads_per_second": limits.reads_per_second,
             "writes_per_second": limits.writes_per_second,
-            "most_a_call": limits.amount,
-            "most_a_run": limits.sum,
-            "rows_a_run": limits.rows,
-            "recipients": list(limits.recipients) if limits.recipients is not None else "anywhere",
+            "max_per_call": limits.amount,
+            "max_per_run": limits.sum,
+            "max_rows_per_run": limits.rows,
+            "recipients": list(limits.recipients) if limits.recipients is not None else "any",
         },
         how,
     )
@@ -70,28 +82,33 @@ def show_profile(
 
 
 def check(
-    name: Annotated[str | None, Parameter(help="A profile to probe; without it the file alone is looked at.")] = None,
+    name: Annotated[
+        str | None,
+        Parameter(
+            help="Profile to test with reads; without it only the file is checked.", completer=completion.profiles
+        ),
+    ] = None,
     /,
     *,
-    user_id: Annotated[str | None, Parameter(help="A user with rewards, for the guesses about them.")] = None,
-    live: Annotated[
-        bool, Parameter(help="Say that a production profile is meant.", negative="", show_default=False)
-    ] = False,
-    how: Annotated[Output, Parameter(name="*")] = _HOW,
+    user_id: Annotated[str | None, Parameter(help="Id of a user with rewards, for the assumptions about them.")] = None,
+    live: Annotated[bool, Parameter(help="Confirm the use of a production profile.")] = False,
+    how: Output = _OUTPUT,
 ) -> int:
-    """Check profiles, and with a name the guesses that rest on it: a few reads, no effects."""
+    """Validate profiles and, by reads only, the assumptions they rely on."""
     if name is None:
-        return _file()
+        return _check_file()
     with session(Where(profile=name, live=live)) as api:
         findings = api.verify_assumptions(user_id=user_id)
-    rows = [{"guess": one.id, "verdict": str(one.verdict), "seen": one.seen, "change": one.change} for one in findings]
+    rows = [
+        {"assumption": one.id, "verdict": str(one.verdict), "seen": one.seen, "change": one.change} for one in findings
+    ]
     tested = [row for row in rows if row["verdict"] != "untested"]
     show(tested if how.output == "table" else rows, how)
-    say(f"{len(rows) - len(tested)} guesses cannot be seen by reads alone.")
+    say(f"{len(rows) - len(tested)} assumptions cannot be tested by reads.")
     return PARTLY if findings.of("contradicted") else DONE
 
 
-def _file() -> int:
+def _check_file() -> int:
     code = DONE
     for name in profile_names():
         try:
@@ -106,3 +123,93 @@ def _file() -> int:
     if not profile_names():
         open_profile("default") if os.environ.get("WORKBENCH_BASE_URL") else say(f"No profiles in {config_path()}.")
     return code
+
+
+app = App(name="profiles", help="Connection profiles.")
+app.command(list_profiles, name="list")
+app.command(show_profile, name="show")
+app.command(check)
+
+
+def arm(
+    operations: Annotated[
+        str, Parameter(help="Operations with an effect, separated by commas.", completer=completion.operations)
+    ],
+    /,
+    *,
+    profile: Annotated[str, Parameter(help="A production profile.", completer=completion.profiles)],
+    reason: Annotated[str, Parameter(help="Reason, recorded in the journal.")],
+    minutes: Annotated[int, Parameter(help=f"Duration, 1 to {_MAX_MINUTES}.")] = 10,
+) -> int:
+    """Allow operations with an effect in production for some minutes, after a typed confirmation."""
+    names = [one.strip().replace("-", "_") for one in operations.split(",") if one.strip()]
+    invalid = [one for one in names if one not in OPERATIONS or not OPERATIONS[one].effect]
+    if invalid or not names:
+        raise usage_error(f"Not operations with an effect: {visible(', '.join(invalid), 100) or 'none given'}.")
+    if not 1 <= minutes <= _MAX_MINUTES:
+        raise usage_error(f"--minutes must be 1 to {_MAX_MINUTES}.")
+    if not reason.strip():
+        raise usage_error("--reason is empty.")
+    opened = open_profile(profile)
+    if opened.environment != "production":
+        raise usage_error(f"Profile {profile} is a sandbox; operations need no arming there.")
+    host = str(opened.base_url).split("/")[2]
+    say(f"PRODUCTION, {host}: {', '.join(names)} for {minutes} minutes.")
+    ask_typed(f"Type {host} to allow it: ", host)
+    until = datetime.now(UTC) + timedelta(minutes=minutes)
+    path = _armed_path(profile)
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}, file)
+    say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
+    return DONE
+
+
+def _armed_path(profile: str) -> Path:
+    return state_folder() / f"armed-{profile}.json"
+
+
+def arm_if_allowed(api: Any, profile: str) -> None:
+    """Arm a session with the operations, and until the time, that `workbench arm` allowed."""
+    path = _armed_path(profile)
+    try:
+        armed = json.loads(path.read_text(encoding="utf-8"))
+        left = (datetime.fromisoformat(armed["until"]) - datetime.now(UTC)).total_seconds() / 60
+        names, reason, host = armed["operations"], armed["reason"], armed["host"]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):
+        path.unlink(missing_ok=True)
+        return
+    if left <= 0 or left > _MAX_MINUTES or host != api.host:
+        path.unlink(missing_ok=True)
+        return
+    api.arm(operations=names, minutes=left, reason=reason)
+
+
+def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:
+    """Ask for a typed confirmation before a call in production that cannot be undone.
+
+    Raises:
+        Exit: There is no terminal to type at.
+        InvalidRequest: Something else was typed; nothing was sent.
+    """
+    asked = confirmation(operation, request)
+    if asked is not None:
+        say(f"PRODUCTION, {api.host}: {asked.says}.")
+        ask_typed(f"Type {asked.types} to continue: ", asked.types)
+
+
+def ask_typed(question: str, expected: str) -> None:
+    """Ask for a typed confirmation.
+
+    Raises:
+        Exit: There is no terminal to type at.
+        InvalidRequest: Something else was typed.
+    """
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise usage_error("This needs a terminal for a typed confirmation. Nothing was sent.")
+    print(question, end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != expected:
+        raise InvalidRequest("the confirmation does not match", of="confirm")

@@ -1,4 +1,4 @@
-"""The shell: IPython with the workbench ready, and the same as an extension of any notebook."""
+"""`workbench shell` and `lab`: IPython with the workbench ready; and the same as an IPython extension."""
 
 import argparse
 import os
@@ -15,19 +15,19 @@ from cyclopts import Parameter
 from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.session import sandbox_of
-from workbench.terminal.ends import DONE, Exit, say
+from workbench.terminal.exits import DONE, Exit, say
 from workbench.terminal.where import Where, session
 
 _WHERE = Where()
 _BANNER = """api      {api}
-sandbox  its controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
-inbox    the events that came: inbox.events()
-wb, pd   the workbench, and pandas once it is used
+sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
+inbox    received events: inbox.events()
+wb, pd   the workbench, and pandas (loaded when first used)
          %contracts  %authorize  %events  %unknown  %advance 2d
 """
 
 
-class Later:
+class LazyModule:
     """A module that is loaded when it is first used."""
 
     def __init__(self, name: str) -> None:
@@ -49,8 +49,8 @@ class Later:
 
 def shell(
     *,
-    code: Annotated[str | None, Parameter(name=("--code", "-c"), help="Run one line and end.")] = None,
-    where: Annotated[Where, Parameter(name="*")] = _WHERE,
+    code: Annotated[str | None, Parameter(name=("--code", "-c"), help="Run one line and exit.")] = None,
+    where: Where = _WHERE,
 ) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready."""
     from IPython.terminal.interactiveshell import TerminalInteractiveShell
@@ -76,31 +76,29 @@ def shell(
 
 
 def _code(error: BaseException | None) -> int:
-    from workbench.terminal.ends import code_of
+    from workbench.terminal.exits import exit_code
 
     if error is None:
         return DONE
-    return code_of(error) if isinstance(error, WorkbenchError) else 1
+    return exit_code(error) if isinstance(error, WorkbenchError) else 1
 
 
 def _names(api: Any, workbench: Any) -> dict[str, Any]:
-    names = {"api": api, "wb": workbench, "pd": Later("pandas")}
-    if sandbox_of(api) is not None:
-        names["sandbox"] = api.sandbox
-        names["inbox"] = api.inbox
-    return names
+    names = {"api": api, "wb": workbench, "pd": LazyModule("pandas")}
+    sandbox = sandbox_of(api)
+    return names if sandbox is None else {**names, "sandbox": sandbox, "inbox": api.inbox}
 
 
 def load(ipython: Any, api: Any = None) -> Callable[[], None]:
-    """Return an IPython shell or a notebook kernel the faces, the magics, and a history that keeps no key.
+    """Add the display of records, the magics, and a history without keys to an IPython shell or a notebook kernel.
 
     Args:
-        api: The session the magics act on; the shell's own `api` where left out.
+        api: Session of the magics; the shell's variable `api` if omitted.
 
     Returns:
-        What takes it all back.
+        A function that removes all of it.
     """
-    undo_faces = rendering.register(ipython)
+    undo_display = rendering.register(ipython)
     magics = _Magics(ipython, api)
     for name in magics.all:
         ipython.register_magic_function(getattr(magics, name), "line", name)
@@ -110,7 +108,7 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     matchers.append(matcher)
 
     def undo() -> None:
-        undo_faces()
+        undo_display()
         undo_history()
         matchers.remove(matcher)
         for name in magics.all:
@@ -123,12 +121,12 @@ _UNDO: dict[int, Callable[[], None]] = {}
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Answer `%load_ext workbench`: faces, magics on the notebook's own `api`, and a history that keeps no key."""
+    """Load the extension: `%load_ext workbench`."""
     _UNDO[id(ipython)] = load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Answer `%unload_ext workbench`."""
+    """Unload the extension: `%unload_ext workbench`."""
     _UNDO.pop(id(ipython), lambda: None)()
 
 
@@ -137,7 +135,7 @@ _CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
 
 
 def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
-    """Return a completer of argument values: choices of the interface, and ids that the sandbox knows."""
+    """Return a completer of argument values: choices of the interface, and ids of the sandbox."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def values(context: Any) -> Any:
@@ -160,8 +158,8 @@ def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
 def _values_of(magics: "_Magics", operation: str, name: str) -> list[str]:
     from workbench.interface.table import OPERATIONS
     from workbench.interface.walk import Choice
-    from workbench.terminal.arguments import option_members
     from workbench.terminal.completion import ids_of
+    from workbench.terminal.operations import option_members
 
     row = OPERATIONS.get(operation)
     one = dict(option_members(row.request)).get(name) if row is not None else None
@@ -172,13 +170,13 @@ def _values_of(magics: "_Magics", operation: str, name: str) -> list[str]:
 
 
 def _keep_no_keys(ipython: Any) -> Callable[[], None]:
-    """Leave out of the history each input that holds a key."""
+    """Keep inputs that hold a key out of the history."""
     manager = ipython.history_manager
     usual = manager.store_inputs
 
     def store_inputs(number: int, source: str, source_raw: str | None = None) -> None:
         if _holds_key(source_raw or source):
-            source = source_raw = "# left out: it held a key"
+            source = source_raw = "# omitted: held a key"
         usual(number, source, source_raw)
 
     manager.store_inputs = store_inputs
@@ -190,7 +188,7 @@ def _keep_no_keys(ipython: Any) -> Callable[[], None]:
 
 
 def _holds_key(text: str) -> bool:
-    """Whether a text holds a key: by what names it, or one of those in the environment."""
+    """Whether a text holds a key: a literal assigned to a name of keys, or a key in the environment."""
     if re.search(r"""(?i)\b(?:api_?key|secret|password|token)\w*["']?\s*[:=]\s*(?:Key\()?["'][^"']""", text):
         return True
     held = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
@@ -198,7 +196,7 @@ def _holds_key(text: str) -> bool:
 
 
 class _Magics:
-    """Line magics: each a few letters for what one does all the time."""
+    """Line magics for frequent calls."""
 
     all = ("contracts", "authorize", "events", "unknown", "advance")
 
@@ -210,14 +208,13 @@ class _Magics:
     def _api(self) -> Any:
         found = self._given or self._ipython.user_ns.get("api")
         if found is None:
-            raise InvalidRequest("there is no session called api here; api = wb.connect() makes one", of="magic")
+            raise InvalidRequest("no variable `api`; run `api = wb.connect()` first", of="magic")
         return found
 
     @property
     def sandbox(self) -> Any:
-        """The sandbox that ids are known of, or None."""
-        found = self._given or self._ipython.user_ns.get("api")
-        return sandbox_of(found)
+        """The sandbox of the session, or None."""
+        return sandbox_of(self._given or self._ipython.user_ns.get("api"))
 
     def contracts(self, line: str) -> Any:
         """%contracts: the tenant's contracts."""
@@ -241,11 +238,11 @@ class _Magics:
         )
 
     def events(self, line: str) -> Any:
-        """%events [KIND]: the events that came."""
+        """%events [KIND]: the received events."""
         return self._api.inbox.events(line.strip() or None)
 
     def unknown(self, line: str) -> Any:
-        """%unknown: the calls of which nobody knows how they ended."""
+        """%unknown: calls with an unknown outcome."""
         return self._api.journal.unknown()
 
     def advance(self, line: str) -> Any:
@@ -254,7 +251,9 @@ class _Magics:
         steps: dict[str, float] = {}
         for word in line.split():
             if word[-1:] not in units or not word[:-1].replace(".", "", 1).isdigit():
-                raise InvalidRequest(f"{visible(word, 40)!r} is no time; it is like 2d, 3h, 15m or 30s", of="advance")
+                raise InvalidRequest(
+                    f"{visible(word, 40)!r} is not a duration; expected 2d, 3h, 15m or 30s", of="advance"
+                )
             steps[units[word[-1]]] = steps.get(units[word[-1]], 0) + float(word[:-1])
         return self._api.sandbox.advance(**steps)
 
@@ -276,7 +275,7 @@ def _read(name: str, line: str, *arguments: tuple[str, dict[str, Any]]) -> Any:
 
 
 def _cents(text: str) -> int:
-    """Return dollars as written in exact cents."""
+    """Return an amount written in dollars as exact cents."""
     from decimal import Decimal, InvalidOperation
 
     try:
@@ -284,7 +283,9 @@ def _cents(text: str) -> int:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount != int(amount):
-        raise InvalidRequest(f"{visible(text, 40)!r} is no amount; it is dollars and cents, as 12.50", of="authorize")
+        raise InvalidRequest(
+            f"{visible(text, 40)!r} is not an amount; expected dollars and cents, as 12.50", of="authorize"
+        )
     return int(amount)
 
 
@@ -293,19 +294,9 @@ def lab(notebooks: Annotated[Path | None, Parameter(help="Folder of notebooks.")
     from importlib.util import find_spec
 
     if find_spec("jupyterlab") is None:
-        raise Exit(
-            2, "JupyterLab is not installed; it comes with the extra `lab`: pip install 'card-issuing-workbench[lab]'"
-        )
+        raise Exit(2, "jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
     folder = notebooks or (Path("notebooks") if Path("notebooks").is_dir() else Path())
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
-    say(f"Opening JupyterLab on {folder.absolute()}; Ctrl-C ends it.")
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        *root,
-        "--ServerApp.ip=127.0.0.1",
-        "--LabApp.news_url=None",
-        str(folder),
-    ]
-    return subprocess.run(command, check=False).returncode
+    say(f"Opening JupyterLab on {folder.absolute()}; press Ctrl-C to stop.")
+    options = ["--ServerApp.ip=127.0.0.1", "--LabApp.news_url=None", *root]
+    return subprocess.run([sys.executable, "-m", "jupyterlab", *options, str(folder)], check=False).returncode

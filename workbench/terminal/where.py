@@ -1,62 +1,65 @@
-"""Where a command acts: one sandbox of this user's kept in a file, a fresh one, a served one, or a profile's service."""
+"""Where a command acts: the user's own sandbox kept in a file, a new one, a served one, or the service of a profile."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
+import attrs
 from cyclopts import Group, Parameter
 
-from workbench.terminal.ends import Stopped, say, wrong
+from workbench.terminal.completion import profiles
+from workbench.terminal.exits import Stopped, say, usage_error
 
 _WHERE = Group("Where", sort_key=8)
-_LISTED = 10  # unknown calls that are listed when a command is interrupted
+_MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 
 
 @Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@attrs.frozen(kw_only=True)
 class Where:
     """Options that say where a command acts."""
 
-    profile: Annotated[str | None, Parameter(help="Act on the service of a profile.", group=_WHERE)] = None
-    url: Annotated[str | None, Parameter(help="Act on a sandbox served at this URL.", group=_WHERE)] = None
+    profile: Annotated[
+        str | None, Parameter(help="Use the service of this profile.", group=_WHERE, completer=profiles)
+    ] = None  # fmt: skip
+    url: Annotated[str | None, Parameter(help="Use the sandbox served at this URL.", group=_WHERE)] = None
     fresh: Annotated[
-        bool,
-        Parameter(
-            help="Act on a fresh sandbox in memory; what it did is gone afterwards.",
-            negative="",
-            show_default=False,
-            group=_WHERE,
-        ),
-    ] = False
-    live: Annotated[
-        bool, Parameter(help="Say that a production profile is meant.", negative="", show_default=False, group=_WHERE)
-    ] = False
+        bool, Parameter(help="Use a new sandbox in memory, discarded afterwards.", group=_WHERE)
+    ] = False  # fmt: skip
+    live: Annotated[bool, Parameter(help="Confirm the use of a production profile.", group=_WHERE)] = False
 
 
 def chosen_profile(where: Where) -> str | None:
-    """Return the profile that is meant, by option or by `WORKBENCH_PROFILE`."""
+    """Return the profile chosen by option or by `WORKBENCH_PROFILE`."""
     if where.url or where.fresh:
         return where.profile
     return where.profile or os.environ.get("WORKBENCH_PROFILE")
 
 
+def kept_path() -> Path:
+    """Return the file of the user's own sandbox, which commands share."""
+    from workbench.client.state import state_folder
+
+    return state_folder() / "sandbox.db"
+
+
 @contextmanager
 def session(where: Where) -> Iterator[Any]:
-    """Return a session where the command acts.
+    """Yield a session where the command acts.
 
     Raises:
-        Exit: Options contradict each other, or production was not said aloud.
+        Exit: Options contradict each other, or a production profile was not confirmed.
     """
-    said = [name for name in ("profile", "url", "fresh") if getattr(where, name)]
-    if len(said) > 1:
-        raise wrong(f"--{said[0]} and --{said[1]} contradict each other.")
+    chosen = [name for name in ("profile", "url", "fresh") if getattr(where, name)]
+    if len(chosen) > 1:
+        raise usage_error(f"--{chosen[0]} and --{chosen[1]} cannot be combined.")
     api = _opened(where)
     try:
         yield api
     except (KeyboardInterrupt, Stopped):
-        for entry in api.journal.unknown()[-_LISTED:]:
+        for entry in api.journal.unknown()[-_MAX_LISTED:]:
             say(str(entry))
         raise
     finally:
@@ -72,17 +75,16 @@ def _opened(where: Where) -> Any:
     if where.fresh:
         return connect()
     if name is None:
-        from workbench.terminal.keeping import kept_session
-
-        return kept_session()
+        path = kept_path()
+        return connect(path=path, journal=path.with_name("journal-sandbox.db"))
     from workbench.client.settings import open_profile
 
     profile = open_profile(name)
     if profile.environment == "production" and not where.live:
-        raise wrong(f"Profile {name} is a production service. Say --live if it is meant.")
+        raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")
     api = connect(name)
     if api.environment == "production":
-        from workbench.terminal.arming import arm_if_allowed
+        from workbench.terminal.profiles import arm_if_allowed
 
         arm_if_allowed(api, name)
     return api

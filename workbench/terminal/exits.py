@@ -1,0 +1,196 @@
+"""How a command ends: its exit code, and the message on stderr. Never a traceback.
+
+0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent; 130 interrupted, 143 terminated.
+"""
+
+import errno
+import io
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
+INTERRUPTED, STOPPED = 130, 143
+_DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
+_UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
+
+_PYTHON = (
+    (re.compile(r"(?:api\.)?allowing\(again=True\)"), lambda found: "--again"),
+    (re.compile(r"(?:api\.)?allowing\((\w+)=True\)"), lambda found: f"--allow {found[1].replace('_', '-')}"),
+    (re.compile(r'(?:api\.)?journal\.resolve\("([^"]+)", "(\w+)"\)'), r"workbench journal resolve \1 \2"),
+    (
+        re.compile(r'(?:api\.)?arm\(operations=\{"(\w+)"\}, minutes=(\d+), reason="…"\)'),
+        lambda found: f'workbench arm {found[1].replace("_", "-")} --profile NAME --minutes {found[2]} --reason "…"',
+    ),
+    (re.compile(r"\bTrue or False\b"), "true or false"),
+)  # fmt: skip
+
+
+class Exit(Exception):
+    """End the command with a code and a message on stderr."""
+
+    def __init__(self, code: int, message: str = "") -> None:
+        self.code = code
+        self.message = message
+        super().__init__(message)
+
+
+class Stopped(BaseException):
+    """SIGTERM or SIGHUP was received."""
+
+
+def usage_error(message: str) -> Exit:
+    """Return the end of a command whose input is wrong."""
+    return Exit(WRONG_INPUT, message)
+
+
+def prompt_words(text: str) -> str:
+    """Return a message with what to write in Python replaced by what to type at a prompt."""
+    for pattern, replacement in _PYTHON:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def run_to_exit(command: Callable[[], int]) -> int:
+    """Run a command and return its exit code; errors become messages on stderr."""
+    restore = _handle_signals()
+    _prepare_streams()
+    try:
+        code = command()
+    except Exit as end:
+        say(end.message)
+        code = end.code
+    except KeyboardInterrupt:
+        say(f"Interrupted. {_UNKNOWN_CALLS}")
+        code = INTERRUPTED
+    except Stopped:
+        say(f"Terminated. {_UNKNOWN_CALLS}")
+        code = STOPPED
+    except BrokenPipeError:
+        _discard(sys.stdout)
+        code = DONE
+    except OSError as error:
+        if error.errno in _DISK and error.filename is None:
+            code = _unwritten(error, DONE)
+        else:
+            from workbench.errors import visible
+
+            file = f": {visible(str(error.filename), 300)}" if error.filename else ""
+            say(f"{error.strerror or type(error).__name__}{file}")
+            code = WRONG_INPUT
+    except Exception as error:  # noqa: BLE001 - reported as a message; what is not ours is a bug
+        code = _failed(error)
+    finally:
+        restore()
+    return _flushed(code)
+
+
+def _failed(error: Exception) -> int:
+    from workbench.errors import WorkbenchError, visible
+
+    if not isinstance(error, WorkbenchError):
+        if os.environ.get("WORKBENCH_TRACE"):
+            raise error
+        say(f"Internal error (a bug in the workbench): {type(error).__name__}: {visible(str(error), 300)}")
+        say("Set WORKBENCH_TRACE=1 to see the traceback.")
+        return 1
+    from workbench import rendering
+    from workbench.rendering.screen import screen_of
+
+    screen = screen_of(sys.stderr)
+    say(prompt_words(rendering.plain(error, screen.width, paint=screen.paint)))
+    return exit_code(error)
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of an error of this package."""
+    from workbench import errors
+
+    not_sent = (
+        errors.NotSent, errors.NotArmed, errors.WrongEnvironment, errors.DuplicateSuspected, errors.NoAnswer,
+        errors.UnusableFile,
+    )  # fmt: skip
+    codes: tuple[tuple[Any, int], ...] = (
+        ((ValueError, errors.MissingExtra), WRONG_INPUT),  # InvalidRequest, InvalidProfile, InvalidSequence
+        (errors.OutcomeUnknown, UNKNOWN),
+        (errors.UnexpectedAnswer, PARTLY),  # done, but the answer cannot be read
+        (not_sent, NOT_SENT),
+    )
+    return next((code for kind, code in codes if isinstance(error, kind)), REFUSED)
+
+
+def say(message: str) -> None:
+    """Write a message to stderr; where stderr is gone too, write nothing."""
+    if not message:
+        return
+    try:
+        from workbench.rendering.screen import screen_of
+
+        print(screen_of(sys.stderr).fit(message), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        _discard(sys.stderr)
+
+
+def _flushed(code: int) -> int:
+    """Write out what is buffered. A reader that is gone does not change how the call ended."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except (OSError, ValueError) as error:
+        return _unwritten(error, code)
+    return code
+
+
+def _unwritten(error: Exception, code: int) -> int:
+    _discard(sys.stdout)
+    say(f"The output could not be written ({getattr(error, 'strerror', None) or error}). The command itself completed.")
+    return code or PARTLY
+
+
+def _prepare_streams() -> None:
+    """Open closed streams on the null device, and let no character that a terminal cannot show end a command."""
+    from workbench.rendering.screen import LIKENESS
+
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it, as `>&-` does
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open to the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=LIKENESS)
+
+
+def _discard(stream: Any) -> None:
+    """Point a broken stream to the null device, so that nothing more is reported when the process ends."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+    except (OSError, ValueError, AttributeError):
+        return
+
+
+def _handle_signals() -> Callable[[], None]:
+    """End the command on SIGTERM and SIGHUP, unless the parent ignored them, as `nohup` does."""
+
+    def stop(*_: object) -> NoReturn:
+        raise Stopped
+
+    earlier: dict[int, Any] = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:
+            continue
+        try:
+            earlier[number] = signal.signal(number, stop)
+        except ValueError:  # not the main thread, as in a test
+            continue
+
+    def restore() -> None:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+    return restore

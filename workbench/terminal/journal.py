@@ -1,0 +1,126 @@
+"""`workbench journal …`: the calls with an effect, their outcomes, and the resolution of unknown ones."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from workbench.errors import visible
+from workbench.terminal.completion import operations
+from workbench.terminal.exits import DONE, prompt_words, say, usage_error
+from workbench.terminal.output import Output, show
+from workbench.terminal.where import Where, chosen_profile
+
+_WHERE, _OUTPUT = Where(), Output()
+
+
+@contextmanager
+def _journal(where: Where) -> Iterator[Any]:
+    """Open the journal of a profile, or of the user's own sandbox, without a key and without a connection."""
+    from workbench.client.journal import Journal
+    from workbench.client.settings import open_profile
+    from workbench.client.state import state_folder
+
+    if where.url or where.fresh:
+        raise usage_error("A new or a served sandbox keeps no journal after its command ends.")
+    name = chosen_profile(where)
+    path = state_folder() / f"journal-{name or 'sandbox'}.db"
+    if name is not None:
+        profile = open_profile(name)
+        path = Path(profile.journal) if profile.journal else path
+    journal = Journal(path)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def _show(entries: list[Any], how: Output) -> None:
+    rows = []
+    for entry in entries:
+        row = {
+            "started": entry.started,
+            "id": entry.id,
+            "outcome": str(entry.final_outcome) + (" (resolved)" if entry.resolution else ""),
+            "what": entry.what,
+        }
+        if how.output != "table":
+            row |= {
+                "operation": entry.operation,
+                "status": entry.status,
+                "error": entry.error,
+                "environment": entry.environment,
+                "request": dict(entry.request),
+                "answer": entry.answer,
+            }
+        rows.append(row)
+    show(rows, how)
+
+
+def list_calls(
+    *,
+    outcome: Annotated[
+        Literal["done", "refused", "not_sent", "unknown", "sending"] | None,
+        Parameter(help="Only calls with this outcome."),
+    ] = None,
+    operation: Annotated[str | None, Parameter(help="Only calls of this operation.", completer=operations)] = None,
+    text: Annotated[str | None, Parameter(help="Only calls whose description contains this, as an id.")] = None,
+    last: Annotated[int | None, Parameter(help="Show only the last N.")] = None,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """List the calls with an effect and their outcomes."""
+    with _journal(where) as journal:
+        name = operation.replace("-", "_") if operation else None
+        found = journal.list(operation=name, outcome=outcome, text=text)
+    _show(found[-last:] if last else found, how)
+    return DONE
+
+
+def list_unknown(*, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
+    """List calls with an unknown outcome, and what to do about each."""
+    with _journal(where) as journal:
+        found = journal.unknown()
+    if not found and how.output == "table":
+        say("No call has an unknown outcome.")
+        return DONE
+    _show(found, how)
+    for entry in found:
+        say(f"{entry.id}: {prompt_words(entry.next_step)}")
+    return DONE
+
+
+def resolve(
+    call: Annotated[str, Parameter(help="Id of the call, as the journal lists it.")],
+    outcome: Annotated[Literal["done", "not_sent"], Parameter(help="The outcome that was found out.")],
+    /,
+    *,
+    note: Annotated[str, Parameter(help="How the outcome was found out.")] = "",
+    where: Where = _WHERE,
+) -> int:
+    """Record the outcome of a call whose outcome was unknown, with who recorded it and when."""
+    with _journal(where) as journal:
+        try:
+            entry = journal.resolve(call, outcome, note=note)
+        except KeyError:
+            raise usage_error(f"The journal has no call {visible(call, 60)!r}.") from None
+    say(str(entry))
+    return DONE
+
+
+def export(*, where: Where = _WHERE) -> int:
+    """Write the journal as NDJSON, private values masked."""
+    with _journal(where) as journal:
+        _show(list(journal), Output(output="ndjson"))
+    sys.stdout.flush()
+    return DONE
+
+
+app = App(name="journal", help="Calls with an effect and their outcomes.")
+app.command(list_calls, name="list")
+app.command(list_unknown, name="unknown")
+app.command(resolve)
+app.command(export)

@@ -1,0 +1,244 @@
+"""`workbench sandbox …`: serve and reset the sandbox, and its controls, made from their declarations."""
+
+import inspect
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from cyclopts import App, Group, Parameter
+
+from workbench import rendering
+from workbench.errors import visible
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.rules import EventApplicationStatus, MicroDepositRail, StatusChangeReason
+from workbench.interface.table import OPERATIONS
+from workbench.rendering.screen import screen_of
+from workbench.sandbox.control import Control
+from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
+from workbench.terminal.completion import complete_ids
+from workbench.terminal.events import KEY_VARIABLE
+from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error
+from workbench.terminal.output import Output, show
+from workbench.terminal.where import Where, kept_path, session
+
+_KEYS = frozenset({"api_key", "signing_key"})
+_CONTROL = Group("Control", sort_key=1)
+_WHERE, _OUTPUT = Where(), Output()
+_MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
+
+_HELP = {
+    "admin": "Address of an admin of the sandbox's contracts.",
+    "amount": "Amount in cents; the authorized amount if omitted.",
+    "card_id": "Id of the card.",
+    "contract_id": "Id of a contract of the tenant; the tenant of the full key if omitted.",
+    "days": "Days to move the clock forward.",
+    "description": "Bank memo of the deposit.",
+    "enabled": "Whether deliveries are sent to the endpoint.",
+    "endpoint_id": "Id of the endpoint; every endpoint if omitted.",
+    "event_id": "Id of the event.",
+    "hours": "Hours to move the clock forward.",
+    "limit": "Limit of the card in cents.",
+    "minutes": "Minutes to move the clock forward.",
+    "name": "Name of the snapshot.",
+    "originator_name": "Sender of the deposit.",
+    "rail": "Rail of the deposit.",
+    "reason": "Rejection labels, separated by commas; those usual with the status if omitted.",
+    "record_id": "Id of the record, of any kind.",
+    "reference_id": "ACH trace number, or IMAD of a wire.",
+    "retry_after": "Seconds to wait before the next request.",
+    "seconds": "Seconds to move the clock forward.",
+    "status": "New status of the application.",
+    "times": "Number of requests.",
+    "transaction": "Transaction with `to`, `data` and `chainId`, and `from` for a contract of version 1.",
+    "transaction_id": "Id of the transaction.",
+    "typed_data": "EIP-712 typed data to sign.",
+    "url": "URL that receives the events.",
+    "user_id": "Id of the user.",
+    "user_or_owner_id": "Id of a user, of a company, or of an owner (UBO).",
+    "within": "Seconds to wait at most, in real time.",
+}
+"""What an argument is, where the control's own documentation does not say."""
+_HELP_OF = {
+    ("deposit", "amount"): "Amount in USD with two decimals, as 0.37.",
+    ("settle_after", "seconds"): "Seconds of the sandbox's clock after which authorizations settle; none: on request only.",
+}  # fmt: skip
+_SHOWN_TYPES: Mapping[Any, Any] = {int: int, float: float, bool: Literal["true", "false"]}
+_CHOICES: Mapping[tuple[str, str], Iterable[str]] = {
+    ("events", "kind"): EVENT_KINDS,
+    ("review", "status"): EventApplicationStatus,
+    ("review", "status_change_reason"): StatusChangeReason,
+    ("deposit", "rail"): MicroDepositRail,
+    ("deliveries", "state"): ("waiting", "delivered", "failed"),
+    ("add_fault", "kind"): (*OF_ANSWERS, *OF_DELIVERIES),
+    ("add_fault", "of"): (*OPERATIONS, *EVENT_KINDS),
+    ("add_fault", "body"): BODIES,
+}
+
+
+def _command(control: Control) -> Callable[..., int]:
+    """Return the function of a control's command."""
+    arguments = [one for name, one in control.signature.parameters.items() if name != "self"]
+    taken = [one for one in arguments if one.name not in _KEYS]
+    parameters = [_parameter(control, one, first=one is taken[0]) for one in taken]
+    for name, options in (("where", Where), ("how", Output)):
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options | None)
+        )
+    signature = inspect.Signature(parameters)
+
+    def command(*args: Any, **kwargs: Any) -> int:
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        where, how = given.pop("where", None) or _WHERE, given.pop("how", None) or _OUTPUT
+        given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
+        with session(where) as api:
+            answer = getattr(api.sandbox, control.name)(**given)
+        if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
+            answer = {name: rendering.money(cents) for name, cents in answer.items()}
+        show(answer, how)
+        return DONE
+
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__name__ = control.name
+    command.__doc__ = control.doc.partition("\n")[0]
+    return command
+
+
+def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
+    required = one.default is one.empty
+    choices = tuple(map(str, _CHOICES.get((control.name, one.name), ())))
+    kind = _kind(one.annotation)
+    annotation: Any = Literal[choices] if choices else _SHOWN_TYPES.get(kind, str)
+    options = Parameter(
+        name=f"--{one.name.replace('_', '-')}",
+        help=_help(control, one.name) + (" JSON, or @FILE with it." if kind is Mapping else ""),
+        group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
+        converter=None if choices or kind is str else partial(_convert, kind, "None" in str(one.annotation)),
+        completer=None if choices else complete_ids(one.name),
+    )  # fmt: skip
+    positional = required or first
+    return one.replace(
+        kind=inspect.Parameter.POSITIONAL_OR_KEYWORD if positional else inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[annotation if required else annotation | None, options],
+    )
+
+
+def _help(control: Control, name: str) -> str:
+    """Return what an argument is: from the control's documentation, else from the table here."""
+    found = re.search(rf"^ +{name}: (.+(?:\n {{8}}.+)*)", control.doc, re.MULTILINE)
+    if found:
+        return " ".join(found[1].split())
+    return _HELP_OF.get((control.name, name)) or _HELP[name]
+
+
+def _kind(annotation: Any) -> Any:
+    kinds = [kind for kind in (annotation, *get_args(annotation)) if kind in (bool, int, float)]
+    return kinds[0] if kinds else Mapping if "Mapping" in str(annotation) else str
+
+
+def _convert(kind: Any, optional: bool, _: Any, tokens: Any) -> Any:
+    """Read the text of an argument exactly; cyclopts reports the ValueError with the option's name."""
+    text = tokens[0].value
+    if text == "none" and optional:
+        return None
+    if kind is Mapping:
+        return _object(text)
+    if kind is bool:
+        if text not in {"true", "false"}:
+            raise ValueError(f"{visible(text, 60)!r} is not true or false")
+        return text == "true"
+    if kind is int:
+        if not text.removeprefix("-").isdecimal() or not text.isascii():
+            raise ValueError(f"{visible(text, 60)!r} is not a whole number")
+        return int(text)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise ValueError(f"{visible(text, 60)!r} is not a number")
+    return float(number)
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
+    except ValueError:
+        value = None
+    if not isinstance(value, Mapping):
+        raise ValueError("expected a JSON object, or @FILE with one")
+    return value
+
+
+def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
+    """Return the key a control takes, from the environment: a key never stands on a command line."""
+    key = os.environ.get(KEY_VARIABLE)
+    for one in arguments:
+        if one.name == "signing_key" and key:
+            return {one.name: key}
+        if one.default is one.empty:
+            raise usage_error(f"sandbox {control.replace('_', '-')} needs a key: set {KEY_VARIABLE}.")
+    return {}
+
+
+def reset(*, where: Where = _WHERE) -> int:
+    """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
+    with session(where) as api:
+        api.sandbox.reset()
+    say("Sandbox reset.")
+    return DONE
+
+
+def serve(
+    *,
+    port: Annotated[int, Parameter(help="Port on 127.0.0.1; 0 chooses a free one.")] = 0,
+    db: Annotated[Path | None, Parameter(help="Keep the state in this file; in memory if omitted.")] = None,
+    own: Annotated[bool, Parameter(help="Serve the sandbox that commands act on.")] = False,
+    seed: Annotated[int | None, Parameter(help="Random seed of a new sandbox; 1 if omitted.")] = None,
+    environment: Annotated[
+        Literal["sandbox", "production"] | None, Parameter(help="Environment to imitate; sandbox if omitted.")
+    ] = None,
+    behavior: Annotated[
+        Literal["documented", "observed"] | None,
+        Parameter(help="Behavior where the interface document is silent; documented if omitted."),
+    ] = None,
+    public: Annotated[
+        bool, Parameter(name="--public-webhooks", help="Deliver webhooks to public addresses too.")
+    ] = False,
+) -> int:
+    """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C."""
+    from workbench.sandbox import Sandbox
+    from workbench.sandbox.server import introduction
+
+    path = kept_path() if own else db
+    made = Sandbox(seed=seed, environment=environment, behavior=behavior, path=path, public_webhooks=public)
+    with closing(made) as sandbox, sandbox.serve(port=port) as url:
+        print(screen_of(sys.stdout).fit(url), flush=True)
+        for line in (*introduction(sandbox, url), f"Use it with --url {url}."):
+            say(line)
+        try:
+            threading.Event().wait()
+        except (KeyboardInterrupt, Stopped) as end:
+            kept = "The state was in memory and is gone; --db FILE keeps it."
+            if path is not None:
+                kept = f"The state is kept in {screen_of(sys.stderr).fit(str(path))}."
+            raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED, f"Stopped. {kept}") from None
+    return DONE
+
+
+app = App(name="sandbox", help="Serve, reset and control the sandbox.")
+_SERVE, _CONTROLS = Group("Sandbox", sort_key=0), Group("Controls, which the interface does not have", sort_key=1)
+app.command(serve, group=_SERVE)
+app.command(reset, group=_SERVE)
+for _control in CONTROLS.values():
+    if _control.name != "reset":
+        app.command(_command(_control), name=_control.name.replace("_", "-"), group=_CONTROLS)

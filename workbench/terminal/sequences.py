@@ -1,0 +1,128 @@
+"""`workbench run` and `workbench sequences …`: run, list, show and check sequences."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from workbench.errors import WorkbenchError, visible
+from workbench.rendering.screen import screen_of
+from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
+from workbench.terminal.output import Output, show
+from workbench.terminal.where import Where, session
+
+_WHERE, _OUTPUT = Where(), Output()
+
+
+def _names(_: Any) -> list[str]:
+    from workbench import sequences
+
+    return list(sequences.catalogue)
+
+
+_Sequence = Annotated[str, Parameter(help="Name of a sequence in the catalogue, or a TOML file.", completer=_names)]
+
+
+def _sequence(name: str) -> Any:
+    """Return a sequence of the catalogue by its name, or read it from a file."""
+    from workbench import sequences
+
+    if name in sequences.catalogue:
+        return sequences.catalogue[name]
+    if Path(name).is_file():
+        return sequences.load(name)
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(sequences.catalogue), 3, 0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`workbench sequences list` shows the catalogue."
+    raise usage_error(f"No sequence and no file {visible(name, 200)!r}. {hint}")
+
+
+def _parameters(given: list[str]) -> dict[str, Any]:
+    """Return `name=value` as parameters; numbers, true and false are values, anything else text."""
+    made = {}
+    for one in given:
+        name, sign, text = one.partition("=")
+        if not sign:
+            raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE.")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        made[name] = value if isinstance(value, bool | int | float) else text
+    return made
+
+
+def run(
+    sequence: _Sequence,
+    /,
+    *,
+    set_: Annotated[list[str] | None, Parameter(name="--set", help="Value of a parameter, as amount=2500.")] = None,
+    path: Annotated[
+        Path | None, Parameter(help="Store the run in this file; a run that is there already is resumed.")
+    ] = None,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed."""
+    from workbench import sequences
+
+    found = _sequence(sequence)
+    values = _parameters(set_ or [])
+    with session(where) as api:
+        if path is not None:
+            done = sequences.run_kept(found, api, path, **values)
+        else:
+            done = sequences.run(found, api, **values)
+    if how.output == "table" and not how.fields:
+        print(screen_of(sys.stdout).fit(str(done)))
+    else:
+        show(done.rows(), how)
+    say(done.verdict)
+    return DONE if done.ok else PARTLY
+
+
+def list_sequences(*, how: Output = _OUTPUT) -> int:
+    """List the sequences of the catalogue."""
+    from workbench import sequences
+
+    rows = [{"name": name, "steps": len(one.steps), "doc": one.doc} for name, one in sequences.catalogue.items()]
+    show(rows, how)
+    return DONE
+
+
+def show_sequence(sequence: _Sequence, /) -> int:
+    """Show a sequence as a TOML file, to start your own from."""
+    from workbench import sequences
+
+    print(screen_of(sys.stdout).fit(sequences.dumps(_sequence(sequence))), end="")
+    return DONE
+
+
+def check(*files: Annotated[Path, Parameter(help="TOML files.")]) -> int:
+    """Check sequence files and show every problem with its step and line. Nothing is run."""
+    from workbench import sequences
+
+    if not files:
+        raise usage_error("sequences check needs one or more files.")
+    code = DONE
+    for file in files:
+        try:
+            problems = [str(problem) for problem in sequences.problems(sequences.load(file))]
+        except OSError as error:
+            problems = [error.strerror or type(error).__name__]
+        except WorkbenchError as error:
+            problems = [line for line in str(error).split("\n") if line]
+        say(f"{'✗' if problems else '✓'} {visible(str(file), 200)}")
+        for problem in problems:
+            say(f"    {visible(problem, 500)}")
+        code = WRONG_INPUT if problems else code
+    return code
+
+
+app = App(name="sequences", help="Sequences: scripts of calls with expectations.")
+app.command(list_sequences, name="list")
+app.command(show_sequence, name="show")
+app.command(check)
