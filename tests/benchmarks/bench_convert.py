@@ -181,7 +181,7 @@ def request() -> dict[str, float]:
         "build": lambda: walk.build(operation.request, arguments),
         "problems": lambda: checks.problems(made),
         "cautions": lambda: checks.cautions(made),
-        "write": lambda: converter.write(made),
+        "write": lambda: converter.unstructure(made),
         "write_request": lambda: converter.write_request(operation, made),
     }
     return dict(zip(steps, fastest(*steps.values()), strict=True))

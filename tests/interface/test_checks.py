@@ -447,11 +447,8 @@ def test_described_says_it_all() -> None:
 
 def test_flags_say_what_is_odd_about_an_answer() -> None:
     """An answer is never refused for its patterns, lengths or words; all of them are flagged."""
-    user = converter().read(
-        people.User,
-        {"firstName": "x" * 51, "walletAddress": "G" * 56, "applicationStatus": "brandNew", "createdAt": "2026-01-01T00:00:00",
-         "updatedAt": "yesterday", "address": {"line1": "x"}, "brandNew": 1},
-    )  # fmt: skip
+    user = converter().structure({"firstName": "x" * 51, "walletAddress": "G" * 56, "applicationStatus": "brandNew", "createdAt": "2026-01-01T00:00:00",
+         "updatedAt": "yesterday", "address": {"line1": "x"}, "brandNew": 1}, people.User)  # fmt: skip
 
     assert {
         ("id", "required"),
@@ -470,8 +467,8 @@ def test_flags_say_what_is_odd_about_an_answer() -> None:
 
 def test_flags_reach_into_lists() -> None:
     """What is odd inside a list is named with its index."""
-    contract = converter().read(
-        table.LIST_CONTRACTS.answer, {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}
+    contract = converter().structure(
+        {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}, table.LIST_CONTRACTS.answer
     )
 
     assert {("tokens[0].address", "required"), ("tokens[1].address", "pattern"), ("adminAddresses[0]", "pattern")} <= {

@@ -139,7 +139,7 @@ def test_nothing_private_is_printed(record: type[Any]) -> None:
     @given(planted(record))
     def check(raw: dict[str, Any]) -> None:
         wire = strict_json.loads(strict_json.dumps(raw))
-        answer = converter().read(record, wire)
+        answer = converter().structure(wire, record)
         for shown in (answer, copy.deepcopy(answer), pickle.loads(pickle.dumps(answer))):
             for text in (repr(shown), str(shown), f"{shown}", f"{shown!r:}", str([shown]), repr({"a": shown})):
                 assert CANARY not in text

@@ -94,7 +94,7 @@ def test_errors_and_mappings_are_escaped(text):
         InvalidRequest([Problem(text, text, text)]),
         {text: text, "status": text, "nested": {text: [text]}},
         [{text: text}],
-        convert.converter().read(table.UPDATE_USER.answer, {"id": "x", text: text}),
+        convert.converter().structure({"id": "x", text: text}, table.UPDATE_USER.answer),
     ):
         inspected(rendering.html(thing))
 

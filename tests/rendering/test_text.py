@@ -153,7 +153,7 @@ def test_guesses_are_marked():
 def test_unknown_members_are_named_but_masked():
     """A member the document does not name may be private: its name shows, its value does not."""
     raw = strict_json.loads(b'{"id": "%s", "shoeSize": "forty-two"}' % ID.encode())
-    read = convert.converter().read(User, raw)
+    read = convert.converter().structure(raw, User)
 
     shown = rendering.plain(read)
     assert "shoeSize" in shown
@@ -249,7 +249,7 @@ def test_no_control_character_leaves_a_face(text):
         [{"a": text}],
         BadRequest(operation="x", status=400, error=text, message=text),
         Problem(text, text, text),
-        convert.converter().read(User, {"id": ID, text: text}),
+        convert.converter().structure({"id": ID, text: text}, User),
     ]
     for thing in things:
         for line in rendering.plain(thing).split("\n"):

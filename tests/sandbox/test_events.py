@@ -7,6 +7,7 @@ import json
 from tests.sandbox.driver import Api
 from workbench.interface import checks
 from workbench.interface.convert import converter
+from workbench.interface.events import Event
 from workbench.sandbox import Sandbox
 
 
@@ -27,7 +28,7 @@ def test_every_event_reads_as_its_record_without_a_flag(api):
     cause_all(api)
 
     for one in api.sandbox.events():
-        event = converter().read_event(json.loads(json.dumps(one["event"])))
+        event = converter().structure(json.loads(json.dumps(one["event"])), Event)
         assert type(event.body).__name__ in {"UserUpdated", "TransactionChanged", "MicroDepositReceived", "CardUpdated"}
         assert checks.flags(event) == ()
         assert checks.flags(event.body) == ()

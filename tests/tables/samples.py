@@ -3,6 +3,7 @@
 from typing import Any
 
 from workbench.interface.convert import converter
+from workbench.interface.events import Event
 from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
 
@@ -41,7 +42,7 @@ def answer(operation: str, *bodies: bytes) -> Any:
 
 def event(body: bytes) -> Any:
     """Return an event read from wire bytes."""
-    return converter().read_event(loads(body))
+    return converter().structure(loads(body), Event)
 
 
 USER_UPDATED = b"""{"id":"e1","resource":"user","action":"updated","version":"1.0.0",

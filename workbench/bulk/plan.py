@@ -204,7 +204,7 @@ def _empty(value: Any) -> bool:
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
-    text = dumps({"operation": operation.name, **converter().write(request)})
+    text = dumps({"operation": operation.name, **converter().unstructure(request)})
     return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 

@@ -5,13 +5,14 @@ from typing import Any
 from workbench import rendering
 from workbench.demo.cast import Cast
 from workbench.demo.stage import Money, Stage
+from workbench.interface.events import Event
 
 
 def event_lines(stage: Stage, cast: Cast, listed: Any) -> None:
     """List events: what, how it stands, how much, by what it was caused."""
     rows = []
     for one in listed:
-        event = cast.api.converter.read_event(one["event"])
+        event = cast.api.converter.structure(one["event"], Event)
         spend = getattr(event.body, "spend", None)
         status = getattr(spend or event.body, "status", None) or getattr(event.body, "application_status", None)
         amount = getattr(spend, "amount", None)

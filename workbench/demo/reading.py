@@ -64,7 +64,7 @@ def _read(body: Body) -> Reading:
     operation = OPERATIONS[body.of]
     answer = _ask(operation, body)
     many = answer if operation.many else [answer]
-    again = [converter().write(one) for one in many]
+    again = [converter().unstructure(one) for one in many]
     if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
         raise ValueError("something of it is lost when it is read")
     odd = tuple(dict.fromkeys(f"{flag.path} {flag.message}" for one in many for flag in checks.flags(one)))

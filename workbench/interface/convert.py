@@ -1,26 +1,28 @@
-"""Between records and the wire: cattrs with exact hooks, and one structuring function made for each record.
+"""Between records and the wire: a cattrs converter with hooks for our records, made from their declarations.
 
-Requests are read strictly, answers tolerantly: a member may be missing, unknown, null or beside its rule, and is kept;
-only a value of another type than the agreed one makes an answer unreadable.
+Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value of
+another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is no value, and
+members that the interface does not know are problems.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import attrs
 import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from workbench.errors import Problem
 from workbench.interface import strict_json
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.fields import NOTHING_MORE, Answer
+from workbench.interface.fields import Answer
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL, ISO_DAY
-from workbench.interface.strict_json import JsonObject
+from workbench.interface.text import DECIMAL, MAX_DIGITS, write_time
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -35,21 +37,21 @@ from workbench.interface.walk import (
     Numeric,
     Text,
     Untyped,
+    build,
+    given,
     is_record,
+    member,
     members,
     snake,
 )
 
+T = TypeVar("T")
 Names = Mapping[str, str]
 """Wire names that differ from the declared ones, by `record.attribute`, as `simulate_authorization.decline_reason`."""
+Hook = Callable[[Any, Any], Any]
 
-
-class Mismatch(Exception):
-    """A value of another type than the agreed one, while reading. It never leaves this module."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        super().__init__()
+_MISSING = object()
+_LARGEST = Decimal(10) ** 30
 
 
 class Unreadable(ValueError):
@@ -60,364 +62,228 @@ class Unreadable(ValueError):
         super().__init__("; ".join(map(str, problems)))
 
 
-Reader = Callable[[Any, list[Problem]], Any]
-
-_MISSING = object()
-
-
-def _mismatch(what: str) -> Mismatch:
-    return Mismatch(Problem("", "type", f"must be {what}"))
+class _Mismatch(ValueError):
+    """A value of another type than the agreed one. It leaves this module as a problem of `Unreadable`."""
 
 
-def _read_text(value: Any, _: list[Problem]) -> str:
-    if value.__class__ is not str:
-        raise _mismatch("text")
-    return value
+@attrs.frozen
+class _Unusual:
+    """A value that was read although it is unusual; the record gets the value, and a mark."""
+
+    value: Any
+    rule: str
+    message: str
 
 
-def _read_whole(value: Any, _: list[Problem]) -> int:
-    if value.__class__ is not int:
-        if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < Decimal(10) ** 30:
-            return int(value)  # 1250.0 and 1.25e3 are whole numbers of JSON
-        raise _mismatch("a whole number")
-    return value
+class Converter(cattrs.Converter):
+    """A `cattrs.Converter` that knows our records, with the wire names of a profile; get it from `converter()`.
 
-
-def _read_flag(value: Any, _: list[Problem]) -> bool:
-    if value.__class__ is not bool:
-        raise _mismatch("true or false")
-    return value
-
-
-def _read_number(value: Any, _: list[Problem]) -> Any:
-    if value.__class__ is not int and value.__class__ is not Decimal:
-        raise _mismatch("a number")
-    return value
-
-
-def _read_decimal(value: Any, _: list[Problem]) -> Decimal:
-    if value.__class__ is int:
-        return Decimal(value)
-    if value.__class__ is not Decimal:
-        raise _mismatch("a number")
-    return value
-
-
-_DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-
-
-def _read_decimal_text(value: Any, marks: list[Problem]) -> Any:
-    if value.__class__ is str:
-        if len(value) <= 400 and _DECIMAL.fullmatch(value):
-            return Decimal(value)  # the pattern admits decimals alone
-        marks.append(Problem("", "decimal", "is not a decimal number; it is kept as text"))
-        return value
-    if value.__class__ is int or value.__class__ is Decimal:
-        marks.append(Problem("", "type", "came as a number, not as text"))
-        return Decimal(value)
-    raise _mismatch("a decimal number as text")
-
-
-_UNIX = re.compile(r"[0-9]{9,13}")
-
-
-def read_moment(value: Any, marks: list[Problem]) -> Any:
-    """Read a time as aware UTC: ISO 8601, or unix seconds or milliseconds as text. Text that is neither stays text."""
-    if value.__class__ is int or value.__class__ is Decimal:
-        marks.append(Problem("", "date-time", "came as a number; it is read as unix seconds"))
-        value = str(int(value))
-    if value.__class__ is not str:
-        raise _mismatch("a date-time text")
-    try:
-        if value.isdigit() and _UNIX.fullmatch(value):
-            return datetime.fromtimestamp(int(value) / (1000 if len(value) > 11 else 1), UTC)
-        moment = datetime.fromisoformat(value)
-    except (ValueError, OverflowError):
-        return _odd_moment(value, marks)
-    if moment.tzinfo is UTC:
-        return moment
-    if moment.tzinfo is None:
-        marks.append(Problem("", "date-time", "has no zone; UTC is assumed"))
-        return moment.replace(tzinfo=UTC)
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        return _odd_moment(value, marks)
-
-
-_LEAP = re.compile(r"(.*T[0-9]{2}:[0-9]{2}):60(?:\.[0-9]+)?(.*)")
-_MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T24:00(?::00(?:\.0+)?)?(.*)")
-
-
-def _odd_moment(value: str, marks: list[Problem]) -> Any:
-    for pattern, mend, later in ((_LEAP, r"\1:59\2", timedelta(0)), (_MIDNIGHT, r"\1T00:00:00\2", timedelta(days=1))):
-        if pattern.fullmatch(value):
-            try:
-                moment = datetime.fromisoformat(pattern.sub(mend, value)) + later
-                moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-            except (ValueError, OverflowError):
-                break
-            marks.append(Problem("", "date-time", "is not a time of the clock; the nearest one is taken"))
-            return moment
-    marks.append(Problem("", "date-time", "is not a time that can be read; it is kept as text"))
-    return value
-
-
-def write_moment(value: datetime) -> str:
-    """Write a time as ISO 8601 in UTC with milliseconds and `Z`, or with microseconds where it has them."""
-    utc = value.astimezone(UTC).replace(tzinfo=None)
-    return utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
-
-
-def _read_loose(value: Any, _: list[Problem]) -> Any:
-    return value
-
-
-def _read_day(value: Any, _: list[Problem]) -> Any:
-    if value.__class__ is not str:
-        raise _mismatch("a date text")
-    try:
-        return date.fromisoformat(value) if ISO_DAY.fullmatch(value) else value
-    except ValueError:
-        return value
-
-
-def _reader_of_choice(kind: Choice) -> Reader:
-    known: dict[Any, Any] = {one.value: one for one in kind.of}
-
-    def read(value: Any, _: list[Problem]) -> Any:
-        if value.__class__ is not str:
-            raise _mismatch("text")
-        found = known.get(value)
-        if found is not None:
-            return found
-        try:
-            return kind.of(value)  # an enum that reads any casing
-        except ValueError:
-            return value
-
-    return read
-
-
-class Converter:
-    """Reads and writes records with the wire names of a profile.
-
-    One instance holds the functions made for each record; get it from `converter()`.
+    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records and
+    standard types works too, as `structure(raw, list[User])`.
     """
 
-    def __init__(self, names: Names, *, canonical: bool = False) -> None:
+    def __init__(self, names: Names) -> None:
+        super().__init__()
         self.names = dict(names)
-        self.canonical = (
-            canonical  # reads what `strict_json.canonical` gave, and refuses what only the long way may read
-        )
-        self._sooner: Converter | None = None
-        self.cattrs = cattrs.Converter()
-        for scalar, read in _SCALARS:
-            self.cattrs.register_structure_hook(scalar, _hook(read))
-        self.cattrs.register_structure_hook_factory(is_record, self._structure)
-        self.cattrs.register_unstructure_hook_factory(is_record, self._unstructure)
-        self._readers: dict[type[Any], Reader] = {}
-        self._writers: dict[tuple[type[Any], bool], Callable[[Any], dict[str, Any]]] = {}
+        for cls, hook in _SCALARS.items():
+            self.register_structure_hook(cls, hook)
+        self.register_structure_hook_factory(is_record, self._structure_hook)
+        self.register_unstructure_hook_factory(is_record, self._unstructure_hook)
+        self._request_hooks: dict[type[Any], Hook] = {}
 
-    def wire_name(self, cls: type[Any], one: Member) -> str:
+    def wire_name(self, cls: type[Any], member: Member) -> str:
         """Return the wire name of a member."""
-        return self.names.get(f"{snake(cls.__name__)}.{one.name}", one.wire) if self.names else one.wire
+        return self.names.get(f"{snake(cls.__name__)}.{member.name}", member.wire) if self.names else member.wire
 
-    # reading answers
-
-    def read(self, cls: type[Any], raw: Any) -> Any:
-        """Read a wire object as an answer.
+    def structure(self, obj: Any, cl: type[T]) -> T:
+        """Return wire members as a record, or as anything made of records and standard types.
 
         Raises:
-            Unreadable: A value has another type than the agreed one.
+            Unreadable: A value has another type than the agreed one; `problems` names every one of them.
         """
         try:
-            return self.reader(cls)(raw, [])
-        except Mismatch:
-            pass
-        raise Unreadable(tuple(self._all_mismatches(cls, raw, ""))) from None
+            return super().structure(obj, cl)
+        except (_Mismatch, cattrs.BaseValidationError) as error:
+            problems = tuple(self._problems(error, ""))
+        raise Unreadable(problems) from None
 
-    def reader(self, cls: type[Any]) -> Reader:
-        """Return the function that reads one record; made once."""
-        made = self._readers.get(cls)
-        if made is None:
-            made = self._readers[cls] = _compile_reader(self, cls)
-        return made
+    def _problems(self, error: BaseException, path: str) -> Iterator[Problem]:
+        """Yield the problems of an error of cattrs, each with its wire path."""
+        if isinstance(error, cattrs.IterableValidationError):
+            for inner, place in error.group_exceptions()[0]:
+                yield from self._problems(inner, f"{path}[{place.index}]")
+        elif isinstance(error, cattrs.ClassValidationError):
+            with_notes, without = error.group_exceptions()
+            for inner, note in with_notes:
+                wire = self.wire_name(error.cl, member(error.cl, note.name))
+                yield from self._problems(inner, f"{path}.{wire}" if path else wire)
+            for inner in without:
+                yield from self._problems(inner, path)
+        elif isinstance(error, cattrs.ForbiddenExtraKeysError):
+            for name in error.extra_fields:
+                yield Problem(f"{path}.{name}" if path else str(name), "unknown", "is not a member")
+        elif isinstance(error, _Mismatch):
+            yield Problem(path, "type", str(error))
+        else:
+            raise error
 
-    def reader_of(self, kind: Kind, member: Member) -> Reader:
-        """Return the reader of a kind.
+    # answers and events
+
+    def _structure_hook(self, cls: type[Any]) -> Hook:
+        if not issubclass(cls, Answer):
+            return self._request_hook(cls)
+        hook = self._answer_hook(cls)
+        return self._event_hook(hook) if cls is Event else hook
+
+    def _answer_hook(self, cls: type[Any]) -> Hook:
+        fields = [(one, self.wire_name(cls, one)) for one in members(cls)]
+        overrides: dict[str, Any] = {
+            one.name: override(rename=wire, struct_hook=self._member_hook(one)) for one, wire in fields
+        }
+        structure = make_dict_structure_fn(cls, self, **overrides)
+        absent = {wire: None for one, wire in fields if one.required}
+        known, required = frozenset(wire for _, wire in fields), frozenset(absent)
+        marking = [(one.name, wire) for one, wire in fields if isinstance(one.kind, DateTime | DecimalNumber)]
+        put = object.__setattr__
+
+        def read(raw: Any, _: Any) -> Any:
+            if not isinstance(raw, (dict, Mapping)):
+                raise _Mismatch("must be an object")
+            if absent and not raw.keys() >= required:
+                raw = {**absent, **raw}
+            record = structure(raw, cls)
+            if not known.issuperset(raw):
+                put(record, "extra", {name: value for name, value in raw.items() if name not in known})
+            for name, wire in marking:
+                value = getattr(record, name)
+                if value.__class__ is _Unusual:
+                    put(record, name, value.value)
+                    put(record, "marks", (*record.marks, Problem(wire, value.rule, value.message)))
+            return record
+
+        return read
+
+    def _member_hook(self, one: Member) -> Hook:
+        hook = self._kind_hook(one.kind)
+        empty = () if isinstance(one.kind, Array) else None if one.required else one.default
+        if empty is None and hook in _TAKE_NONE:
+            return hook
+        return lambda value, cls: empty if value is None else hook(value, cls)
+
+    def _kind_hook(self, kind: Kind) -> Hook:
+        """Return the hook that reads a value of a kind.
 
         Raises:
-            TypeError: No reader is known for the kind.
+            TypeError: No hook is known for the kind.
         """
         match kind:
             case Nested(of=cls):
-                return self.reader(cls)
+                return self.get_structure_hook(cls)
             case Array(of=inner):
-                return _reader_of_many(self.reader_of(inner, member))
-            case Choice():
-                return _reader_of_choice(kind)
+                return _array_hook(self._kind_hook(inner))
+            case Choice(of=words):
+                return _choice_hook(words)
             case DecimalNumber(text=True):
                 return _read_decimal_text
-            case DecimalNumber() | Numeric() | Untyped() if self.canonical:
-                return _read_canonical[type(kind)]
-            case DecimalNumber():
-                return _read_decimal
-        for known, read in _READERS:
-            if isinstance(kind, known):
-                return read
-        raise TypeError(f"no reader is known for {kind}")
+        if type(kind) not in _HOOKS:
+            raise TypeError(f"no hook is known for {kind}")
+        return _HOOKS[type(kind)]
 
-    def _all_mismatches(self, cls: type[Any], raw: Any, prefix: str) -> list[Problem]:
-        if not isinstance(raw, Mapping):
-            return [Problem(prefix.rstrip("."), "type", "must be an object")]
-        found: list[Problem] = []
-        for one in members(cls):
-            wire = self.wire_name(cls, one)
-            value = raw.get(wire)
-            if value is None:
-                continue
-            found += self._mismatches(one.kind, one, value, prefix + wire)
-        return found
+    def _event_hook(self, structure: Hook) -> Hook:
+        """Return the hook of events: the body becomes a record where the kind is known and the body fits it."""
 
-    def _mismatches(self, kind: Kind, one: Member, value: Any, path: str) -> list[Problem]:
-        if isinstance(kind, Nested):
-            return self._all_mismatches(kind.of, value, f"{path}.")
-        if isinstance(kind, Array) and isinstance(value, list):
-            return [p for i, item in enumerate(value) for p in self._mismatches(kind.of, one, item, f"{path}[{i}]")]
-        try:
-            self.reader_of(kind, one)(value, [])
-        except Mismatch as mismatch:
-            return [Problem(path, mismatch.problem.rule, mismatch.problem.message)]
-        return []
+        def read(raw: Any, cls: Any) -> Event:
+            event: Event = structure(raw, cls)
+            kind = EVENT_KINDS.get(f"{event.resource}.{event.action}")
+            if kind is not None and isinstance(event.body, Mapping):
+                try:
+                    object.__setattr__(event, "body", self.structure(event.body, kind.body))
+                except Unreadable as error:
+                    marks = (Problem(f"body.{one.path}", one.rule, one.message) for one in error.problems)
+                    object.__setattr__(event, "marks", (*event.marks, *marks))
+            return event
+
+        return read
 
     def read_answer(self, operation: Operation[..., Any], raw: Any) -> Any:
-        """Read the wire body of an operation's answer; no body gives an empty record, or no records.
+        """Return the wire body of an operation's answer as its records; no body gives an empty record, or no records.
 
         Raises:
             Unreadable: It is not of the agreed shape.
         """
-        if operation.many:
-            if raw is None:
-                return []
-            if not isinstance(raw, list):
-                raise Unreadable((Problem("", "type", "must be a list"),))
-            cls = operation.answer
-            try:
-                read = self.reader(cls)
-                return [read(item, []) for item in raw]
-            except Mismatch:
-                pass
-            raise Unreadable(
-                tuple(p for i, item in enumerate(raw) for p in self._all_mismatches(cls, item, f"[{i}]."))
-            ) from None
-        return self.read(operation.answer, {} if raw is None else raw)
+        if not operation.many:
+            return self.structure({} if raw is None else raw, operation.answer)
+        if raw is not None and not isinstance(raw, list):
+            raise Unreadable((Problem("", "type", "must be a list"),))
+        return self.structure(raw or [], operation.returns)
 
     def read_body(self, operation: Operation[..., Any], body: bytes) -> Any:
-        """Read the bytes of an operation's answer, as `read_answer(operation, strict_json.loads(body))` does, but sooner.
+        """Return the bytes of an operation's answer as its records.
 
         Raises:
             NotJson: See `strict_json.loads`.
             Unreadable: It is not of the agreed shape.
         """
-        raw = strict_json.canonical(body)
-        if raw is not None:
-            if self._sooner is None:
-                self._sooner = Converter(self.names, canonical=True)
-            read = self._sooner.reader(operation.answer)
-            try:
-                return [read(one, []) for one in raw] if operation.many else read(raw, [])
-            except (Mismatch, TypeError):
-                pass  # unknown members, odd shapes: the long way says what they are
         return self.read_answer(operation, strict_json.loads(body))
-
-    def read_event(self, raw: Any) -> Event:
-        """Read a webhook event; the body becomes a record where the kind is known and the body fits it.
-
-        Raises:
-            Unreadable: The envelope is not of the agreed shape.
-        """
-        event: Event = self.read(Event, raw)
-        kind = EVENT_KINDS.get(f"{event.resource}.{event.action}")
-        if kind is None or not isinstance(event.body, Mapping):
-            return event
-        try:
-            object.__setattr__(event, "body", self.reader(kind.body)(event.body, []))
-        except Mismatch:
-            problems = self._all_mismatches(kind.body, event.body, "body.")
-            object.__setattr__(event, "marks", (*event.marks, *problems))
-        return event
 
     # writing
 
-    def write(self, record: Any) -> dict[str, Any]:
-        """Write a record as a wire object: what is None or FULL is left out, `extra` is put back."""
-        return self._write(record, True)
-
-    def _write(self, record: Any, extras: bool) -> dict[str, Any]:
-        key = type(record), extras
-        made = self._writers.get(key)
-        if made is None:
-            made = self._writers[key] = self._writer(*key)
-        return made(record)
-
-    def write_request(self, operation: Operation[..., Any], request: Any) -> tuple[dict[str, str], dict[str, Any]]:
-        """Write a request as the members of its path, and those of its query or body.
-
-        An address taken from an answer is sent without its `extra`: nothing goes out that the interface does not name.
-        """
-        body = self._write(request, False)
-        path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
-        return path, body
-
-    def _writer(self, cls: type[Any], extras: bool) -> Callable[[Any], dict[str, Any]]:
-        plan = tuple(
-            (one.name, self.wire_name(cls, one), self._writer_of(one.kind, extras), one.default == ())
+    def _unstructure_hook(self, cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
+        overrides: dict[str, Any] = {
+            one.name: override(
+                rename=self.wire_name(cls, one), unstruct_hook=self._write_hook(one.kind, one.default == ())
+            )
             for one in members(cls)
-        )
-        puts_back = extras and issubclass(cls, Answer)
+        }
+        unstructure = make_dict_unstructure_fn(cls, self, **overrides)
 
         def write(record: Any) -> dict[str, Any]:
-            made = {}
-            for name, wire, out, may_be_empty in plan:
-                value = getattr(record, name)
-                if value is None or value is FULL or (may_be_empty and value == ()):
-                    continue
-                made[wire] = value if out is None or type(value) is str else out(value)
-            if puts_back and record.extra:
-                made.update(record.extra)
-            return made
+            made = {name: value for name, value in unstructure(record).items() if value is not None}
+            extra = getattr(record, "extra", None)
+            return {**made, **extra} if extra else made
 
         return write
 
-    def _writer_of(self, kind: Kind, extras: bool) -> Callable[[Any], Any] | None:
+    def _write_hook(self, kind: Kind, may_be_absent: bool = False) -> Callable[[Any], Any]:
+        """Return the hook that writes a value of a kind; None stands for what is left out."""
         match kind:
             case Nested() | Untyped():
-                return lambda value: self._write(value, extras) if is_record(value) else value
+                return lambda value: self.unstructure(value) if is_record(value) else value
             case Array(of=inner):
-                write = self._writer_of(inner, extras)
-                return lambda value: [item if write is None else write(item) for item in value]
+                write = self._write_hook(inner)
+                return lambda value: None if value is None or (may_be_absent and not value) else [*map(write, value)]
+            case Integer(full=True):
+                return lambda value: None if value is FULL else value
             case DateTime():
-                return lambda value: write_moment(value) if isinstance(value, datetime) else value
+                return lambda value: write_time(value) if isinstance(value, datetime) else value
             case Date():
                 return lambda value: value.isoformat() if isinstance(value, date) else value
             case DecimalNumber(text=True):
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value
             case Choice():
                 return lambda value: str(value) if isinstance(value, str) else value
-        return None
+        return _as_it_is
 
-    # reading requests
+    def write_request(self, operation: Operation[..., Any], request: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return a request as the members of its path, and those of its query or body.
+
+        An address taken from an answer is sent without its `extra`: only what the interface names is sent.
+        """
+        body = self.unstructure(_without_extra(request))
+        path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
+        return path, body
+
+    # requests
 
     def read_request(
         self,
         operation: Operation[..., Any],
         body: Any,
-        path: Mapping[str, str] = NOTHING_MORE,
+        path: Mapping[str, str] | None = None,
         *,
         from_query: bool = False,
     ) -> tuple[Any, tuple[Problem, ...], tuple[str, ...]]:
-        """Read wire members as the request of an operation.
+        """Return wire members as the request of an operation, as a service does.
 
         Args:
             body: The wire object; for operations with a query, its members as text where `from_query`.
@@ -425,238 +291,263 @@ class Converter:
 
         Returns:
             The request (its members may break rules; see `checks.problems`), the problems of its types, and the paths
-            of members that the interface does not know, which are left out.
+            of members that the interface does not know; both kinds are left out of the request.
         """
-        problems: list[Problem] = []
-        unknown: list[str] = []
         if not isinstance(body, Mapping):
             return None, (Problem("", "type", "must be an object"),), ()
-        in_path = placeholders(operation.path)
-        whole = {**{name: value for name, value in body.items() if name not in in_path}, **path}
+        path = path or {}
+        in_path = set(placeholders(operation.path))
+        raw = {**{name: value for name, value in body.items() if name not in in_path}, **path}
+        if from_query:
+            raw = self._from_query(operation.request, raw)
+        problems: list[Problem] = []
+        try:
+            request = self.structure(raw, operation.request)
+        except Unreadable as error:
+            problems += error.problems
+            for problem in problems:
+                raw = _without(raw, problem.path)
+            request = self.structure(raw, operation.request)
+        unknown = [problem.path for problem in problems if problem.rule == "unknown"]
         unknown += [str(name) for name in body if name in in_path and name not in path]
-        request = self._request(operation.request, whole, "", problems, unknown, from_query)
-        return request, tuple(problems), tuple(unknown)
+        return request, tuple(one for one in problems if one.rule != "unknown"), tuple(unknown)
 
-    def _request(
-        self,
-        cls: type[Any],
-        raw: Mapping[str, Any],
-        prefix: str,
-        problems: list[Problem],
-        unknown: list[str],
-        text: bool,
-    ) -> Any:
-        made = object.__new__(cls)
-        put = object.__setattr__
-        if issubclass(cls, Answer):
-            put(made, "extra", NOTHING_MORE)
-            put(made, "marks", ())
-        known = 0
+    def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the texts of a query as JSON values; text that is none stays, and breaks a rule."""
+        made = dict(raw)
         for one in members(cls):
             wire = self.wire_name(cls, one)
-            value = raw.get(wire, _MISSING)
-            if value is _MISSING:
-                put(made, one.name, _absent(one, text))
-                continue
-            known += 1
-            path = prefix + wire
-            if value is None:
-                problems.append(Problem(path, "type", "must not be null"))
-            elif isinstance(one.kind, Nested):
-                if isinstance(value, Mapping):
-                    value = self._request(one.kind.of, value, f"{path}.", problems, unknown, text)
-                else:
-                    problems.append(Problem(path, "type", "must be an object"))
-                    value = None
-            elif text and isinstance(one.kind, Integer | Boolean):
-                value = _from_text(one.kind, value)
-            elif isinstance(one.kind, Date):
-                value = _read_day(value, []) if isinstance(value, str) else value
-            elif isinstance(one.kind, Integer) and isinstance(value, Decimal) and value == value.to_integral_value():
-                value = int(value) if abs(value) < Decimal(10) ** 30 else value
-            elif isinstance(one.kind, Choice) and isinstance(value, str) and value in frozenset(one.kind.of):
-                value = one.kind.of(value)
-            put(made, one.name, value)
-        if known < len(raw):
-            converter = {self.wire_name(cls, one) for one in members(cls)}
-            unknown += [prefix + str(name) for name in raw if name not in converter]
+            text = made.get(wire)
+            if isinstance(one.kind, Boolean):
+                if text in ("true", "false"):
+                    made[wire] = text == "true"
+                elif one.required and wire not in made:
+                    made[wire] = False  # assumed: see the behavior `withdrawal_unit_default`
+            elif isinstance(one.kind, Integer) and isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,400}", text):
+                made[wire] = int(text)
         return made
 
-    # for cattrs, so that a converter of one's own takes our records
+    def _request_hook(self, cls: type[Any]) -> Hook:
+        if cls not in self._request_hooks:
+            self._request_hooks[cls] = self._make_request_hook(cls)
+        return self._request_hooks[cls]
 
-    def _structure(self, cls: type[Any], *_: Any) -> Callable[[Any, Any], Any]:
-        return lambda raw, __: self.read(cls, raw)
+    def _make_request_hook(self, cls: type[Any]) -> Hook:
+        fields = [(one, self.wire_name(cls, one)) for one in members(cls)]
+        overrides: dict[str, Any] = {
+            one.name: override(rename=wire, struct_hook=self._request_member_hook(one)) for one, wire in fields
+        }
+        structure = make_dict_structure_fn(cls, self, _cattrs_forbid_extra_keys=True, **overrides)
+        absent = {wire: _MISSING for one, wire in fields if one.required}
 
-    def _unstructure(self, cls: type[Any], *_: Any) -> Callable[[Any], dict[str, Any]]:
-        return self.write
+        def read(raw: Any, _: Any) -> Any:
+            if not isinstance(raw, Mapping):
+                raise _Mismatch("must be an object")
+            return structure({**absent, **raw}, cls)
 
+        return read
 
-def _hook(read: Reader) -> Callable[[Any, Any], Any]:
-    def structure(value: Any, _: Any) -> Any:
-        try:
-            return read(value, [])
-        except Mismatch as mismatch:
-            problem = mismatch.problem
-        raise Unreadable((problem,)) from None
+    def _request_member_hook(self, one: Member) -> Hook:
+        kind = one.kind
+        absent = FULL if isinstance(kind, Integer) and kind.full else None
+        nested = self._request_hook(kind.of) if isinstance(kind, Nested) else None
 
-    return structure
+        def read(value: Any, cls: Any) -> Any:
+            if value is _MISSING:
+                return absent
+            if value is None:
+                raise _Mismatch("must not be null")
+            if nested is not None:
+                return nested(value, cls)
+            if isinstance(kind, Integer) and isinstance(value, Decimal) and _is_whole(value):
+                return int(value)
+            if isinstance(kind, Date) and isinstance(value, str):
+                return _read_date(value, None)
+            if isinstance(kind, Choice) and isinstance(value, str) and value in frozenset(kind.of):
+                return kind.of(value)
+            return value
 
-
-def _canonical_decimal(value: Any, _: list[Problem]) -> Decimal:
-    return Decimal(repr(value)) if value.__class__ is float else _read_decimal(value, _)
-
-
-def _canonical_number(value: Any, _: list[Problem]) -> Any:
-    return Decimal(repr(value)) if value.__class__ is float else _read_number(value, _)
-
-
-def _not_canonical(_: Any, __: list[Problem]) -> Any:
-    raise _mismatch("read the long way")
-
-
-_read_canonical: Mapping[type[Kind], Reader] = {
-    DecimalNumber: _canonical_decimal, Numeric: _canonical_number, Untyped: _not_canonical,
-}  # fmt: skip
-
-_SCALARS: tuple[tuple[Any, Reader], ...] = (
-    (str, _read_text),
-    (int, _read_whole),
-    (bool, _read_flag),
-    (Decimal, _read_decimal),
-    (datetime, read_moment),
-)
-
-_READERS: tuple[tuple[type[Kind], Reader], ...] = (
-    (Text, _read_text),
-    (Integer, _read_whole),
-    (Boolean, _read_flag),
-    (Numeric, _read_number),
-    (DateTime, read_moment),
-    (Date, _read_day),
-    (Untyped, _read_loose),
-)
+        return read
 
 
-def _absent(one: Member, in_query: bool) -> Any:
-    """Return what leaving a member out of a request means to the service: all of it, and cents."""
-    if isinstance(one.kind, Integer) and one.kind.full:
-        return FULL
-    if isinstance(one.kind, Boolean) and one.required and in_query:
-        return False  # assumed: see the behavior `withdrawal_unit_default`
-    return None if one.default is attrs.NOTHING else one.default
+def _without_extra(record: Any) -> Any:
+    """Return a record without the unknown members of the answers in it."""
+    nested = {name: _without_extra(value) for name, value in given(record).items() if is_record(value)}
+    return build(type(record), {**given(record), **nested}) if nested or isinstance(record, Answer) else record
 
 
-def _from_text(kind: Kind, value: Any) -> Any:
-    if isinstance(kind, Boolean):
-        return {"true": True, "false": False}.get(value, value)
-    return int(value) if re.fullmatch(r"-?[0-9]{1,400}", value) else value
+def _without(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
+    name, _, rest = path.partition(".")
+    if not rest or not isinstance(raw.get(name), Mapping):
+        return {key: value for key, value in raw.items() if key != path}
+    return {**raw, name: _without(raw[name], rest)}
 
 
-def _reader_of_many(read: Reader) -> Reader:
-    def read_many(value: Any, marks: list[Problem]) -> tuple[Any, ...]:
+# hooks of single values
+
+
+def _as_it_is(value: Any, _: Any = None) -> Any:
+    return value
+
+
+def _read_text(value: Any, _: Any) -> Any:
+    if value.__class__ is str or value is None:
+        return value
+    raise _Mismatch("must be text")
+
+
+def _read_boolean(value: Any, _: Any) -> Any:
+    if value.__class__ is bool or value is None:
+        return value
+    raise _Mismatch("must be true or false")
+
+
+def _is_whole(value: Decimal) -> bool:
+    return value == value.to_integral_value() and abs(value) < _LARGEST
+
+
+def _read_integer(value: Any, _: Any) -> int:
+    if value.__class__ is int:
+        return value
+    if isinstance(value, Decimal) and _is_whole(value):
+        return int(value)  # 1250.0 and 1.25e3 are whole numbers of JSON
+    raise _Mismatch("must be a whole number")
+
+
+def _read_number(value: Any, _: Any) -> Any:
+    if value.__class__ is int or value.__class__ is Decimal:
+        return value
+    raise _Mismatch("must be a number")
+
+
+def _read_decimal(value: Any, _: Any) -> Decimal:
+    return Decimal(_read_number(value, _))
+
+
+def _read_decimal_text(value: Any, _: Any) -> Any:
+    if value.__class__ is str:
+        if len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value):
+            return Decimal(value)
+        return _Unusual(value, "decimal", "is not a decimal number; it is kept as text")
+    if value.__class__ is int or value.__class__ is Decimal:
+        return _Unusual(Decimal(value), "type", "came as a number, not as text")
+    raise _Mismatch("must be a decimal number as text")
+
+
+def _read_date(value: Any, _: Any) -> Any:
+    if value.__class__ is not str:
+        raise _Mismatch("must be a date text")
+    try:
+        return date.fromisoformat(value) if ISO_DAY.fullmatch(value) else value
+    except ValueError:
+        return value
+
+
+_UNIX = re.compile(r"[0-9]{9,13}")
+_LEAP_SECOND = re.compile(r"(.*T[0-9]{2}:[0-9]{2}):60(?:\.[0-9]+)?(.*)")
+_MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T24:00(?::00(?:\.0+)?)?(.*)")
+
+
+def _read_time(value: Any, _: Any) -> Any:
+    """Read a time as aware UTC: ISO 8601, or unix seconds or milliseconds. Text that is neither stays text."""
+    if value.__class__ is int or value.__class__ is Decimal:
+        read = _read_time(str(int(value)), _)
+        return _Unusual(
+            read.value if isinstance(read, _Unusual) else read,
+            "date-time",
+            "came as a number; it is read as unix seconds",
+        )
+    if value.__class__ is not str:
+        raise _Mismatch("must be a date-time text")
+    try:
+        if value.isdigit() and _UNIX.fullmatch(value):
+            return datetime.fromtimestamp(int(value) / (1000 if len(value) > 11 else 1), UTC)
+        time = datetime.fromisoformat(value)
+        if time.tzinfo is None:
+            return _Unusual(time.replace(tzinfo=UTC), "date-time", "has no zone; UTC is assumed")
+        return time if time.tzinfo is UTC else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return _read_unusual_time(value)
+
+
+def _read_unusual_time(value: str) -> _Unusual:
+    for pattern, usual, later in (
+        (_LEAP_SECOND, r"\1:59\2", timedelta(0)),
+        (_MIDNIGHT, r"\1T00:00:00\2", timedelta(days=1)),
+    ):
+        if pattern.fullmatch(value):
+            try:
+                time = datetime.fromisoformat(pattern.sub(usual, value)) + later
+                time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+            except (ValueError, OverflowError):
+                break
+            return _Unusual(time, "date-time", "does not exist on a clock; the nearest time is used")
+    return _Unusual(value, "date-time", "is not a time that can be read; it is kept as text")
+
+
+def read_time(value: Any) -> tuple[Any, Problem | None]:
+    """Return a wire time as aware UTC, or as it is where it cannot be read, and what is unusual about it."""
+    read = _read_time(value, None)
+    return (read.value, Problem("", read.rule, read.message)) if isinstance(read, _Unusual) else (read, None)
+
+
+def _choice_hook(words: type[Any]) -> Hook:
+    known: dict[Any, Any] = {one.value: one for one in words}
+
+    def read(value: Any, _: Any) -> Any:
+        if value.__class__ is not str:
+            raise _Mismatch("must be text")
+        if value not in known:
+            try:
+                return words(value)  # an enum that reads any casing
+            except ValueError:
+                return value
+        return known[value]
+
+    return read
+
+
+def _array_hook(read: Hook) -> Hook:
+    def read_all(value: Any, cls: Any) -> tuple[Any, ...]:
         if value.__class__ is not list:
-            raise _mismatch("a list")
-        return tuple([read(item, marks) for item in value])
+            raise _Mismatch("must be a list")
+        try:
+            return tuple([read(item, cls) for item in value])
+        except (_Mismatch, cattrs.BaseValidationError):
+            errors = []
+        for place, item in enumerate(value):
+            try:
+                read(item, cls)
+            except (_Mismatch, cattrs.BaseValidationError) as error:
+                error.__notes__ = [cattrs.IterableValidationNote(f"item {place}", place, cls)]
+                errors.append(error)
+        raise cattrs.IterableValidationError("items", errors, cls)
 
-    return read_many
+    return read_all
 
 
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_HOOKS: Mapping[type[Kind], Hook] = {
+    Text: _read_text, Integer: _read_integer, Boolean: _read_boolean, Numeric: _read_number, DecimalNumber: _read_decimal,
+    DateTime: _read_time, Date: _read_date, Untyped: _as_it_is,
+}  # fmt: skip
+_TAKE_NONE = (_read_text, _read_boolean, _as_it_is)
+_SCALARS: Mapping[Any, Hook] = {
+    str: _read_text, int: _read_integer, bool: _read_boolean, Decimal: _read_decimal,
+    datetime: lambda value, _: read_time(value)[0], date: _read_date,
+}  # fmt: skip
 
 
 @cache
 def placeholders(path: str) -> tuple[str, ...]:
     """Return the names in braces of a path template."""
-    return tuple(_PLACEHOLDER.findall(path))
+    return tuple(re.findall(r"\{(\w+)\}", path))
 
 
-def _compile_reader(converter: Converter, cls: type[Any]) -> Reader:
-    """Make the function that reads one record: straight-line code with each member named once, as attrs does."""
-    space: dict[str, Any] = {
-        "new": object.__new__, "cls": cls, "thawed": _thawed(cls), "none": NOTHING_MORE, "Mapping": Mapping, "Wire": JsonObject, "bad": _mismatch,
-        "marked": _marked, "surplus": _surplus, "refuse": _not_canonical,
-    }  # fmt: skip
-    fields = members(cls)
-    plans = [(f"_{i}", one, converter.wire_name(cls, one)) for i, one in enumerate(fields)]
-    wary = any(isinstance(one.kind, _MARKING) for one in fields)
-    lines = [
-        "def read(raw, marks):",
-        f"    if raw.__class__ is not {'dict' if converter.canonical else 'Wire'} and not isinstance(raw, Mapping): raise bad('an object')",
-        "    made = new(thawed)",
-        "    get = raw.get",
-        *(["    odd = []"] if wary else []),
-    ]
-    for i, one, wire in plans:
-        space[f"read{i}"] = converter.reader_of(one.kind, one)
-        lines.append(f"    value = get({wire!r})")
-        lines += [f"    {line}" for line in _reading(i, one, wire, space)]
-        lines.append(f"    made.{one.name} = value")
-    if issubclass(cls, Answer):
-        space["wires"] = named = frozenset(wire for _, _, wire in plans)
-        space["covers"] = named.issuperset
-        lines += [
-            f"    made.extra = none if covers(raw) else {'refuse(raw, None)' if converter.canonical else 'surplus(raw, wires)'}",
-            f"    made.marks = {'tuple(odd) if odd else ()' if wary else '()'}",
-        ]
-    lines += ["    made.__class__ = cls", "    return made"]
-    exec(compile("\n".join(lines), f"<reader of {cls.__name__}>", "exec"), space)  # noqa: S102 - our own text, made from the declarations
-    made: Reader = space["read"]
-    return made
+@lru_cache(maxsize=64)
+def _converter(names: frozenset[tuple[str, str]]) -> Converter:
+    return Converter(dict(names))
 
 
-def _thawed(cls: type[Any]) -> type[Any]:
-    """Return a class of the same layout whose instances can be written to, until they are given their real class.
-
-    A plain store costs half of a call of the slot's `__set__`, and a record has up to twenty members.
-    """
-    return type(cls.__name__, cls.__bases__, {"__slots__": cls.__dict__["__slots__"]})
-
-
-_MARKING = DateTime | DecimalNumber  # what can be odd and is read all the same
-_PLAIN = {Text: ("str", "text"), Boolean: ("bool", "true or false")}
-
-
-def _reading(i: str, one: Member, wire: str, space: dict[str, Any]) -> list[str]:
-    """Return the lines that turn the wire value of one member, None where it is absent, into what the record holds."""
-    plain = _PLAIN.get(type(one.kind))
-    if plain is not None:
-        lines = [f"if value.__class__ is not {plain[0]} and value is not None: raise bad({plain[1]!r})"]
-    elif isinstance(one.kind, Choice):
-        space[f"known{i}"] = {known.value: known for known in one.kind.of}
-        lines = [
-            f"if value is not None: value = value.__class__ is str and known{i}.get(value) or read{i}(value, None)"
-        ]
-    elif isinstance(one.kind, _MARKING):
-        lines = [
-            "if value is not None:",
-            "    before = len(odd)",
-            f"    value = read{i}(value, odd)",
-            f"    if len(odd) != before: marked(odd, before, {wire!r})",
-        ]
-    else:
-        lines = [f"if value is not None: value = read{i}(value, None)"]
-    if (one.default is not attrs.NOTHING and one.default is not None) or isinstance(one.kind, Array):
-        space[f"default{i}"] = () if one.default is attrs.NOTHING else one.default
-        lines += [f"if value is None: value = default{i}"]
-    return lines
-
-
-def _marked(odd: list[Problem], start: int, wire: str) -> None:
-    odd[start:] = [Problem(wire, mark.rule, mark.message) for mark in odd[start:]]
-
-
-def _surplus(raw: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    return {name: value for name, value in raw.items() if name not in known}
-
-
-_NO_NAMES: Names = {}
-_MADE: dict[frozenset[tuple[str, str]], Converter] = {}
-
-
-def converter(names: Names = _NO_NAMES) -> Converter:
+def converter(names: Names | None = None) -> Converter:
     """Return the converter for wire names; the same names give the same one."""
-    key = frozenset(names.items())
-    made = _MADE.get(key)
-    if made is None:
-        made = _MADE[key] = Converter(names)
-    return made
+    return _converter(frozenset((names or {}).items()))

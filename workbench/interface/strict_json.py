@@ -3,14 +3,11 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-import orjson
-
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_BLANK = " \t\n\r"
 _MAX_DIGITS = 400
 _MAX_DEPTH = 1_000  # where Python's own limit stands, unless someone raised it
 _NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]')
@@ -72,21 +69,6 @@ def _too_deep(text: str) -> bool:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
-_scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]
-
-
-def canonical(data: bytes) -> Any:
-    """Read one JSON text that is written the one usual way; None where it is not.
-
-    A text that comes out the same when it is written again has no member twice, no number that lost a digit and nothing
-    to be strict about. Its objects are plain dictionaries and its fractions are floats whose `repr` is their text, so it
-    is for readers that make records of it at once.
-    """
-    try:
-        made = orjson.loads(data)
-        return made if orjson.dumps(made) == data else None
-    except (orjson.JSONDecodeError, TypeError):
-        return None
 
 
 def loads(data: bytes) -> Any:
@@ -100,16 +82,12 @@ def loads(data: bytes) -> Any:
     text = ""
     try:
         text = data.decode()
-        inner = text.strip(_BLANK)
-        if _too_deep(inner):
+        if _too_deep(text):
             raise NotJson("nested too deeply")
-        try:
-            made, end = _scan(inner, 0)
-        except StopIteration:
-            end = -1
-        if end != len(inner):
-            _DECODER.decode(text)  # says what is wrong, and where
-        if b"\\u" in data and _SURROGATE.search(data):
+        made, end = _DECODER.raw_decode(text) if text[:1] in ("{", "[") else (None, -1)
+        if end != len(text):
+            made = _DECODER.decode(text)  # space around it, a scalar, or something behind it
+        if b"\\" in data and _SURROGATE.search(data):
             json.dumps(made, ensure_ascii=False, default=str).encode()
         return made
     except NotJson as error:
@@ -127,7 +105,7 @@ def loads(data: bytes) -> Any:
         )
     except ValueError:
         failure = NotJson("a number has too many digits")
-    data, text, inner = b"", "", ""
+    data, text = b"", ""
     raise failure from None  # the chain would hold the text, and so would the locals of this frame
 
 

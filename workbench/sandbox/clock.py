@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-from workbench.interface.convert import write_moment
+from workbench.interface.text import write_time
 from workbench.sandbox.store import Store
 
 START = datetime(2026, 1, 15, 15, 0, tzinfo=UTC)
@@ -52,7 +52,7 @@ class Clock:
         at = self.at
         if self._shown[0] != at:
             now = moment_of(at)
-            self._shown = (at, write_moment(now), format_datetime(now, usegmt=True))
+            self._shown = (at, write_time(now), format_datetime(now, usegmt=True))
         return self._shown
 
     def advance(

@@ -177,7 +177,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             context = self._engine.context("settle", transaction)
             context.operation = ROWS["settle"]
             request = SettleTransaction(transaction_id=transaction["id"], amount=amount or transaction["held"] or FULL)
-            answer = context.converter.write(cards.settle(context, request))
+            answer: Record = context.converter.unstructure(cards.settle(context, request))
         self._engine.dispatch_events()
         return answer
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.http_post import ForbiddenUrl, PostResult, Reach, check_url, post
-from workbench.interface.convert import write_moment
+from workbench.interface.text import write_time
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.context import Environment
 from workbench.sandbox.events import signed
@@ -186,7 +186,7 @@ class WebhookDispatcher:
         settings = self._environment.settings
         now = max(at, delivery["due"])
         attempt = {
-            "at": write_moment(moment_of(now)), "status": result.status, "error": result.error, "answer": result.body,
+            "at": write_time(moment_of(now)), "status": result.status, "error": result.error, "answer": result.body,
         }  # fmt: skip
         attempts = [*delivery["attempts"], attempt]
         max_tries, first, factor, longest = settings["event_retries"]

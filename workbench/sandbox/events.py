@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from workbench.interface import masks, strict_json
-from workbench.interface.convert import write_moment
 from workbench.interface.events import (
     EVENT_KINDS,
     CardUpdated,
@@ -18,6 +17,7 @@ from workbench.interface.events import (
 )
 from workbench.interface.fields import OPEN, About
 from workbench.interface.table import OPERATIONS
+from workbench.interface.text import write_time
 from workbench.interface.walk import build, leaves, record_of
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.context import Environment
@@ -39,7 +39,10 @@ def wire_event(environment: Environment, sequence: int, kept: Record) -> Record:
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
-    return environment.converter.write(build(Event, {**event, "body": _BODIES[resource](environment, kept)}))
+    made: dict[str, Any] = environment.converter.unstructure(
+        build(Event, {**event, "body": _BODIES[resource](environment, kept)})
+    )
+    return made
 
 
 def listed(environment: Environment, sequence: int, kept: Record) -> Record:
@@ -50,7 +53,7 @@ def listed(environment: Environment, sequence: int, kept: Record) -> Record:
         "request_id": environment.seeds.uuid(f"request:{kept['request']}"),
         "cause": kept["cause"],
         "tenant": kept["tenant"],
-        "at": write_moment(moment_of(kept["at"])),
+        "at": write_time(moment_of(kept["at"])),
     }
 
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from workbench.interface import strict_json
-from workbench.interface.convert import write_moment
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
+from workbench.interface.text import write_time
 from workbench.sandbox.clock import START
 from workbench.sandbox.context import Environment, RequestContext
 
@@ -91,6 +91,6 @@ def _row(environment: Environment, user: str, i: int, count: int) -> Row | None:
 def _wired(environment: Environment, item: dict[str, Any]) -> dict[str, Any]:
     names = environment.names(RewardsItem)
     return {
-        names[name]: write_moment(value) if name.endswith("_at") else str(value) if name == "points" else value
+        names[name]: write_time(value) if name.endswith("_at") else str(value) if name == "points" else value
         for name, value in item.items()
     }

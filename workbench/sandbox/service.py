@@ -189,7 +189,7 @@ class Service:
         answer = route.handler(context, asked)
         if type(answer) is bytes or answer is None:
             return answer
-        write = context.converter.write
+        write = context.converter.unstructure
         return [write(one) for one in answer] if type(answer) is list else write(answer)
 
     def _read(

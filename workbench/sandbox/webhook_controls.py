@@ -6,8 +6,8 @@ import attrs
 
 from workbench.http_post import ForbiddenUrl, check_url
 from workbench.interface import table
-from workbench.interface.convert import write_moment
 from workbench.interface.events import EVENT_KINDS
+from workbench.interface.text import write_time
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.control import ControlGroup, Record, control, not_found, usage_error
 from workbench.sandbox.extensions import ROWS
@@ -88,7 +88,7 @@ class WebhookControls(ControlGroup):
         """
         with self._engine.store:
             found = [
-                {**row, "due": write_moment(moment_of(row["due"])) if row["state"] == "waiting" else None}
+                {**row, "due": write_time(moment_of(row["due"])) if row["state"] == "waiting" else None}
                 for row in self._engine.store.all("delivery")
                 if event_id in (None, row["event_id"]) and state in (None, row["state"])
             ]

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from workbench.errors import InvalidRequest, hide_arguments
 from workbench.interface import strict_json
-from workbench.interface.convert import Names, Unreadable, converter, read_moment
+from workbench.interface.convert import Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.tables.arrays import TEXT
 from workbench.tables.decimals import WIDTHS
@@ -55,7 +55,7 @@ class Events:
         for path in self.paths:
             for number, line in _lines(path):
                 try:
-                    yield self._converter.read_event(strict_json.loads(line))
+                    yield self._converter.structure(strict_json.loads(line), Event)
                 except (strict_json.NotJson, Unreadable) as error:
                     problem = str(error)
                 else:
@@ -221,7 +221,7 @@ def _day(text: str | None) -> str | None:
     """Return the day of a time, in UTC; one that cannot be read has none."""
     if text is None or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return text
-    moment = read_moment(text, [])
+    moment = read_time(text)[0]
     return moment.date().isoformat() if isinstance(moment, datetime) else None
 
 

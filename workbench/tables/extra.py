@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.interface import masks
-from workbench.interface.convert import converter, write_moment
+from workbench.interface.convert import converter
+from workbench.interface.text import write_time
 from workbench.interface.walk import is_record
 
 
@@ -20,11 +21,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return format(value, "f")  # as text: a JSON number would be read as a float
     if isinstance(value, datetime):
-        return write_moment(value) if value.tzinfo is not None else value.isoformat()
+        return write_time(value) if value.tzinfo is not None else value.isoformat()
     if isinstance(value, date):
         return value.isoformat()
     if is_record(value):
-        return converter().write(value)
+        return converter().unstructure(value)
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)

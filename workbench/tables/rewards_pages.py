@@ -219,7 +219,7 @@ class Pages:
         """
         try:
             raw = strict_json.loads(body)
-            page: RewardsActivity = self.converter.read(RewardsActivity, raw)
+            page: RewardsActivity = self.converter.structure(raw, RewardsActivity)
         except strict_json.NotJson as error:
             words: str | Unreadable = str(error)
         except Unreadable as error:

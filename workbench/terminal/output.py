@@ -16,7 +16,8 @@ from cyclopts import Group, Parameter
 from workbench import rendering
 from workbench.errors import visible
 from workbench.interface import masks, strict_json
-from workbench.interface.convert import converter, write_moment
+from workbench.interface.convert import converter
+from workbench.interface.text import write_time
 from workbench.interface.walk import Untyped, camel, is_record, leaves, members
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import usage_error
@@ -138,7 +139,7 @@ def _for_programs(x: Any, how: Output) -> None:
 def _plain(x: Any, how: Output) -> Any:
     """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
-        return _plain(converter().write(x) if how.reveal else masks.masked(x), _AS_IT_IS)
+        return _plain(converter().unstructure(x) if how.reveal else masks.masked(x), _AS_IT_IS)
     if isinstance(x, masks.MaskedDict) and not how.reveal:
         return _plain(x.shown(), _AS_IT_IS)
     if isinstance(x, Mapping):
@@ -151,7 +152,7 @@ def _plain(x: Any, how: Output) -> Any:
     if isinstance(x, Enum):
         return x.value
     if isinstance(x, datetime):
-        return write_moment(x)
+        return write_time(x)
     if isinstance(x, date):
         return x.isoformat()
     return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)

@@ -44,13 +44,13 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
         if not isinstance(raw.get(name), str) or not raw[name]:
             raise InvalidWebhook(f"The envelope has no {name}.")
     try:
-        event = converter().read_event(raw)
+        event = converter().structure(raw, Event)
         _mark_deposit(event)
         return event
     except Unreadable as error:
         odd = {problem.path for problem in error.problems}
     # An envelope member of an unknown type must not lose the event: it is kept beside the known ones.
-    event = converter().read_event({name: value for name, value in raw.items() if name not in odd})
+    event = converter().structure({name: value for name, value in raw.items() if name not in odd}, Event)
     object.__setattr__(event, "extra", {**event.extra, **{name: raw[name] for name in raw if name in odd}})
     return event
 
@@ -90,7 +90,11 @@ def resource_id(event: Event) -> str | None:
 def state(event: Event) -> bytes:
     """Return a digest of the state that an event reports: its body, but for links, which are made anew each time."""
     body = (
-        event.body if isinstance(event.body, Mapping | list) else converter().write(event.body) if event.body else None
+        event.body
+        if isinstance(event.body, Mapping | list)
+        else converter().unstructure(event.body)
+        if event.body
+        else None
     )
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}

@@ -122,7 +122,7 @@ def sample(
             "body": body,
         },
     )
-    raw = strict_json.dumps(converter().write(event))
+    raw = strict_json.dumps(converter().unstructure(event))
     headers = {"Content-Type": "application/json"}
     if key is not None:
         headers["Signature"] = sign(raw, key)
