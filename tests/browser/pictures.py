@@ -30,7 +30,7 @@ def shown(page: Page, lab: Server, name: str, *cells: str) -> Locator:
     """Run cells in a notebook and give what they show."""
     open_notebook(page, lab, write_notebook(lab, f"{name}.ipynb", START, *cells))
     run_all(page)
-    room = page.locator(".wb-room").first
+    room = page.locator(".wb-root").first
     expect(room).to_be_visible(timeout=SLOW)
     return room
 

@@ -19,7 +19,7 @@ import ipywidgets
 chance = random.Random(1)
 rows = [(f"{n:06d}", chance.randrange(10**6), f"Shop {chance.randrange(1000)}") for n in range(100_000)]
 pager = Pager(("id", "amount", "merchant"), rows, opened=lambda number: None)
-ipywidgets.VBox([style.sheet(), pager.widget]).add_class("wb-room")
+ipywidgets.VBox([style.sheet(), pager.widget]).add_class("wb-root")
 """
 
 
@@ -121,15 +121,15 @@ for n, text in enumerate(hostile[:20]):
 update = wb.form(api.update_user, user_id=guide["users"]["approved"][0], first_name=hostile[0][:50], external_id=hostile[4])
 update.submit()
 refused = wb.form(api.update_user, user_id=hostile[2], first_name=hostile[1])
-refused.button.click()
+refused.view.button.click()
 open_form = wb.form(api.create_payment_account, nickname=hostile[0], type=hostile[1])
 pager = Pager([hostile[3], "merchant"], [(text, text) for text in hostile], opened=lambda number: None, page=200)
 panel = wb.browse(api)
 for name in panel.tabs:
     panel.open(name)
 tab = panel.open("transactions")
-tab.opened(0)
-ipywidgets.VBox([style.sheet(), pager.widget, panel.widget, update.widget, refused.widget, open_form.widget, *forms]).add_class("wb-room")
+tab.open(0)
+ipywidgets.VBox([style.sheet(), pager.widget, panel.widget, update.widget, refused.widget, open_form.widget, *forms]).add_class("wb-root")
 """
 FACES = """
 display({"text/html": panel.html}, raw=True)
@@ -141,7 +141,7 @@ print("shown", len(hostile))
 ADD = '.lm-TabBar > .lm-TabBar-addButton.lm-mod-hidden > svg[data-icon="ui-components:add"]'
 """JupyterLab's own icon, in the hidden button that every bar of tabs has; no text of ours ever stands there."""
 FOREIGN = """own => [...document.querySelectorAll(
-  '.wb-room :is(img, script, iframe, svg, link, base, math, marquee):not(.wb-picture), .wb-room [onerror], .wb-room [onload]'
+  '.wb-root :is(img, script, iframe, svg, link, base, math, marquee):not(.wb-picture), .wb-root [onerror], .wb-root [onload]'
 )].filter(one => !one.matches(own)).map(one => (one.parentElement.className + ' > ' + one.outerHTML).slice(0, 300))"""
 
 

@@ -200,7 +200,7 @@ def _forms(_: Life, __: Path) -> Iterator[str]:
         assert set(filled) == {name for name in OPERATIONS if name != "list_contracts"}
         for name, values in filled.items():
             closed = wb.form(getattr(api, name)).fill(**values)
-            yield from (repr(closed), closed.html, *closed.ways.values(), closed.put_in_cell())
+            yield from (repr(closed), closed.html, *closed.snippets.values(), closed.put_in_cell())
             closed.close()
             sent = wb.form(getattr(api, name)).fill(**values)
             try:
@@ -229,8 +229,8 @@ def _panel(life: Life, _: Path) -> Iterator[str]:
         tab = panel.open(name)
         assert tab.view is not None
         for number in range(min(len(tab.view.rows), 12)):
-            tab.opened(number)
-            yield tab._detail.value
+            tab.open(number)
+            yield tab.detail.value
     yield from (panel.html, repr(panel), widgets())
     panel.close()
 

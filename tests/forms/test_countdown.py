@@ -36,16 +36,16 @@ def test_it_counts_until_the_signature_has_expired(api: Session) -> None:
     later = Later()
 
     shown = Countdown(withdrawal, later=later)
-    at_first = shown._left.value
+    at_first = shown.left.value
     api.sandbox.advance(minutes=2)
     later.due.pop()()
-    then = shown._left.value
+    then = shown.left.value
     api.sandbox.advance(minutes=20)
     later.due.pop()()
 
     assert "left" in at_first
     assert at_first != then
-    assert "expired" in shown._left.value
+    assert "expired" in shown.left.value
     assert not shown.running
     assert [] == later.due
     assert secret not in state(shown.widget) + shown.html

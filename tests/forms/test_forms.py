@@ -1,4 +1,4 @@
-"""Forms from code: filled, checked, sent once, and nothing of it left (F5, F6, F8, F9, F10, F15, V27, K4, K10)."""
+"""Forms from code: filled, checked, sent once, and no value left afterwards."""
 
 import re
 import threading
@@ -12,11 +12,12 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench import chains
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, NotArmed
-from workbench.forms.live import form
-from workbench.forms.script import Script
+from workbench.forms.form import form
+from workbench.forms.snippets import Script
+from workbench.interface import walk
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import leaves, members, parts
+from workbench.interface.walk import Nested, leaves, members
 from workbench.session import Session, connect
 
 WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.request)]
@@ -24,16 +25,16 @@ WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.reques
 
 def note(made: Any, path: str) -> str:
     """Return the words beside a field."""
-    return unescape(re.sub("<[^>]+>", "", made.fields[path].note.value))
+    return unescape(re.sub("<[^>]+>", "", made.view.inputs.fields[path].note.value))
 
 
 @pytest.mark.parametrize("name", WITH_ARGUMENTS)
 def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> None:
-    """Each argument has an input with its name, its help, and the mark and reason of a guess."""
+    """Each argument has an input with its name, its help, and the reason of an assumption."""
     made = form(getattr(api, name))
 
-    wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if parts(one.kind) is None}
-    assert list(wanted) == list(made.fields)
+    wanted = {path: one for path, one in leaves(OPERATIONS[name].request) if not isinstance(one.kind, Nested)}
+    assert list(wanted) == list(made.view.inputs.fields)
     for path, one in wanted.items():
         assert one.about.doc in note(made, path)
         assert one.about.assumed is None or one.about.assumed in note(made, path)
@@ -42,7 +43,7 @@ def test_every_operation_with_arguments_has_a_form(api: Session, name: str) -> N
 
 @pytest.mark.parametrize("name", WITH_ARGUMENTS)
 def test_nothing_that_decides_is_preselected(api: Session, name: str) -> None:
-    """A new form holds no value, and no choice, flag or tick is set (F9)."""
+    """A new form holds no value, and no choice, flag or tick is set."""
     made = form(getattr(api, name))
 
     assert {} == made.draft.given
@@ -52,7 +53,7 @@ def test_nothing_that_decides_is_preselected(api: Session, name: str) -> None:
 
 
 def test_making_a_form_sends_nothing(api: Session) -> None:
-    """A form asks the service nothing before it is sent (F6)."""
+    """A form asks the service nothing before it is sent."""
     before = len(api.sandbox.requests())
 
     for name in WITH_ARGUMENTS:
@@ -69,15 +70,15 @@ def test_a_filled_form_is_sent_and_answers(api: Session, purchase: dict[str, Any
 
     assert "authorized" == answer.status
     assert made.answer is answer
-    assert "transaction.created" in made.card._events.value
+    assert "transaction.created" in made.view.card.events.value
     buttons = [one.description for one in below(made.widget) if isinstance(one, ipywidgets.Button)]
-    assert "Next: release the hold" in buttons
+    assert "Next: reverse authorization" in buttons
 
 
 def test_problems_stand_beside_their_field(api: Session) -> None:
     """A wrong value is named at its field as soon as it is typed, and no longer once it is right."""
     made = form(api.simulate_authorization)
-    amount = made.fields["amount"]
+    amount = made.view.inputs.fields["amount"]
 
     amount.input.value = "12.50"
     wrong = note(made, "amount")
@@ -91,19 +92,19 @@ def test_problems_stand_beside_their_field(api: Session) -> None:
 
 @pytest.mark.parametrize("text", ["500 ", "1e3", "1_000", "١٠", "0x10", "-1", "0", "10.0", "9" * 500, "NaN"])
 def test_amounts_are_read_exactly(api: Session, text: str) -> None:
-    """Text that is no whole number of at least one cent is refused, never rounded, clamped or guessed at (F8)."""
+    """Text that is not a whole number of at least one cent is refused, never rounded, clamped or corrected."""
     made = form(api.simulate_authorization)
 
-    made.fields["amount"].input.value = text
+    made.view.inputs.fields["amount"].input.value = text
 
     assert "✗" in note(made, "amount")
 
 
 def test_an_amount_beyond_what_a_browser_counts_is_exact(api: Session) -> None:
-    """An amount of more than 53 bits is sent digit by digit (F8)."""
+    """An amount of more than 53 bits is sent digit by digit."""
     made = form(api.simulate_authorization)
 
-    made.fields["amount"].input.value = "9007199254740993"
+    made.view.inputs.fields["amount"].input.value = "9007199254740993"
 
     assert 9007199254740993 == made.draft.record().amount
 
@@ -111,10 +112,10 @@ def test_an_amount_beyond_what_a_browser_counts_is_exact(api: Session) -> None:
 def test_rules_over_several_fields_are_shown(api: Session) -> None:
     """A 9-digit national id is asked for once the country of issue is US, at the id's own field."""
     made = form(api.update_ubo)
-    made.fields["national_id"].input.value = "12"
+    made.view.inputs.fields["national_id"].input.value = "12"
 
     before = note(made, "national_id")
-    made.fields["country_of_issue"].input.value = "US"
+    made.view.inputs.fields["country_of_issue"].input.value = "US"
 
     assert "✗" not in before
     assert "must be 9 digits, since the country of issue is US" in note(made, "national_id")
@@ -124,41 +125,41 @@ def test_an_alternative_shows_its_fields_alone(api: Session) -> None:
     """Choosing a share token hides the personal data and forgets what was typed there."""
     made = form(api.create_user_application)
     (alternative,) = made.draft.alternatives
-    chooser = made._choosers[alternative]
-    hidden = made.fields["first_name"].box.layout.display
+    chooser = made.view.inputs.choosers[alternative]
+    hidden = made.view.inputs.fields["first_name"].box.layout.display
 
     chooser.value = 2
-    made.fields["first_name"].input.value = "Ada"
-    shown = made.fields["first_name"].box.layout.display
+    made.view.inputs.fields["first_name"].input.value = "Ada"
+    shown = made.view.inputs.fields["first_name"].box.layout.display
     chooser.value = 0
 
     assert ("none", None) == (hidden, shown)
-    assert "none" == made.fields["first_name"].box.layout.display
-    assert "" == made.fields["first_name"].input.value
+    assert "none" == made.view.inputs.fields["first_name"].box.layout.display
+    assert "" == made.view.inputs.fields["first_name"].input.value
     assert "first_name" not in made.draft.given
-    assert made.fields["sumsub_share_token"].box.layout.display is None
+    assert made.view.inputs.fields["sumsub_share_token"].box.layout.display is None
 
 
 def test_a_business_is_asked_for_its_name(api: Session) -> None:
     """The kind of beneficiary decides which names are asked for; those of the other kind are forgotten."""
     made = form(api.create_payment_account)
     kind, names = "external_fiat_account.beneficiary_type", "external_fiat_account.beneficiary_first_name"
-    made.fields[kind].input.value = "individual"
-    made.fields[names].input.value = "Ada"
+    made.view.inputs.fields[kind].input.value = "individual"
+    made.view.inputs.fields[names].input.value = "Ada"
 
-    made.fields[kind].input.value = "business"
+    made.view.inputs.fields[kind].input.value = "business"
 
     assert names not in made.draft.given
-    assert "none" == made.fields[names].box.layout.display
-    assert made.fields["external_fiat_account.beneficiary_business_name"].box.layout.display is None
+    assert "none" == made.view.inputs.fields[names].box.layout.display
+    assert made.view.inputs.fields["external_fiat_account.beneficiary_business_name"].box.layout.display is None
 
 
-def test_left_out_and_empty_are_told_apart(api: Session) -> None:
+def test_omitted_and_empty_differ(api: Session) -> None:
     """An empty box is not sent; two quotation marks send an empty text."""
     made = form(api.update_user, user_id=PERSON_ID, last_name="Sample")
 
     left_out = made.value.first_name
-    made.fields["first_name"].input.value = '""'
+    made.view.inputs.fields["first_name"].input.value = '""'
 
     assert left_out is None
     assert "" == made.value.first_name
@@ -168,27 +169,27 @@ def test_left_out_and_empty_are_told_apart(api: Session) -> None:
 PERSON_ID = "3f2a0b1c-0000-4000-8000-000000000000"
 
 
-def test_a_full_amount_is_said_aloud(api: Session) -> None:
+def test_a_full_amount_is_explicit(api: Session) -> None:
     """Leaving a refund's amount empty is a problem; FULL is ticked or typed, and a number takes the tick away."""
     made = form(api.simulate_refund, transaction_id=PERSON_ID)
 
     empty = [one.path for one in made.problems]
-    made.fields["amount"].full.value = True
+    made.view.inputs.fields["amount"].full.value = True
     full = made.value.amount
-    made.fields["amount"].input.value = "5"
+    made.view.inputs.fields["amount"].input.value = "5"
 
     assert ["amount"] == empty
     assert FULL is full
     assert 5 == made.value.amount
-    assert made.fields["amount"].full.value is False
+    assert made.view.inputs.fields["amount"].full.value is False
 
 
 def test_terms_left_out_need_a_tick(api: Session) -> None:
-    """Leaving out the acceptance of the terms means accepted, so a person says that they know (V27)."""
+    """Leaving out the acceptance of the terms means accepted, so a person says that they know."""
     made = form(api.create_user_application, **{**PERSON, "is_terms_of_service_accepted": None})
 
     wanting = [one.path for one in made.problems]
-    made.fields["is_terms_of_service_accepted"].tick.value = True
+    made.view.inputs.fields["is_terms_of_service_accepted"].tick.value = True
 
     assert ["isTermsOfServiceAccepted"] == wanting
     assert () == made.problems
@@ -196,9 +197,9 @@ def test_terms_left_out_need_a_tick(api: Session) -> None:
 
 
 def test_ten_clicks_send_once(api: Session, purchase: dict[str, Any]) -> None:
-    """A double click, or Enter held down, is one request (F5)."""
+    """A double click, or Enter held down, is one request."""
     made = form(api.simulate_authorization, **purchase)
-    button = made.button
+    button = made.view.button
 
     for _ in range(10):
         button.click()
@@ -207,13 +208,13 @@ def test_ten_clicks_send_once(api: Session, purchase: dict[str, Any]) -> None:
     assert "done" == made.state
 
 
-def test_a_second_call_in_the_air_is_refused(api: Session, purchase: dict[str, Any]) -> None:
+def test_a_second_call_in_flight_is_refused(api: Session, purchase: dict[str, Any]) -> None:
     """While a call runs the button is dead, and another submit is refused."""
     made = form(api.simulate_authorization, **purchase)
     seen: list[Any] = []
 
     def meanwhile(_: Any) -> Any:
-        seen.append(made.button.disabled)
+        seen.append(made.view.button.disabled)
         try:
             made.submit()
         except InvalidRequest as error:
@@ -224,21 +225,21 @@ def test_a_second_call_in_the_air_is_refused(api: Session, purchase: dict[str, A
     made.submit()
 
     assert seen[0] is True
-    assert "in the air" in seen[1]
+    assert "in flight" in seen[1]
     assert 1 == len(api.journal)
 
 
 def test_queued_clicks_do_not_repeat_a_refused_call(api: Session, purchase: dict[str, Any]) -> None:
     """Clicks that were under way when a call was refused do not send it again."""
     made = form(api.simulate_authorization, **{**purchase, "card_id": PERSON_ID})
-    button = made.button
+    button = made.view.button
 
     for _ in range(5):
         button.click()
 
     assert 1 == len(api.journal)
-    assert "404" in made._error.value
-    assert made.button is not button
+    assert "404" in made.view.error.value
+    assert made.view.button is not button
 
 
 def test_a_spent_form_sends_nothing_more(api: Session, purchase: dict[str, Any]) -> None:
@@ -246,35 +247,35 @@ def test_a_spent_form_sends_nothing_more(api: Session, purchase: dict[str, Any])
     made = form(api.simulate_authorization, **purchase)
     made.submit()
 
-    with pytest.raises(InvalidRequest, match="spent"):
+    with pytest.raises(InvalidRequest, match="already sent"):
         made.submit()
-    with pytest.raises(InvalidRequest, match="spent"):
+    with pytest.raises(InvalidRequest, match="already sent"):
         made.fill(amount=1)
 
     assert 1 == len(api.journal)
 
 
 def test_private_values_from_code_reach_no_widget(api: Session) -> None:
-    """What code fills in is masked in inputs, in the other ways of the call, in the reprs and the static face (K4)."""
+    """Values set from code are masked in inputs, snippets, reprs and static HTML."""
     made = form(api.create_user_application, **PERSON)
-    told = [state(made.widget), repr(made), made.html, *made.ways.values(), made.put_in_cell(), str(made.problems)]
+    shown = [state(made.widget), repr(made), made.html, *made.snippets.values(), made.put_in_cell(), str(made.problems)]
 
-    assert [] == [secret for secret in SECRETS for text in told if secret in text.lower()]
+    assert [] == [secret for secret in SECRETS for text in shown if secret in text.lower()]
 
 
 def test_nothing_typed_is_left_after_sending(api: Session) -> None:
-    """After sending, no value is left in a widget, and every input is closed (F10)."""
+    """After sending, no value is left in a widget, and every input is closed."""
     made = form(api.create_user_application)
-    made._choosers[made.draft.alternatives[0]].value = 2
+    made.view.inputs.choosers[made.draft.alternatives[0]].value = 2
     flat = {f"address.{key}": value for key, value in PERSON["address"].items()}
     for path, value in {**PERSON, **flat}.items():
         if path != "address":
-            made.fields[path].input.value = value
-    inputs = [field.input for field in made.fields.values()]
+            made.view.inputs.fields[path].input.value = value
+    inputs = [field.input for field in made.view.inputs.fields.values()]
 
-    made.button.click()
+    made.view.button.click()
 
-    assert "done" == made.state, made._error.value
+    assert "done" == made.state, made.view.error.value
     assert {} == made.draft.given
     assert {"", None} >= {one.value for one in inputs}
     assert all(one.comm is None for one in inputs)
@@ -294,7 +295,7 @@ def test_closing_forgets_everything(api: Session) -> None:
 
 
 def test_secrets_are_typed_again_after_a_refusal(api: Session) -> None:
-    """A refused call forgets account numbers and the like, and keeps the rest for mending."""
+    """A refused call forgets account numbers and the like, and keeps the rest to be corrected."""
     made = form(api.create_payment_account, **ACCOUNT, user_id=PERSON_ID)
 
     with pytest.raises(ApiError, match="refused"):
@@ -307,41 +308,41 @@ def test_secrets_are_typed_again_after_a_refusal(api: Session) -> None:
 
 @pytest.mark.parametrize("path", ["merchant_name", "card_id", "amount", "currency"])
 def test_a_private_key_is_refused_in_any_field(api: Session, path: str) -> None:
-    """A pasted private key is taken away at once and named, typed or from code (K10)."""
+    """A pasted private key is taken away at once and named, typed or from code."""
     made = form(api.simulate_authorization)
 
-    made.fields[path].input.value = "ab" * 32
+    made.view.inputs.fields[path].input.value = "ab" * 32
     with pytest.raises(InvalidRequest, match="private key"):
         made.fill(**{path: "ab" * 32})
 
-    assert "" == made.fields[path].input.value
+    assert "" == made.view.inputs.fields[path].input.value
     assert path not in made.draft.given
     assert "Never paste a private key here" in note(made, path)
     assert "abab" not in state(made.widget)
 
 
 def test_errors_of_a_click_are_shown_with_the_journal_id(api: Session, purchase: dict[str, Any]) -> None:
-    """A refusal stands in the form, with the entry of the journal (F15)."""
+    """A refusal stands in the form, with the entry of the journal."""
     made = form(api.simulate_authorization, **{**purchase, "card_id": PERSON_ID})
 
-    made.button.click()
+    made.view.button.click()
 
     (entry,) = api.journal
-    assert "404" in made._error.value
-    assert entry.id in made._error.value
+    assert "404" in made.view.error.value
+    assert entry.id in made.view.error.value
 
 
 def test_a_defect_in_a_callback_is_shown_by_its_kind(api: Session, purchase: dict[str, Any]) -> None:
-    """An unexpected error is not swallowed, and its text, which may hold anything, is not shown (F15)."""
+    """An unexpected error is not swallowed, and its text, which may hold anything, is not shown."""
     made = form(api.simulate_authorization, **purchase)
 
     def breaks(_: Any) -> Any:
         raise LookupError("canary")
 
     api.send = breaks  # type: ignore[method-assign]
-    made.button.click()
+    made.view.button.click()
 
-    assert "LookupError" in made._error.value
+    assert "LookupError" in made.view.error.value
     assert "canary" not in state(made.widget)
     assert "open" == made.state
 
@@ -366,7 +367,7 @@ def test_masked_values_and_invisible_text_need_a_tick(api: Session, purchase: di
     made = form(api.simulate_authorization, **{**purchase, "merchant_name": "Shop\u202e"})
 
     rules = [one.rule for one in made.problems]
-    tick = made._ticks["unusual_text"]
+    tick = made.view.ticks["unusual_text"]
     shown = tick.layout.display
     tick.value = True
 
@@ -411,7 +412,7 @@ def test_the_callback_thread_does_not_matter(api: Session, purchase: dict[str, A
 
 
 class TestProduction:
-    """A form for production (F12)."""
+    """A form for production."""
 
     @pytest.fixture
     def live(self) -> Any:
@@ -419,50 +420,50 @@ class TestProduction:
         with connect(seed=7, environment="production") as made:
             yield made
 
-    def test_it_says_so_in_word_and_colour(self, live: Session) -> None:
+    def test_it_is_marked_in_words_and_color(self, live: Session) -> None:
         """The environment stands in the head, on the button and in its color."""
         made = form(live.update_user)
 
-        assert "PRODUCTION" in made._head.value
-        assert "PRODUCTION" in made.button.description
-        assert "wb-live" in made.button._dom_classes
-        assert live.info()["key_fingerprint"] in made._head.value
+        assert "PRODUCTION" in made.view.head.value
+        assert "PRODUCTION" in made.view.button.description
+        assert "wb-live" in made.view.button._dom_classes
+        assert live.info()["key_fingerprint"] in made.view.head.value
 
     def test_it_is_dead_until_armed(self, live: Session) -> None:
         """An effect is not sent before it was armed, for some minutes and with a reason."""
         user = live.sandbox.guide()["users"]["approved"][0]
         made = form(live.update_user, user_id=user, first_name="Ada")
-        dead = made.button.disabled
+        dead = made.view.button.disabled
 
         with pytest.raises(NotArmed):
             made.submit()
-        made._arm(10, "a test")
+        made.view.arm(10, "a test")
 
         assert dead is True
-        assert made.button.disabled is False
+        assert made.view.button.disabled is False
         assert "Ada" == made.submit().first_name
 
     def test_what_cannot_be_undone_is_typed(self, live: Session) -> None:
         """A deletion is sent only after the end of the id was typed."""
         account = live.sandbox.guide()["payment_accounts"][0]
         made = form(live.delete_payment_account, payment_account_id=account)
-        made._arm(10, "a test")
+        made.view.arm(10, "a test")
 
         with pytest.raises(InvalidRequest, match="deleted for good"):
             made.submit()
-        made._typed.value = account[-8:]
-        made.button.click()
+        made.view.typed.value = account[-8:]
+        made.view.button.click()
 
-        assert "done" == made.state, made._error.value
+        assert "done" == made.state, made.view.error.value
 
     def test_a_simulation_is_refused(self, live: Session) -> None:
         """A simulation in production is refused and nothing is sent."""
         made = form(live.simulate_refund, transaction_id=PERSON_ID, amount=FULL)
-        made._arm(10, "a test")
+        made.view.arm(10, "a test")
 
-        made.button.click()
+        made.view.button.click()
 
-        assert "sandboxes only" in unescape(made._error.value)
+        assert "sandboxes only" in unescape(made.view.error.value)
 
 
 def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) -> None:
@@ -472,52 +473,52 @@ def test_a_plain_client_has_forms_too(api: Session, purchase: dict[str, Any]) ->
         made = form(client.simulate_authorization, **purchase)
         made.submit()
 
-    assert "" == made.card._events.value
+    assert "" == made.view.card.events.value
 
 
-def test_an_unknown_end_is_told_and_never_sent_again(api: Session, purchase: dict[str, Any]) -> None:
+def test_an_unknown_outcome_is_shown_and_never_sent_again(api: Session, purchase: dict[str, Any]) -> None:
     """A call that left without an answer: the form says that it may have been carried out, with its journal id, and ends."""
     made = form(api.simulate_authorization, **purchase)
     api.sandbox.add_fault("lost", of="simulate_authorization")
 
-    made.button.click()
+    made.view.button.click()
 
     (entry,) = api.journal
     assert "unknown" == made.state
-    assert entry.id in made._error.value
-    assert "may have been carried out" in made._error.value
+    assert entry.id in made.view.error.value
+    assert "may have been carried out" in made.view.error.value
     with pytest.raises(InvalidRequest, match="unknown"):
         made.submit()
 
 
 def test_the_same_write_again_in_production_needs_a_tick() -> None:
-    """The same change within a day is refused, a tick appears, and with it the change is sent (F5)."""
+    """The same change within a day is refused, a tick appears, and with it the change is sent."""
     with connect(seed=7, environment="production") as live:
         user = live.sandbox.guide()["users"]["approved"][0]
         live.arm(operations={"update_user"}, minutes=10, reason="a test")
         form(live.update_user, user_id=user, first_name="Ada").submit()
         made = form(live.update_user, user_id=user, first_name="Ada")
 
-        made.button.click()
-        tick, said = made._ticks["again"], made._error.value
+        made.view.button.click()
+        tick, said = made.view.ticks["again"], made.view.error.value
         shown = tick.layout.display
         tick.value = True
-        made.button.click()
+        made.view.button.click()
 
         assert "the same was sent" in unescape(said)
         assert shown is None
-        assert "done" == made.state, made._error.value
+        assert "done" == made.state, made.view.error.value
 
 
 @pytest.mark.parametrize("chain, said", [(None, "check"), (901, "Solana")], ids=["check sum", "chain"])
 def test_a_slip_in_an_address_is_advised_at_its_field(api: Session, chain: int | None, said: str) -> None:
-    """A mixed-case address whose check sum does not fit, or one of another chain, is remarked while typing (V13, V14)."""
+    """A mixed-case address whose check sum does not fit, or one of another chain, is noted while typing."""
     address = chains.eip55("0x" + "5ab" * 13 + "c")
     slip = address.replace("a", "A", 1) if "a" in address else address.replace("A", "a", 1)
     made = form(api.sign_withdrawal, token=address, chain_id=chain)
 
     good = note(made, "token")
-    made.fields["token"].input.value = slip
+    made.view.inputs.fields["token"].input.value = slip
 
     assert ("!" in good) is (chain is not None)
     assert "!" in note(made, "token")
@@ -531,3 +532,50 @@ def test_update_that_changes_nothing_is_not_offered(api: Session) -> None:
     assert [(one.path, one.rule) for one in made.problems] == [("", "empty")]
     assert made.fill(last_name="Sample").problems == ()
     assert [one.rule for one in made.fill(last_name=None).problems] == ["empty"]
+
+
+@pytest.mark.parametrize("opened", [None, 0, 2], ids=["closed", "Python", "curl"])
+def test_a_key_stroke_builds_the_request_once(
+    api: Session, purchase: dict[str, Any], monkeypatch: pytest.MonkeyPatch, opened: int | None
+) -> None:
+    """Each change builds one record, whether the snippets are in view or not."""
+    made = form(api.simulate_authorization, **purchase)
+    made.view.snippets.show(opened)
+    build, built = walk.build, []
+    monkeypatch.setattr(walk, "build", lambda *given: (built.append(1), build(*given))[1])
+
+    for count, text in enumerate(("1", "12", "12.", "125"), 1):
+        made.view.inputs.fields["amount"].input.value = text
+
+        assert count == len(built)
+
+
+def test_snippets_are_written_when_they_are_opened(api: Session, purchase: dict[str, Any]) -> None:
+    """A closed snippet holds no text; an open one follows the form."""
+    made = form(api.simulate_authorization, **purchase)
+    closed = state(made.view.snippets.widget)
+    made.view.snippets.show(1)
+    made.fill(amount=777)
+
+    assert "Example Shop" not in closed
+    assert "--amount 777" in state(made.view.snippets.widget)
+    assert "curl -X" not in state(made.view.snippets.widget)
+
+
+@pytest.mark.parametrize("sent", [False, True], ids=["open", "sent"])
+def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, Any], sent: bool) -> None:
+    """Closing removes every model: inputs, layouts, styles, the answer and forms that were opened from it."""
+    before = models()
+    made = form(api.simulate_authorization, **purchase)
+    if sent:
+        made.submit()
+        next(one for one in below(made.widget) if "Next:" in getattr(one, "description", "")).click()
+
+    made.close()
+
+    assert models() - before == set()
+
+
+def models() -> set[str]:
+    """Return the ids of all widget models of this process."""
+    return set(ipywidgets.Widget.get_manager_state()["state"])

@@ -1,4 +1,4 @@
-"""How forms look: readable in both themes (contrast counted), hostile text harmless in every face (F1, F4, F12, F14)."""
+"""How forms look: readable in both themes (contrast counted), hostile text harmless everywhere."""
 
 import json
 import re
@@ -13,11 +13,11 @@ import pytest
 import workbench
 from tests.forms.conftest import below
 from workbench.forms import style
-from workbench.forms.gauge import ProgressWidget
-from workbench.forms.live import form
+from workbench.forms.browse import browse
+from workbench.forms.bulk_panel import panel as bulk_panel
+from workbench.forms.form import form
 from workbench.forms.pager import Pager
-from workbench.forms.panel import browse
-from workbench.forms.work import bulk_panel
+from workbench.forms.work import ProgressWidget
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
 from workbench.session import Session, connect
@@ -117,14 +117,14 @@ def odd(widget: Any) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[str, Any], text: str) -> None:
-    """Markup in what is filled in, answered and told of is text wherever it is shown (F1)."""
+    """Markup in what is filled in, answered and received is text wherever it is shown."""
     made = form(api.simulate_authorization, **{**purchase, "merchant_name": text}).allow("unusual_text")
     before = odd(made.widget)
     made.submit()
     panel = browse(api)
     for name in ("contracts", "transactions", "events", "journal"):
         tab = panel.open(name)
-        tab.opened(len(tab.view.rows) - 1)
+        tab.open(len(tab.view.rows) - 1)
     parser = Found()
     parser.feed(made.html + panel.html)
     pager = Pager((text,), [(text,)], opened=lambda _: None)
@@ -136,14 +136,14 @@ def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if walk.members(one.request)])
 def test_hostile_text_in_any_field_is_text(api: Session, name: str) -> None:
-    """Markup typed into every text field of an operation stays text beside it, below it and where no widget lives (F1)."""
+    """Markup typed into every text field of an operation stays text beside it, below it and where no widget lives."""
     made = form(getattr(api, name))
     texts = [path for path, leaf in made.draft.leaves.items() if isinstance(leaf.member.kind, walk.Text)]
     found = []
     for text in HOSTILE:
         for path in texts:
-            made.fields[path].input.value = text
-        made.button.click()
+            made.view.inputs.fields[path].input.value = text
+        made.view.button.click()
         found += odd(made.widget) + foreign(made.html)
     made.close()
 
@@ -157,8 +157,8 @@ def foreign(html: str) -> list[str]:
     return [str(one.tag) for one in tree.iter() if one.tag not in TAGS | {"DOCUMENT_FRAGMENT"}]
 
 
-def test_html_is_made_by_our_faces_alone() -> None:
-    """Nothing of the house uses what would write data into HTML, or make links of it (F2)."""
+def test_html_is_made_by_our_rendering_alone() -> None:
+    """No module uses what would write data into HTML, or make links of it."""
     wrong = re.compile(r"Styler|\.style\.(format|set_|map|apply)|render_links|\.to_html\(|\.to_markdown\(|Markdown\(")
     sources = Path(workbench.__file__).parent.rglob("*.py")
     found = [f"{file.name}: {line.strip()}" for file in sources for line in file.read_text().splitlines()
@@ -169,7 +169,7 @@ def test_html_is_made_by_our_faces_alone() -> None:
 
 @pytest.mark.parametrize("where", ["sandbox", "production"])
 def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
-    """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its color (F12)."""
+    """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its color."""
     with connect(seed=7, environment=where) as api:
         work = bulk_panel(api.update_user, [], path=tmp_path / "run")
         work.wait(30)
@@ -191,17 +191,17 @@ def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
 
 
 def test_direction_marks_are_shown(api: Session) -> None:
-    """A character that turns text around is shown as an escape (F4)."""
+    """A character that turns text around is shown as an escape."""
     pager = Pager(("name",), [("\u202egnp.exe",)])
 
-    assert "\\u202egnp.exe" in pager._lines[0][2].value
+    assert "\\u202egnp.exe" in pager.lines[0][1].value
 
 
 def test_static_html_stands_beside_the_widget(api: Session) -> None:
-    """A form and a panel give HTML and plain text for viewers without widgets, with the environment (F12, F14)."""
+    """A form and a panel give HTML and plain text for viewers without widgets, with the environment."""
     for shown in (form(api.simulate_refund), browse(api)):
         made = shown._repr_mimebundle_()
 
         assert {"text/html", "text/plain", "application/vnd.jupyter.widget-view+json"} == set(made)
         assert "SANDBOX" in made["text/html"]
-        assert "wb-room" not in made["text/html"]
+        assert "wb-root" not in made["text/html"]

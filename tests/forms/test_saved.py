@@ -1,4 +1,4 @@
-"""A notebook that was run and saved, widgets and all, holds nothing of what forms were given (K4, F10, F14)."""
+"""A notebook that was run and saved, widgets and all, holds nothing of what forms were given."""
 
 import json
 from pathlib import Path
@@ -17,17 +17,17 @@ CELLS = (
     "half.fill(first_name=person['first_name'] + ' again').problems",
     "sent = wb.form(api.create_user_application, **person)\nsent.submit()\nsent",
     (
-        "typed = wb.form(api.create_user_application)\ntyped._choosers[typed.draft.alternatives[0]].value = 2\n"
+        "typed = wb.form(api.create_user_application)\ntyped.view.inputs.choosers[typed.draft.alternatives[0]].value = 2\n"
         "for name in ('first_name', 'birth_date', 'national_id', 'annual_salary'):\n"
-        "    typed.fields[name].input.value = person[name]\n"
+        "    typed.view.inputs.fields[name].input.value = person[name]\n"
         "typed.close()\nprint(len(typed.draft.given))"
     ),
-    "wb.browse(api).open('users').opened(0)\nhalf.ways['Python']",
+    "wb.browse(api).open('users').open(0)\nhalf.snippets['Python']",
 )
 
 
 def elsewhere(notebook: Any) -> str:
-    """Return what a viewer shows that runs nothing and knows no widgets, as nbviewer does of a notebook it does not trust (F14)."""
+    """Return what a viewer shows that runs nothing and knows no widgets, as nbviewer does of a notebook it does not trust."""
     import nbformat
     from nbconvert import HTMLExporter
 
@@ -58,7 +58,7 @@ def test_an_executed_notebook_holds_nothing_private(tmp_path: Path, monkeypatch:
 
     seen = elsewhere(notebook)
     text = nbformat.writes(notebook)
-    assert "It was sent. The answer:" in seen
+    assert "The form was sent. Answer:" in seen
     assert "Nothing was sent. Run the cell for a live form." in seen
     assert [] == [secret for secret in SECRETS if secret in seen.lower()]
     assert "widget-state+json" in text

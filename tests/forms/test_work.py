@@ -1,4 +1,4 @@
-"""Bulk work on a page: it runs beside the notebook, stops at a click, goes on at another, sends nothing twice."""
+"""Long work in the background: it stops at a click, resumes at another, and does nothing twice."""
 
 import threading
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
-from workbench.bulk.thread_pool import ThreadPool
 from workbench.errors import InvalidArguments
-from workbench.forms.work import Work, bulk_panel
-from workbench.progress import Progress
+from workbench.forms.bulk_panel import panel as bulk_panel
+from workbench.forms.work import Work
+from workbench.progress import Progress, ProgressCallback
 from workbench.sequences import Sequence, Step, run_kept
 from workbench.session import Session
 
@@ -30,43 +30,36 @@ def test_it_ends_with_every_row_done(api: Session, tmp_path: Path) -> None:
     assert work.wait(WAIT)
     assert "ended" == work.state, work.error
     assert {"done": 5} == work.result.counts
-    assert (5, 5) == (work.gauge.bar.value, work.gauge.bar.max)
+    assert (5, 5) == (work.progress.bar.value, work.progress.bar.max)
 
 
-def test_it_stops_and_goes_on_without_sending_twice(
-    api: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A click on Stop leaves rows planned; a click on Go on sends those alone."""
-    ready, stopping, send = threading.Event(), threading.Event(), api.send
+def test_stopped_work_resumes_without_sending_twice(api: Session, tmp_path: Path) -> None:
+    """Stop leaves rows that were not sent; Resume sends those alone."""
+    ready, never, send = threading.Event(), threading.Event(), api.send
     sent: list[str] = []
     made: list[Work] = []
-    stop = ThreadPool.stop
-
-    def noted(pool: ThreadPool) -> None:
-        stop(pool)
-        stopping.set()
-
-    monkeypatch.setattr(ThreadPool, "stop", noted)
 
     def held(request: Any) -> Any:
         ready.wait(WAIT)
         sent.append(request.external_id)
         if len(sent) == 3:
-            made[0].gauge.stopper.click()
-            stopping.wait(WAIT)
+            made[0].progress.stop_button.click()
+        if made[0].state == "stopping":
+            never.wait(0.2)  # until the run has noticed
         return send(request)
 
     api.allowing = lambda **_: api  # type: ignore[method-assign]
     api.send = held  # type: ignore[method-assign]
-    work = bulk_panel(api.create_user_application, people(40), path=tmp_path / "run")
+    work = bulk_panel(api.create_user_application, people(40), path=tmp_path / "run", workers=1)
     made.append(work)
     ready.set()
     assert work.wait(WAIT)
     stopped = dict(work.result.counts)
-    work.gauge.goer.click()
+    work.progress.resume_button.click()
     assert work.wait(WAIT)
 
-    assert {"done": 3, "planned": 37} == stopped
+    assert 3 <= stopped["done"] <= 6
+    assert 40 == sum(stopped.values())
     assert {"done": 40} == work.result.counts
     assert len(sent) == len(set(sent)) == 40
 
@@ -79,11 +72,11 @@ def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
 
     assert work.wait(WAIT)
     assert "failed" == work.state
-    assert "row 2" in work.gauge.face.value
+    assert "row 2" in work.progress.result.value
     assert [] == [secret for secret in SECRETS if secret in (state(work.widget) + work.html).lower()]
 
 
-def test_progress_is_its_own(api: Session, tmp_path: Path) -> None:
+def test_progress_cannot_be_replaced(api: Session, tmp_path: Path) -> None:
     """Another progress cannot be given."""
     with pytest.raises(InvalidArguments):
         bulk_panel(api.create_user_application, people(1), path=tmp_path / "run", progress=False)
@@ -103,39 +96,40 @@ def long_story(api: Session, many: int) -> Sequence:
     return Sequence(name="long-story", steps=tuple(steps))
 
 
-def test_a_sequence_stops_and_goes_on_without_doing_anything_twice(api: Session, tmp_path: Path) -> None:
-    """Stop ends it after the step that runs; Go on plays the rest, and the whole is as if nobody had stopped it."""
+def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_path: Path) -> None:
+    """Stop ends it after the running step; Resume runs the rest, with the result of a run that was never stopped."""
     story = long_story(api, 12)
     made: list[Work] = []
+    clicked: list[bool] = []
     ready = threading.Event()
-    tell = Work._tell
 
-    class Stopping(Work):
-        def _tell(self, progress: Progress) -> None:
+    def run(progress: ProgressCallback, before: Any) -> Any:
+        def report(one: Progress) -> None:
             ready.wait(WAIT)
-            if progress.done == 5 and not hasattr(self, "stopped_once"):
-                self.stopped_once = True
-                made[0].gauge.stopper.click()
-            tell(self, progress)
+            if one.done == 5 and not clicked:
+                clicked.append(True)
+                made[0].progress.stop_button.click()
+            progress(one)
+
+        return run_kept(story, api, path, progress=report)
 
     path = tmp_path / "run"
-    go = lambda told: run_kept(story, api, path, progress=told)  # noqa: E731 - as play gives it
-    made.append(Stopping("play", "Play", api, path, begin=go, go_on=go))
-    work = made[0]
+    work = Work("sequence", "Run", api, run, resumable=lambda _: path.exists())
+    made.append(work)
     ready.set()
     assert work.wait(WAIT)
-    then = (work.state, work.gauge.bar.value, len(list(api.journal)))
-    work.gauge.goer.click()
+    then = (work.state, work.progress.bar.value, len(list(api.journal)))
+    work.progress.resume_button.click()
     assert work.wait(WAIT)
 
     assert ("stopped", 5, 5) == then
     assert "ended" == work.state, work.error
     assert work.result.ok
-    assert 12 == len(list(api.journal)) == work.gauge.bar.value
+    assert 12 == len(list(api.journal)) == work.progress.bar.value
     assert list(range(100, 112)) == [one.request["amount"] for one in api.journal]
 
 
-def test_a_sequence_is_played_beside_the_notebook(api: Session, tmp_path: Path) -> None:
+def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None:
     """`wb.sequences.panel` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
     story = long_story(api, 3)
     work = wb.sequences.panel(story, api, path=tmp_path / "run")
@@ -144,13 +138,13 @@ def test_a_sequence_is_played_beside_the_notebook(api: Session, tmp_path: Path) 
     assert again.wait(WAIT)
 
     assert ("ended", "ended") == (work.state, again.state), (work.error, again.error)
-    assert 3 == len(list(api.journal)) == again.gauge.bar.value
-    assert "<play long-story: ended, 3 of 3>" == repr(work)
+    assert 3 == len(list(api.journal)) == again.progress.bar.value
+    assert "<sequence long-story: ended, 3 of 3>" == repr(work)
     assert "as expected" in work.html
 
 
 def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
-    """What is wrong with it stands on the page; nothing was sent."""
+    """Problems of the sequence are shown; nothing was sent."""
     work = wb.sequences.panel(
         Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), api, path=tmp_path / "run"
     )
@@ -158,4 +152,56 @@ def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
 
     assert "failed" == work.state
     assert "no_such_thing" in work.html
-    assert work.gauge.goer.disabled
+    assert work.progress.resume_button.disabled
+
+
+def users(api: Session) -> list[str]:
+    """Return the users of the sandbox that have rewards."""
+    return [one["id"] for one in api.sandbox.guide()["rewards_users"]]
+
+
+@pytest.mark.slow
+def test_a_stopped_read_resumes_to_the_same_rows(api: Session) -> None:
+    """Stop keeps what was read; Resume reads the rest, and the rows are those of an uninterrupted read."""
+    everything = wb.rewards.read(api, users(api), progress=False)
+    api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.1)
+    work = wb.rewards.panel(api, users(api), concurrency=1)
+    while not work.progress.bar.value:
+        work.wait(0.01)
+    work.progress.stop_button.click()
+    assert work.wait(WAIT)
+    api.sandbox.clear_faults()
+    then, rows = work.state, work.result.rows
+    shown = work.progress.result.value
+    work.progress.resume_button.click()
+    assert work.wait(WAIT)
+
+    assert "stopped" == then
+    assert 0 < rows < everything.rows
+    assert "Resume reads the rest" in shown
+    assert "ended" == work.state
+    assert everything.frame().equals(work.result.frame())
+    assert work.progress.bar.value == work.progress.bar.max == len(users(api))
+    assert work.progress.resume_button.disabled
+    assert [one for one in work.result.frame()["id"].tolist() if one in state(work.widget)] == []
+
+
+def test_a_refused_read_is_shown(api: Session) -> None:
+    """A key without the permission ends the read, with the refusal on the page."""
+    keys = api.sandbox.guide()["api_keys"]
+    with wb.connect(seed=7, api_key=keys["contractsAndSignatures:read only"]) as other:
+        work = wb.rewards.panel(other, users(api))
+        assert work.wait(WAIT)
+
+    assert "failed" == work.state
+    assert "403" in work.progress.result.value
+
+
+def test_a_button_is_received_while_a_cell_runs(api: Session) -> None:
+    """The route that ipykernel notes for the busy thread is removed whenever a button changes."""
+    work = wb.rewards.panel(api, users(api)[:1])
+    assert work.wait(WAIT)
+    work.progress.stop_button.comm._reply_subshell_id = None
+    work.progress.enable(stop=True, resume=False)
+
+    assert "_reply_subshell_id" not in vars(work.progress.stop_button.comm)

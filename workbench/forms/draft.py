@@ -1,61 +1,132 @@
-"""What a form holds before it is a request: values by path, what was chosen, what is wrong. No widget, no I/O."""
+"""The values of a form before they are a request: what is given, chosen, wrong and advised. No widgets, no I/O."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import attrs
 
 from workbench.chains import check, refuse_private_key
 from workbench.client.pasted import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
-from workbench.forms.outline import Alternative, Leaf, joined, leaves, meant, needs_tick, sections
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
 from workbench.interface.cross_rules import OneOf, When
-from workbench.interface.fields import OPEN
+from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.operation import Operation
 from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
-from workbench.interface.walk import Member
+from workbench.interface.walk import Boolean, Member, Nested
 
 _ADDRESSES = {rule.pattern for rule in (CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET)}
 TICKS = {
-    "masked_value": "It holds •, as a masked value does. Send it all the same",
-    "unusual_text": "It holds characters nobody can see. Send them all the same",
-    "partial_address": "Send a part of the address; whether the service merges or replaces it is not shown",
-    "again": "The same was sent within a day. Send it again",
+    "masked_value": "A value contains •, as masked values do. Send it anyway",
+    "unusual_text": "A value contains invisible characters. Send it anyway",
+    "partial_address": "Send an incomplete address (it is not documented whether the service merges or replaces it)",
+    "again": "The same request was sent within the last 24 hours. Send it again",
 }
-"""What may be allowed for one call, with the words of its tick."""
+"""What can be allowed for one call, with the label of its checkbox."""
+
+
+@attrs.frozen
+class Leaf:
+    """One input of a form: its dotted path, its member, and the wire path that problems carry."""
+
+    path: str
+    member: Member
+    wire: str
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether omitting it has an effect that must be acknowledged."""
+        return (
+            isinstance(self.member.kind, Boolean) and self.member.about.otherwise is True and not self.member.required
+        )
+
+    @property
+    def default(self) -> str:
+        """What the service assumes if it is omitted."""
+        return "accepted" if "accepted" in self.member.name else "yes"
+
+
+@attrs.frozen
+class Section:
+    """A nested record of a form, or the request itself (path "")."""
+
+    path: str
+    member: Member | None
+    cls: type[Any]
+    wire: str
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the inputs of this section."""
+        for one in walk.members(self.cls):
+            if not isinstance(one.kind, Nested):
+                yield Leaf(joined(self.path, one.name), one, joined(self.wire, one.wire))
+
+
+@attrs.frozen
+class Alternative:
+    """A choice between groups of fields of one section, from a `OneOf`."""
+
+    section: str
+    rule: OneOf
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all members of its groups."""
+        return frozenset(name for group in self.rule.groups for name in group)
+
+
+@attrs.frozen
+class Review:
+    """One reading of a draft: the request as it stands, what prevents sending it, and advice."""
+
+    record: Any
+    problems: tuple[Problem, ...]
+    advice: tuple[Problem, ...]
+
+
+def sections(cls: type[Any], path: str = "", wire: str = "", member: Member | None = None) -> Iterator[Section]:
+    """Yield the request and every record nested in it, in order."""
+    yield Section(path, member, cls, wire)
+    for one in walk.members(cls):
+        if isinstance(one.kind, Nested):
+            yield from sections(one.kind.of, joined(path, one.name), joined(wire, one.wire), one)
+
+
+def joined(head: str, tail: str) -> str:
+    """Return two parts of a dotted path as one."""
+    return f"{head}.{tail}" if head else tail
 
 
 class Draft:
-    """The values given so far, by dotted path; a text that cannot be read stays text, and is refused by name."""
+    """The values given so far, by dotted path. Text that does not fit its field stays text and is a problem."""
 
     def __init__(self, operation: Operation[..., Any]) -> None:
         self.operation = operation
         self.sections = tuple(sections(operation.request))
-        self.leaves = {leaf.path: leaf for section in self.sections for leaf in leaves(section)}
+        self._rules = {section.path: walk.cross_rules(section.cls) for section in self.sections}
+        self.leaves = {leaf.path: leaf for section in self.sections for leaf in section.leaves()}
         self.alternatives = tuple(
             Alternative(section.path, rule)
             for section in self.sections
-            for rule in walk.cross_rules(section.cls)
+            for rule in self._rules[section.path]
             if isinstance(rule, OneOf)
         )
         self.given: dict[str, Any] = {}
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
         self.ticks: set[str] = set()
-        self.accepted: set[str] = set()  # flags whose meaning when left out was read and ticked
-
-    # giving
+        self.accepted: set[str] = set()  # flags whose omission was acknowledged
+        self._record: Any = None  # as built from the present values
 
     @hide_arguments
     def put(self, path: str, value: Any) -> None:
-        """Return one value, or None to leave it out.
+        """Set one value; None omits it.
 
         Raises:
-            InvalidRequest: It looks like a private key; it was not kept.
+            InvalidRequest: It looks like a private key and was not kept.
         """
-        leaf = self.leaves[path]
-        if isinstance(value, str):
-            refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))
+        self._check_no_key(path, value)
+        self._record = None
         if value is None:
             self.given.pop(path, None)
         else:
@@ -63,23 +134,27 @@ class Draft:
 
     @hide_arguments
     def fill(self, values: Mapping[str, Any]) -> None:
-        """Return many values by attribute name; nested ones as mappings or records.
+        """Set values by attribute name, nested ones as mappings or records.
 
         Raises:
-            InvalidArguments: A name is none of the operation's; nothing was taken.
-            InvalidRequest: A value looks like a private key; nothing was taken.
+            InvalidArguments: The operation has no argument of that name; nothing was set.
+            InvalidRequest: A value looks like a private key; nothing was set.
         """
         flat = dict(self._flat(values, ""))
         for path, value in flat.items():
-            if isinstance(value, str):
-                leaf = self.leaves[path]
-                refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))
+            self._check_no_key(path, value)
         for path, value in flat.items():
             self.put(path, value)
         for alternative in self.alternatives:
-            begun = self._begun(alternative)
-            if len(begun) == 1:
-                self.chosen[alternative] = begun[0]
+            started = self._started(alternative)
+            if len(started) == 1:
+                self.chosen[alternative] = started[0]
+
+    @hide_arguments
+    def _check_no_key(self, path: str, value: Any) -> None:
+        if isinstance(value, str):
+            leaf = self.leaves[path]
+            refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))
 
     def _flat(self, values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
         nested = {section.path for section in self.sections}
@@ -96,9 +171,9 @@ class Draft:
             elif path in self.leaves:
                 yield path, value
             else:
-                raise InvalidArguments((Problem(path, "unknown", "is no argument of it"),), of=self.operation.name)
+                raise InvalidArguments((Problem(path, "unknown", "is not an argument"),), of=self.operation.name)
 
-    def _begun(self, alternative: Alternative) -> list[int]:
+    def _started(self, alternative: Alternative) -> list[int]:
         return [
             number
             for number, group in enumerate(alternative.rule.groups)
@@ -109,44 +184,40 @@ class Draft:
         return path in self.given or any(one.startswith(f"{path}.") for one in self.given)
 
     def choose(self, alternative: Alternative, number: int | None) -> None:
-        """Choose a group of an alternative; what was given for the others is forgotten."""
+        """Choose a group of an alternative and discard the values of the others."""
         self.chosen[alternative] = number
         kept = alternative.rule.groups[number] if number is not None else ()
-        self._forget(joined(alternative.section, name) for name in alternative.names() - set(kept))
+        self._discard(joined(alternative.section, name) for name in alternative.names() - set(kept))
 
     def settle(self, path: str) -> None:
-        """Forget what no longer belongs after a person changed a value that other fields depend on."""
+        """Discard the values that no longer apply after a value changed that other fields depend on."""
         section, _, name = path.rpartition(".")
         rules = [rule for rule in self._whens(section) if rule.name == name]
         needed = {one for rule in rules if self.given.get(path) == rule.value for one in rule.needs}
-        self._forget(joined(section, one) for rule in rules for one in rule.needs if one not in needed)
+        self._discard(joined(section, one) for rule in rules for one in rule.needs if one not in needed)
 
-    def _forget(self, paths: Any) -> None:
+    def _discard(self, paths: Iterable[str]) -> None:
+        self._record = None
         for path in paths:
             for one in [one for one in self.given if one == path or one.startswith(f"{path}.")]:
                 del self.given[one]
 
     def clear(self) -> None:
-        """Forget everything."""
-        self.given.clear()
+        """Discard everything."""
+        self._discard(tuple(self.given))
         self.chosen = dict.fromkeys(self.alternatives)
         self.ticks.clear()
         self.accepted.clear()
 
-    def clear_private(self) -> None:
-        """Forget the values that only a person's fingers should bring back."""
-        for path in [path for path in self.given if self.leaves[path].member.about.privacy.value == "secret"]:
-            del self.given[path]
-
-    # reading
+    def clear_secrets(self) -> None:
+        """Discard the secret values, which must be typed again."""
+        self._discard([path for path in self.given if self.leaves[path].member.about.privacy is SECRET])
 
     def _whens(self, section: str) -> Iterator[When]:
-        for one in self.sections:
-            if one.path == section:
-                yield from (rule for rule in walk.cross_rules(one.cls) if isinstance(rule, When))
+        return (rule for rule in self._rules[section] if isinstance(rule, When))
 
     def shown(self, path: str) -> bool:
-        """Whether an input belongs to what was chosen; one that has a value is always shown."""
+        """Whether an input belongs to the groups chosen; one that has a value always does."""
         if self._has(path):
             return True
         section, _, name = path.rpartition(".")
@@ -160,11 +231,11 @@ class Draft:
         needing = [rule for rule in self._whens(section) if name in rule.needs]
         return not needing or any(self.given.get(joined(section, rule.name)) == rule.value for rule in needing)
 
-    def wanted(self, path: str) -> bool:
-        """Whether an input or section has to be given, as things stand."""
+    def required(self, path: str) -> bool:
+        """Whether an input or section is required, given the current values."""
         section, _, name = path.rpartition(".")
-        found = next(one for one in self._members(section) if one.name == name)
-        if found.required:
+        cls = next(one.cls for one in self.sections if one.path == section)
+        if next(one for one in walk.members(cls) if one.name == name).required:
             return True
         chosen = any(
             number is not None and name in alternative.rule.groups[number]
@@ -176,14 +247,11 @@ class Draft:
             for rule in self._whens(section)
         )
 
-    def _members(self, section: str) -> tuple[Member, ...]:
-        return next(walk.members(one.cls) for one in self.sections if one.path == section)
-
     def nested(self) -> dict[str, Any]:
-        """Return the values as they are given to the operation: nested mappings by attribute name."""
+        """Return the values as arguments of the operation: nested mappings by attribute name."""
         made: dict[str, Any] = {}
         for section in self.sections:
-            if section.path and (self._has(section.path) or (self.wanted(section.path) and self._open(section.path))):
+            if section.path and (self._has(section.path) or (self.required(section.path) and self._open(section.path))):
                 _holder(made, section.path)
         for path in self.leaves:
             if path in self.given:
@@ -193,66 +261,63 @@ class Draft:
 
     def _open(self, path: str) -> bool:
         head = path.rpartition(".")[0]
-        return not head or self._has(head) or (self.wanted(head) and self._open(head))
+        return not head or self._has(head) or (self.required(head) and self._open(head))
 
     def record(self) -> Any:
-        """Return the request as it stands, whatever is wrong with it."""
-        return walk.build(self.operation.request, self.nested())
+        """Return the request as it stands, valid or not."""
+        if self._record is None:
+            self._record = walk.build(self.operation.request, self.nested())
+        return self._record
 
-    def problems(self) -> tuple[Problem, ...]:
-        """Return all that stands in the way of sending: the interface's rules, what a careful client refuses, ticks."""
+    def review(self) -> Review:
+        """Return the request, its problems and advice on it, from one record."""
         record = self.record()
+        refused, advised = checks.cautions(record, self.ticks)
         found = [*checks.problems(record, partial="partial_address" in self.ticks)]
         if self.operation.method == "PATCH" and not self._changes():
-            found.append(Problem("", "empty", "Nothing is given that would change: fill in at least one field."))
-        found += checks.cautions(record, self.ticks)[0]
+            found.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
+        found += refused
         for leaf in self.leaves.values():
-            if self._unread(leaf):
-                words = f"is left out, which means {meant(leaf)}: say yes or no, or tick that this is known"
-                found.append(Problem(leaf.wire, "tick", words))
-        return tuple(dict.fromkeys(found))
+            if leaf.acknowledged and leaf.path not in self.given and leaf.path not in self.accepted:
+                text = f"is omitted, which means {leaf.default}: choose yes or no, or confirm the omission"
+                found.append(Problem(leaf.wire, "tick", text))
+        return Review(record, tuple(dict.fromkeys(found)), (*advised, *self._address_advice()))
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return everything that prevents sending: broken rules, refused values, omissions not acknowledged."""
+        return self.review().problems
 
     def _changes(self) -> bool:
-        """Whether anything is given besides the ids of what is changed."""
+        """Whether anything is given besides the ids in the path."""
         ids = placeholders(self.operation.path)
         return any(self.leaves[path].wire not in ids for path in self.given)
 
-    def _unread(self, leaf: Leaf) -> bool:
-        return needs_tick(leaf) and leaf.path not in self.given and leaf.path not in self.accepted
-
-    def advice(self) -> tuple[Problem, ...]:
-        """Return what a careful person would look at, slips in addresses that their check sums show among it."""
-        found = list(checks.cautions(self.record(), self.ticks)[1])
+    def _address_advice(self) -> Iterator[Problem]:
         chain = self.given.get("chain_id")
         for path, value in self.given.items():
-            rule = self.leaves[path].member.about.rule
-            if (
-                rule.pattern
-                and rule.pattern in _ADDRESSES
-                and isinstance(value, str)
-                and re.fullmatch(rule.pattern, value)
-            ):
+            leaf = self.leaves[path]
+            pattern = leaf.member.about.rule.pattern
+            if isinstance(value, str) and pattern in _ADDRESSES and re.fullmatch(str(pattern), value):
                 try:
                     slips = check(value, chain if type(chain) is int else None)
-                except InvalidRequest:  # a chain that is not known says nothing about an address
+                except InvalidRequest:  # an unknown chain says nothing about an address
                     slips = check(value)
-                found += [Problem(self.leaves[path].wire, slip.kind, slip.message) for slip in slips]
-        return tuple(found)
+                yield from (Problem(leaf.wire, slip.kind, slip.message) for slip in slips)
 
     def value(self) -> Any:
-        """Return the request.
+        """Return the request, checked.
 
         Raises:
-            InvalidRequest: Anything is wrong; nothing was sent.
+            InvalidRequest: The draft has problems; nothing was sent.
         """
         __tracebackhide__ = True
-        problems = self.problems()
-        if problems:
-            raise InvalidRequest(problems, of=self.operation.name)
-        return self.record()
+        review = self.review()
+        if review.problems:
+            raise InvalidRequest(review.problems, of=self.operation.name)
+        return review.record
 
     def private(self, path: str) -> bool:
-        """Whether a value is masked wherever it is shown."""
+        """Whether a value is masked where it is shown."""
         return self.leaves[path].member.about.privacy is not OPEN
 
 

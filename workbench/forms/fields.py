@@ -1,48 +1,51 @@
-"""One input of a form: made by the kind of its member, with what is to be said beside it."""
+"""The inputs of a form: a field for each leaf of a draft, a chooser for each alternative, section by section."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 
-import attrs
 import ipywidgets
 
 from workbench import rendering
-from workbench.errors import visible
-from workbench.forms.outline import Leaf, meant, needs_tick
-from workbench.forms.reading import EMPTY, text_of, value_of
+from workbench.errors import InvalidRequest, Problem, visible
+from workbench.forms.draft import Alternative, Draft, Leaf, Section, joined
+from workbench.forms.values import text_of, value_of
+from workbench.forms.widgets import css_name, line, sentence
 from workbench.interface import walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL
 from workbench.interface.walk import Boolean, Choice, Date, Integer, Kind, Member, Text
-from workbench.rendering.markup import isolated
 
-Changed = Callable[[str, Any], None]
 NOTHING = ""
-"""The value of a choice that nobody made; a dropdown cannot show an option whose value is None."""
+"""The value of a choice that was not made; a dropdown cannot show an option whose value is None."""
 
 
-def _options(leaf: Leaf, values: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [("choose …" if leaf.member.required else "left out", NOTHING), *values]
+def help_of(one: Member) -> str:
+    """Return what a member is, its unit and limits, and what omitting it means."""
+    parts = [one.about.doc, walk.rule_words(one) if not isinstance(one.kind, Choice) else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _dropdown(leaf: Leaf, options: Iterable[tuple[str, Any]]) -> Any:
+    first = "Select …" if leaf.member.required else "Omitted"
+    return ipywidgets.Dropdown(options=[(first, NOTHING), *options], value=NOTHING)
 
 
 def _choice(leaf: Leaf) -> Any:
     kind = leaf.member.kind
     assert isinstance(kind, Choice)
-    return ipywidgets.Dropdown(options=_options(leaf, [(str(one), str(one)) for one in kind.of]), value=NOTHING)
+    return _dropdown(leaf, [(str(one), str(one)) for one in kind.of])
 
 
 def _flag(leaf: Leaf) -> Any:
-    return ipywidgets.Dropdown(options=_options(leaf, [("yes", True), ("no", False)]), value=NOTHING)
+    return _dropdown(leaf, [("Yes", True), ("No", False)])
 
 
 def _text(leaf: Leaf) -> Any:
-    about = leaf.member.about
-    if about.rule.format == "long-text":
+    if leaf.member.about.rule.format == "long-text":
         return ipywidgets.Textarea(rows=4)
-    if about.privacy is SECRET:
-        return ipywidgets.Password()
-    return ipywidgets.Text()
+    return ipywidgets.Password() if leaf.member.about.privacy is SECRET else ipywidgets.Text()
 
 
 _BUILDERS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Leaf], Any]], ...] = (
@@ -52,163 +55,247 @@ _BUILDERS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Leaf], Any
 )
 
 
-def builder(leaf: Leaf) -> Callable[[Leaf], Any]:
-    """Return what makes the input of a leaf.
-
-    Raises:
-        TypeError: No input is known for its kind.
-    """
-    for kinds, make in _BUILDERS:
+def _input(leaf: Leaf) -> Any:
+    for kinds, build in _BUILDERS:
         if isinstance(leaf.member.kind, kinds):
-            return make
+            return build(leaf)
     raise TypeError(f"no input is known for {leaf.path}: {leaf.member.kind}")
 
 
-def help_of(one: Member) -> str:
-    """Say what a member is, its unit and its limits, and what leaving it out does."""
-    words = [one.about.doc, walk.rule_words(one) if not isinstance(one.kind, Choice) else ""]
-    return "; ".join(word for word in words if word)
+class _Quiet:
+    """Widgets whose values are set by code, without their observers taking it for a person's doing."""
+
+    _setting = False
+
+    @contextmanager
+    def _quietly(self) -> Iterator[None]:
+        self._setting = True
+        try:
+            yield
+        finally:
+            self._setting = False
 
 
-@attrs.frozen
-class Said:
-    """What stands beside an input."""
+class Field(_Quiet):
+    """The widgets of one leaf. A private value set from code is never in them: it stays in the draft.
 
-    words: str = ""
-    problems: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+    Args:
+        changed: Called with the path and the value that a person gave.
+        accepted: Called when a person acknowledges, or not, that the field is omitted.
+    """
 
-
-class Field:
-    """The widgets of one leaf. It never holds a private value that came from code: that stays in the draft."""
-
-    def __init__(self, leaf: Leaf, changed: Changed, accepted: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self, leaf: Leaf, changed: Callable[[str, Any], None], accepted: Callable[[str, bool], None]
+    ) -> None:  # fmt: skip
         self.leaf = leaf
-        self._changed = changed
-        self._quiet = False
         self.touched = False
-        one = leaf.member
-        self.input = builder(leaf)(leaf)
-        self.needed(one.required)
+        self._changed = changed
+        member = leaf.member
+        self.input = _input(leaf)
         self.input.style.description_width = "initial"
-        self.input.tooltip = walk.described(one)
+        self.input.tooltip = walk.described(member)
         self.input.observe(self._typed, "value")
         self.note = ipywidgets.HTML().add_class("wb-note")
         self.full: Any = None
         self.tick: Any = None
-        parts = [self.input, self.note]
-        if isinstance(one.kind, Integer) and one.kind.full:
-            self.full = ipywidgets.Checkbox(value=False, indent=False, description="FULL: all of it")
-            self.full.add_class("wb-full").observe(self._all_of_it, "value")
-            parts.insert(1, self.full)
-        if needs_tick(leaf):
-            words = f"I know that leaving it out means {meant(leaf)}"
-            self.tick = ipywidgets.Checkbox(value=False, indent=False, description=words)
-            self.tick.add_class("wb-tick")
-            self.tick.observe(lambda change: accepted(leaf.path, change["new"]), "value")
-            parts.insert(1, self.tick)
-        self.box = ipywidgets.VBox(parts)
-        for name in (
-            "wb-field",
-            f"wb-{one.name.replace('_', '-')}",
-            f"wb-{leaf.path.replace('.', '-').replace('_', '-')}",
-        ):
-            self.box.add_class(name)
-        if one.about.rule.format == "long-text":
+        parts = [self.input]
+        if isinstance(member.kind, Integer) and member.kind.full:
+            self.full = ipywidgets.Checkbox(indent=False, description="FULL: the entire amount").add_class("wb-full")
+            self.full.observe(self._full_ticked, "value")
+            parts.append(self.full)
+        if leaf.acknowledged:
+            label = f"I understand that omitting it means {leaf.default}"
+            self.tick = ipywidgets.Checkbox(indent=False, description=label).add_class("wb-tick")
+            self.tick.observe(lambda change: None if self._setting else accepted(leaf.path, change["new"]), "value")
+            parts.append(self.tick)
+        self.box = ipywidgets.VBox([*parts, self.note]).add_class("wb-field")
+        self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
+        if member.about.rule.format == "long-text":
             self.box.add_class("wb-wide")
-        self.say(Said())
+        self.require(member.required)
+        self.annotate()
 
     def _typed(self, change: Any) -> None:
-        if self._quiet:
+        if self._setting:
             return
         self.touched = True
         value = change["new"]
         if isinstance(value, str):
             value = value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
-            self._silently(self.full, False)
+            with self._quietly():
+                self.full.value = False
         self._changed(self.leaf.path, value)
 
-    def _all_of_it(self, change: Any) -> None:
-        if self._quiet:
+    def _full_ticked(self, change: Any) -> None:
+        if self._setting:
             return
         self.touched = True
         if change["new"]:
-            self._silently(self.input, "")
+            with self._quietly():
+                self.input.value = ""
         self._changed(self.leaf.path, FULL if change["new"] else value_of(self.leaf.member, self.input.value))
 
-    def _silently(self, widget: Any, value: Any) -> None:
-        self._quiet = True
-        try:
-            widget.value = value
-        finally:
-            self._quiet = False
-
     def show(self, value: Any) -> None:
-        """Put a value that came from code into the input; of a private one, only that it is given."""
-        one = self.leaf.member
-        if isinstance(self.input, ipywidgets.Dropdown):
-            known = [option for _, option in self.input.options]
-            self._silently(self.input, value if value in known and value is not None else NOTHING)
-            return
-        private = one.about.privacy is not OPEN and value is not None
-        if private:
-            look = one.about.mask(value)
-            self.input.placeholder = f"given in code: {visible(look, 60)}"
-        else:
-            self.input.placeholder = ""
-        if self.full is not None:
-            self._silently(self.full, value is FULL)
-        self._silently(self.input, "" if private or value is FULL else text_of(value))
+        """Show a value that was set from code; of a private one, only that it is given."""
+        about = self.leaf.member.about
+        with self._quietly():
+            if isinstance(self.input, ipywidgets.Dropdown):
+                known = [option for _, option in self.input.options]
+                self.input.value = value if value in known and value is not None else NOTHING
+                return
+            private = about.privacy is not OPEN and value is not None
+            mask = about.mask(value) if private else ""
+            self.input.placeholder = f"set in code: {visible(mask, 60)}" if private else ""
+            if self.full is not None:
+                self.full.value = value is FULL
+            self.input.value = "" if private or value is FULL else text_of(self.leaf.member, value)
 
-    def say(self, said: Said) -> None:
-        """Put problems, the reading in words, advice and help beside the input."""
-        one = self.leaf.member
-        rows = [
-            f'<div class="wb-problem" role="alert">✗ {isolated(visible(text, 400))}</div>' for text in said.problems
-        ]
-        if said.words:
-            rows.append(f'<div class="wb-words">= {isolated(said.words)}</div>')
-        rows += [f'<div class="wb-advice">! {isolated(visible(text, 400))}</div>' for text in said.advice]
-        rows.append(f'<span class="wb-help">{escape(help_of(one))}</span>')
-        if one.about.assumed:
-            known = f" ({one.about.confidence})" if one.about.confidence else ""
-            rows.append(f" <details><summary>assumed</summary> {escape(one.about.assumed + known)}</details>")
-        html = "".join(rows)
-        if self.note.value != html:
-            self.note.value = html
+    def annotate(self, problems: Sequence[str] = (), explained: str = "", advice: Sequence[str] = ()) -> None:
+        """Show problems, the value in words, advice and help below the input."""
+        about = self.leaf.member.about
+        rows = [line("problem", text) for text in problems]
+        rows += [line("words", explained)] if explained else []
+        rows += [line("advice", text) for text in advice]
+        rows.append(f'<span class="wb-help">{escape(help_of(self.leaf.member))}</span>')
+        if about.assumed:
+            known = f" ({about.confidence})" if about.confidence else ""
+            rows.append(f" <details><summary>assumed</summary> {escape(about.assumed + known)}</details>")
+        self.note.value = "".join(rows)
 
     @property
     def filled(self) -> bool:
-        """Whether it shows that something is given."""
+        """Whether it shows that a value is given."""
         given = self.input.value not in ("", None) or bool(getattr(self.input, "placeholder", ""))
         return given or (self.full is not None and bool(self.full.value))
 
-    def needed(self, yes: bool) -> None:
-        """Say in its label whether it may be left out, as things stand."""
-        words = rendering.label(self.leaf.member.name) + ("" if yes else " (optional)")
-        if self.input.description != words:
-            self.input.description = words
+    def require(self, required: bool) -> None:
+        """Say in the label whether the field is optional."""
+        self.input.description = sentence(rendering.label(self.leaf.member.name)) + ("" if required else " (optional)")
 
-    def visible(self, shown: bool) -> None:
-        """Show or hide it."""
-        wanted = None if shown else "none"
-        if self.box.layout.display != wanted:
-            self.box.layout.display = wanted
+    def set_visible(self, shown: bool) -> None:
+        """Show or hide the field."""
+        self.box.layout.display = None if shown else "none"
 
     def clear(self) -> None:
-        """Leave nothing of what was typed."""
+        """Remove what was typed."""
         self.touched = False
         self.show(None)
         if self.tick is not None:
-            self._silently(self.tick, False)
-
-    def close(self) -> None:
-        """Clear it, then close its widgets: a saved notebook holds nothing of it."""
-        self.clear()
-        for widget in (self.input, self.note, self.full, self.tick, self.box):
-            if widget is not None:
-                widget.close()
+            with self._quietly():
+                self.tick.value = False
 
 
-EMPTY_HINT = f"An empty box is left out; {EMPTY} sends empty text."
+class Inputs(_Quiet):
+    """The widgets that edit a draft.
+
+    Args:
+        edit: Called with each change that a person makes; applies it and shows the result.
+    """
+
+    def __init__(self, draft: Draft, edit: Callable[[Callable[[], None]], None]) -> None:
+        self.fields: dict[str, Field] = {}
+        self.choosers: dict[Alternative, Any] = {}
+        self.refused: dict[str, str] = {}
+        """Messages about values that were not kept, as private keys, by path."""
+        self._draft = draft
+        self._edit = edit
+        self._boxes: dict[str, Any] = {}
+        self._titles: dict[str, Any] = {}
+        self._notes: dict[str, Any] = {}
+        self.widget = self._section(draft.sections[0])
+
+    def _section(self, section: Section) -> Any:
+        leaves = {leaf.path: leaf for leaf in section.leaves()}
+        nested = {one.path: one for one in self._draft.sections}
+        inputs, parts = [], []
+        for one in walk.members(section.cls):
+            path = joined(section.path, one.name)
+            if path in leaves:
+                self.fields[path] = Field(leaves[path], self._change, self._accept)
+                inputs.append(self.fields[path].box)
+            else:
+                parts.append(self._section(nested[path]))
+        choosers = [self._chooser(one) for one in self._draft.alternatives if one.section == section.path]
+        note = self._notes[section.path] = ipywidgets.HTML().add_class("wb-note")
+        box = ipywidgets.VBox([note, *choosers, ipywidgets.Box(inputs).add_class("wb-fields"), *parts])
+        if section.member is not None:
+            title = self._titles[section.path] = ipywidgets.HTML()
+            box.children = (title, *box.children)
+            box.add_class("wb-section").add_class(css_name(section.path))
+        self._boxes[section.path] = box
+        return box
+
+    def _chooser(self, alternative: Alternative) -> Any:
+        options = [("Select …", -1)]
+        options += [(_named(group), number) for number, group in enumerate(alternative.rule.groups)]
+        made = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
+        made.style.description_width = "initial"
+
+        def chosen(change: Any) -> None:
+            if not self._setting:
+                self._edit(lambda: self._choose(alternative, None if change["new"] < 0 else change["new"]))
+
+        made.observe(chosen, "value")
+        self.choosers[alternative] = made
+        return ipywidgets.VBox([made]).add_class("wb-field").add_class("wb-alternative").add_class("wb-wide")
+
+    def _choose(self, alternative: Alternative, number: int | None) -> None:
+        self._draft.choose(alternative, number)
+        self.sync()
+
+    def _change(self, path: str, value: Any) -> None:
+        self._edit(lambda: self._put(path, value))
+
+    def _put(self, path: str, value: Any) -> None:
+        self.refused.pop(path, None)
+        try:
+            self._draft.put(path, value)
+        except InvalidRequest as error:
+            self._draft.put(path, None)
+            self.fields[path].show(None)
+            self.refused[path] = error.problems[0].message
+        self._draft.settle(path)
+        self.sync(but=path)
+
+    def _accept(self, path: str, yes: bool) -> None:
+        self._edit(lambda: (self._draft.accepted.add if yes else self._draft.accepted.discard)(path))
+
+    def show(self) -> None:
+        """Show what the draft holds."""
+        for path, field in self.fields.items():
+            field.show(self._draft.given.get(path))
+        with self._quietly():
+            for alternative, chooser in self.choosers.items():
+                number = self._draft.chosen[alternative]
+                chooser.value = -1 if number is None else number
+
+    def sync(self, *, but: str = "") -> None:
+        """Empty the inputs whose values are no longer in the draft, except the one that is being edited."""
+        for path, field in self.fields.items():
+            if path != but and path not in self._draft.given and field.filled:
+                field.show(None)
+
+    def show_sections(self, problems: Mapping[str, Sequence[Problem]], *, attempted: bool) -> None:
+        """Show titles and problems of sections, and hide those that were not chosen."""
+        draft = self._draft
+        for section in draft.sections:
+            found = problems.get(section.wire, ()) if section.wire or attempted else ()
+            found = [one for one in found if attempted or one.rule != "required"]
+            self._notes[section.path].value = "".join(line("problem", one.message) for one in found)
+            if section.member is not None:
+                optional = "" if draft.required(section.path) else " (optional)"
+                title = f"<strong>{escape(sentence(rendering.label(section.member.name)))}{optional}</strong>"
+                help_text = f'<span class="wb-help">{escape(help_of(section.member))}</span>'
+                self._titles[section.path].value = f"{title} {help_text}"
+                self._boxes[section.path].layout.display = None if draft.shown(section.path) else "none"
+
+    def clear(self) -> None:
+        """Remove everything that was typed."""
+        for field in self.fields.values():
+            field.clear()
+
+
+def _named(group: tuple[str, ...]) -> str:
+    shown = sentence(", ".join(rendering.label(name) for name in group[:3]))
+    return shown + (f" and {len(group) - 3} more" if len(group) > 3 else "")

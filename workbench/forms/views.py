@@ -1,31 +1,117 @@
-"""What a panel shows: each resource as rows, with what a row opens to. Reads alone; nothing here has an effect."""
+"""The contents of a panel: each resource as rows, with the record that each row opens to. Reads only, no effects."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from workbench import chains
-from workbench.errors import InvalidRequest
-from workbench.forms.known import answered, entries, guide, told
-from workbench.forms.rows import View, of_frame, view
+from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
 from workbench.session import sandbox_of
 
+_GUIDE = "guide of the sandbox"
+
+
+@attrs.frozen(kw_only=True)
+class View:
+    """Rows of plain values in named columns, the thing that each row opens to, and its id."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    things: tuple[Any, ...] = attrs.field(repr=False)
+    ids: tuple[str, ...]
+    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
+    notes: tuple[str, ...] = ()
+
+    def thing(self, number: int) -> Any:
+        """Return what a row opens to: a record, or a mapping of its columns."""
+        thing = self.things[number]
+        if thing is not None:
+            return thing
+        row = zip(self.columns, self.rows[number], strict=True)
+        return {name: value for name, value in row if value is not None}
+
+
+def view(columns: tuple[str, ...], found: Iterable[tuple[tuple[Any, ...], Any, str]], *notes: str) -> View:
+    """Return rows with their things and ids; empty columns are omitted."""
+    held = list(found)
+    kept = [place for place in range(len(columns)) if not held or any(row[place] is not None for row, _, _ in held)]
+    return View(
+        columns=tuple(columns[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row, _, _ in held),
+        things=tuple(thing for _, thing, _ in held),
+        ids=tuple(key for _, _, key in held),
+        notes=notes,
+    )
+
+
+def _of_facts(columns: tuple[str, ...], found: Mapping[str, Mapping[str, Any]], *notes: str) -> View:
+    return view(columns, ((tuple(map(facts.get, columns)), facts, key) for key, facts in found.items()), *notes)
+
+
+# What a session knows where the service has no list: the sandbox's guide, the journal, received events.
+
+
+def guide(api: Any) -> Mapping[str, Any]:
+    """Return the ids that the sandbox of a session lists; nothing for another service."""
+    sandbox = sandbox_of(api)
+    return {} if sandbox is None else sandbox.guide()
+
+
+def received(api: Any) -> list[Any]:
+    """Return the received events, each with its time of arrival."""
+    inbox = getattr(api, "inbox", None)
+    return [] if inbox is None else inbox.kept()
+
+
+def entries(api: Any) -> list[Any]:
+    """Return the calls with an effect in the client's journal, oldest first."""
+    return list(api.journal) if api.has_journal else []
+
+
+def _done(api: Any, *operations: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """Yield the entries of completed operations, with their masked answers."""
+    for entry in entries(api):
+        if entry.operation in operations and entry.outcome == "done":
+            yield entry, entry.answer if isinstance(entry.answer, Mapping) else {}
+
+
+def events_about(api: Any, key: str) -> list[Any]:
+    """Return the events that contain an id anywhere in their body."""
+    return [kept.event for kept in received(api) if key and mentions(kept.event.body, key)]
+
+
+def calls_about(api: Any, key: str) -> list[Any]:
+    """Return the journal's entries whose id, request or answer is or contains an id, oldest first."""
+    return [one for one in entries(api) if key and (mentions([one.id, one.request, one.answer], key))]
+
+
+def mentions(value: Any, key: str) -> bool:
+    """Whether a record, mapping or list contains a text."""
+    if walk.is_record(value):
+        return any(mentions(getattr(value, one.name), key) for one in walk.members(type(value)))
+    if isinstance(value, Mapping):
+        return any(mentions(one, key) for one in value.values())
+    if isinstance(value, list | tuple):
+        return any(mentions(one, key) for one in value)
+    return bool(value == key)
+
+
+# The tabs.
+
 
 def contracts(api: Any) -> View:
-    """Yield the contracts, a row for each token."""
+    """Return the contracts, a row for each token."""
     listed = api.list_contracts()
-    notes = (f"{NO_FUNDS}: these are chains without money.",) if any(o.chain_id in TEST_CHAINS for o in listed) else ()
+    notes = (f"{NO_FUNDS}: these are test chains.",) if any(one.chain_id in TEST_CHAINS for one in listed) else ()
 
     def rows() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
         for one in listed:
             chain = str(chains.chain_of(one.chain_id)) if type(one.chain_id) is int else str(one.chain_id)
             for token in one.tokens or (None,):
-                held = (
-                    (None,) * 4
-                    if token is None
-                    else (token.address, token.balance, token.exchange_rate, token.advance_rate)
-                )
+                held = [getattr(token, name, None) for name in ("address", "balance", "exchange_rate", "advance_rate")]
                 yield (chain, one.id, *held, one.deposit_address), one, one.id
 
     columns = ("chain", "contract_id", "token", "balance", "exchange_rate", "advance_rate", "deposit_address")
@@ -33,179 +119,165 @@ def contracts(api: Any) -> View:
 
 
 def users(api: Any) -> View:
-    """Return users, companies and owners known here: from the sandbox's guide, calls of this journal, and events."""
+    """Return the known users, companies and owners: from the sandbox's guide, the journal, and events."""
     known: dict[str, dict[str, Any]] = {}
 
-    def meet(key: Any, **facts: Any) -> None:
+    def add(key: Any, **facts: Any) -> None:
         if isinstance(key, str):
             known.setdefault(key, {"id": key, "kind": "user"}).update(facts)
 
     listed = guide(api)
     for status, ids in listed.get("users", {}).items():
         for key in ids:
-            meet(key, application_status=str(status), known_from="guide of the sandbox")
+            add(key, application_status=str(status), known_from=_GUIDE)
     for company in listed.get("companies", ()):
-        meet(company["id"], kind="company", known_from="guide of the sandbox")
+        add(company["id"], kind="company", known_from=_GUIDE)
         for owner in company["owners"]:
-            meet(
-                owner["id"], kind="owner", application_status=str(owner["status"]), company_id=company["id"],
-                known_from="guide of the sandbox",
-            )  # fmt: skip
-    for entry, answer in answered(api, "create_user_application", "update_user"):
-        meet(
+            status, where = str(owner["status"]), company["id"]
+            add(owner["id"], kind="owner", application_status=status, company_id=where, known_from=_GUIDE)
+    for entry, answer in _done(api, "create_user_application", "update_user"):
+        add(
             answer.get("id"), application_status=answer.get("applicationStatus"), seen=entry.started,
             known_from=f"journal {entry.id}", external_id=answer.get("externalId"),
         )  # fmt: skip
-    for kept in told(api):
+    for kept in received(api):
         if kept.event.kind == "user.updated":
-            status = kept.event.body.application_status
-            meet(kept.event.body.id, application_status=str(status), seen=kept.arrived, known_from="event")
-    columns = ("id", "kind", "application_status", "external_id", "seen", "known_from")
-    return view(columns, ((tuple(one.get(name) for name in columns), one, one["id"]) for one in known.values()))
+            status = str(kept.event.body.application_status)
+            add(kept.event.body.id, application_status=status, seen=kept.arrived, known_from="event")
+    return _of_facts(("id", "kind", "application_status", "external_id", "seen", "known_from"), known)
 
 
 def payment_accounts(api: Any) -> View:
-    """Return payment accounts made or deleted here; the service lists none."""
+    """Return the known payment accounts, created or deleted; the service has no list."""
     known: dict[str, dict[str, Any]] = {
-        key: {"id": key, "known_from": "guide of the sandbox"} for key in guide(api).get("payment_accounts", ())
+        key: {"id": key, "known_from": _GUIDE} for key in guide(api).get("payment_accounts", ())
     }
-    for entry, answer in answered(api, "create_payment_account"):
-        key = str(answer.get("id"))
-        known[key] = {
-            "id": key, "nickname": answer.get("nickname"), "type": answer.get("type"), "made": entry.started,
-            "known_from": f"journal {entry.id}", "answer": answer,
-        }  # fmt: skip
-    for entry in entries(api):
-        if entry.operation == "delete_payment_account" and entry.outcome == "done":
-            key = str(entry.request.get("paymentAccountId"))
-            known.setdefault(key, {"id": key, "known_from": f"journal {entry.id}"})["deleted"] = entry.started
-    columns = ("id", "nickname", "type", "made", "deleted", "known_from")
-    rows = ((tuple(one.get(name) for name in columns), one, key) for key, one in known.items())
-    return view(columns, rows, "The service has no list of payment accounts: these are the ones known here.")
+    for entry, answer in _done(api, "create_payment_account"):
+        if answer:
+            key = str(answer.get("id"))
+            known[key] = {
+                "id": key, "nickname": answer.get("nickname"), "type": answer.get("type"), "created": entry.started,
+                "known_from": f"journal {entry.id}", "answer": answer,
+            }  # fmt: skip
+    for entry, _ in _done(api, "delete_payment_account"):
+        key = str(entry.request.get("paymentAccountId"))
+        known.setdefault(key, {"id": key, "known_from": f"journal {entry.id}"})["deleted"] = entry.started
+    columns = ("id", "nickname", "type", "created", "deleted", "known_from")
+    return _of_facts(columns, known, "The service has no list of payment accounts: only known accounts are shown.")
 
 
 def disputes(api: Any) -> View:
-    """Return disputes known here."""
+    """Return the known disputes."""
     known = {
-        key: {"id": key, "status": str(status), "known_from": "guide of the sandbox"}
+        key: {"id": key, "status": str(status), "known_from": _GUIDE}
         for status, ids in guide(api).get("disputes", {}).items()
         for key in ids
     }
-    for entry, answer in answered(api, "update_dispute"):
+    for entry, answer in _done(api, "update_dispute"):
         key = str(answer.get("id") or entry.request.get("disputeId"))
         known[key] = {"id": key, "status": str(answer.get("status") or ""), "known_from": f"journal {entry.id}"}
-    columns = ("id", "status", "known_from")
-    return view(columns, ((tuple(one.get(name) for name in columns), one, key) for key, one in known.items()))
+    return _of_facts(("id", "status", "known_from"), known)
 
 
-def rewards(api: Any, user_id: str, **asked: Any) -> View:
-    """Return the rewards activity of a user, all pages that the interface reaches."""
+def rewards(api: Any, user_id: str, **filters: Any) -> View:
+    """Return the rewards activity of a user, all pages that the interface reaches, with its frame."""
     from workbench.tables.reads import read_rewards
 
-    return of_frame(read_rewards(api, [user_id], progress=False, **asked).frame(), "id")
+    frame = read_rewards(api, [user_id], progress=False, **filters).frame()
+    every = {str(name): _values(frame[name]) for name in frame.columns if name != "user_id"}
+    kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
+    rows = tuple(zip(*kept.values(), strict=True))
+    ids = tuple(str(value) for value in frame["id"].tolist()) if "id" in kept else ("",) * len(rows)
+    notes = tuple(frame.attrs.get("notes", ()))
+    return View(columns=tuple(kept), rows=rows, things=(None,) * len(rows), ids=ids, frame=frame, notes=notes)
+
+
+def _values(column: Any) -> list[Any]:
+    empty = column.isna().tolist()
+    values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
+    return [None if missing else value for value, missing in zip(values, empty, strict=True)]
 
 
 def transactions(api: Any) -> View:
-    """Yield the transactions that events told of, each as its newest event says."""
-    newest: dict[str, Any] = {}
-    for kept in told(api):
+    """Return the transactions known from events, each as in its latest event."""
+    latest: dict[str, Any] = {}
+    for kept in received(api):
         if kept.event.kind.startswith("transaction.") and isinstance(getattr(kept.event.body, "id", None), str):
-            newest[kept.event.body.id] = kept
-    columns = ("id", "status", "amount", "currency", "merchant_name", "card_id", "event", "arrived")
+            latest[kept.event.body.id] = kept
+    members = ("status", "amount", "currency", "merchant_name", "card_id")
 
     def rows() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
-        for key, kept in newest.items():
+        for key, kept in latest.items():
             spend = getattr(kept.event.body, "spend", None)
-            facts = [
-                getattr(spend, name, None) for name in ("status", "amount", "currency", "merchant_name", "card_id")
-            ]
+            facts = [getattr(spend, name, None) for name in members]
             yield (key, *facts, kept.event.kind, kept.arrived), kept.event, key
 
-    return view(columns, rows(), "Amounts are in cents.")
+    return view(("id", *members, "event", "arrived"), rows(), "Amounts are in cents.")
 
 
 def sequences(_: Any) -> View:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.sequences import catalogue
 
-    columns = ("name", "steps", "doc")
-    return view(columns, (((name, len(one.steps), one.doc), one, name) for name, one in catalogue.items()))
+    return view(
+        ("name", "steps", "doc"), (((name, len(one.steps), one.doc), one, name) for name, one in catalogue.items())
+    )
 
 
 def events(api: Any) -> View:
-    """Return the events received."""
-    columns = ("sequence", "kind", "about", "arrived", "verified", "times", "id")
-    rows = (
-        (
-            (one.sequence, one.event.kind, getattr(one.event.body, "id", None), one.arrived, one.verified, one.times, one.event.id),
-            one.event,
-            str(getattr(one.event.body, "id", one.event.id)),
-        )
-        for one in told(api)
-    )  # fmt: skip
-    return view(columns, rows)
+    """Return the received events."""
+    rows = []
+    for one in received(api):
+        about = getattr(one.event.body, "id", None)
+        values = (one.sequence, one.event.kind, about, one.arrived, one.verified, one.times, one.event.id)
+        rows.append((values, one.event, str(getattr(one.event.body, "id", one.event.id))))
+    return view(("sequence", "kind", "about", "arrived", "verified", "times", "id"), rows)
 
 
 def deliveries(api: Any) -> View:
-    """Return the deliveries of the sandbox to registered endpoints, and what the inbox refused."""
+    """Return the deliveries of the sandbox to registered endpoints, and those that the inbox refused."""
     sandbox = sandbox_of(api)
-    found = [] if sandbox is None else sandbox.deliveries()
-    refused = [
-        {"state": f"refused: {one.reason}", "at": one.at}
-        for one in getattr(getattr(api, "inbox", None), "refusals", ())
-    ]
-    rows = [*found, *refused]
+    rows = [] if sandbox is None else list(sandbox.deliveries())
+    refusals = getattr(getattr(api, "inbox", None), "refusals", ())
+    rows += [{"state": f"refused: {one.reason}", "at": one.at} for one in refusals]
     columns = tuple(
         dict.fromkeys(name for row in rows for name, value in row.items() if not isinstance(value, list | dict))
     )
-    note = "Deliveries go to endpoints: api.sandbox.register_endpoint(url) makes one." if sandbox is not None else ""
-    made = (((tuple(row.get(name) for name in columns)), row, str(row.get("event_id", ""))) for row in rows)
-    return view(columns or ("state",), made, *([note] if note and not rows else []))
+    hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
+    found = ((tuple(map(row.get, columns)), row, str(row.get("event_id", ""))) for row in rows)
+    return view(columns or ("state",), found, *([hint] if sandbox is not None and not rows else []))
 
 
 def journal(api: Any) -> View:
-    """Return the calls with an effect and how they ended."""
+    """Return the calls with an effect and their outcomes."""
     columns = ("started", "outcome", "operation", "what", "environment", "id")
-    rows = ((tuple(getattr(one, name) for name in columns), _entry(one), one.id) for one in entries(api))
-    return view(columns, ((tuple(map(_text, row)), thing, key) for row, thing, key in rows))
+    details = ("id", "what", "operation", "environment", "started", "ended", "status", "outcome", "error", "answer")
+
+    def thing(one: Any) -> dict[str, Any]:
+        facts = {name: _text(getattr(one, name)) for name in details}
+        facts |= {"request": dict(one.request), "next step": one.next_step, "resend of": one.resend_of}
+        return {name: value for name, value in facts.items() if value not in (None, {}, [])}
+
+    return view(columns, ((_texts(one, columns), thing(one), one.id) for one in entries(api)))
+
+
+def assumed(_: Any) -> View:
+    """Return all assumptions about the service."""
+    columns = ("where", "value", "confidence", "reason", "id")
+    return view(columns, ((_texts(one, columns), one, one.id) for one in assumptions()))
+
+
+def _texts(one: Any, columns: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(_text(getattr(one, name)) for name in columns)
 
 
 def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, str) else value
-
-
-def _entry(one: Any) -> dict[str, Any]:
-    said = {
-        name: getattr(one, name) for name in ("id", "what", "operation", "environment", "started", "ended", "status")
-    }
-    said |= {"outcome": str(one.outcome), "error": one.error, "request": dict(one.request), "answer": one.answer}
-    said |= {"next step": one.next_step, "resend of": one.resend_of}
-    return {name: value for name, value in said.items() if value not in (None, {}, [])}
-
-
-def guesses(_: Any) -> View:
-    """Return every guess about the service."""
-    columns = ("where", "value", "confidence", "reason", "id")
-    rows = ((tuple(_text(getattr(one, name)) for name in columns), one, one.id) for one in assumptions())
-    return view(columns, rows)
+    return str(value) if isinstance(value, str) else value  # members of an enum as plain text
 
 
 VIEWS: Mapping[str, Callable[[Any], View]] = {
     "contracts": contracts, "users": users, "payment accounts": payment_accounts, "disputes": disputes,
     "transactions": transactions, "sequences": sequences, "events": events, "deliveries": deliveries,
-    "journal": journal, "assumptions": guesses,
+    "journal": journal, "assumptions": assumed,
 }  # fmt: skip
-"""The tabs of a panel that need no question; rewards ask for a user first."""
-
-
-def read(name: str, api: Any) -> View:
-    """Return a view by its name.
-
-    Raises:
-        InvalidRequest: There is none of that name.
-        WorkbenchError: As the call behind it.
-    """
-    make = VIEWS.get(name)
-    if make is None:
-        raise InvalidRequest(f"the views are {', '.join(VIEWS)}", of="browse")
-    return make(api)
+"""The tabs of a panel that need no input; rewards need a user."""

@@ -1,160 +1,174 @@
-"""Long work on a page: how far it has come, with buttons to stop and to go on. The cell that began it is free."""
+"""Long work in the background of a notebook: a progress bar, the result, and buttons to stop and to resume."""
 
-import os
 import threading
 from collections.abc import Callable
 from html import escape
-from pathlib import Path
 from typing import Any, Literal
 
-from workbench import bulk, rendering, sequences
-from workbench.errors import InvalidArguments, WorkbenchError
-from workbench.forms.gauge import ProgressWidget
-from workbench.forms.still import bundle
+import ipywidgets
+
+from workbench import rendering
+from workbench.errors import WorkbenchError
+from workbench.forms.widgets import Displayed, StaticView, button, close, headline, root, row
 from workbench.progress import Progress, ProgressCallback
+from workbench.rendering.markup import isolated
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
+STOPPED = "Stopped by its button; everything done so far is kept."
 
 
-def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **how: Any) -> "Work":
-    """Send one write for each row, as `apply`, beside the notebook: with a bar, and buttons to stop and to go on.
+class ProgressWidget:
+    """A bar, a line of text, a result, and the buttons Stop and Resume; what they do is their owner's.
 
     Args:
-        call: An operation of a client, as `api.create_user_application`.
-        rows: As `apply` takes them.
-        path: Where the ends of rows are kept, so that the work can go on after a stop or a crash.
-        how: More of `apply`, as `workers` or `confirm`.
+        title: What the work is.
+        api: The client whose environment and key are shown.
+        stop: Called when Stop is pressed, in the thread in which the kernel receives it.
+        resume: Called when Resume is pressed.
     """
-    if "progress" in how:
-        raise InvalidArguments("bulk() shows the progress itself", of="bulk")
-    name, kept = call.operation.name, Path(path)
 
-    def begin(tell: ProgressCallback) -> Any:
-        return bulk.run(call, rows, path=kept, progress=tell, **how)
+    def __init__(self, title: str, api: Any, *, stop: Callable[[], None], resume: Callable[[], None]) -> None:
+        self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
+        self.text = ipywidgets.HTML().add_class("wb-progress")
+        self.result = ipywidgets.HTML().add_class("wb-result")
+        self.stop_button = button("Stop", stop, "wb-stop", "Start nothing new; keep what is done")
+        self.resume_button = button("Resume", resume, "wb-resume", "Continue where it stopped")
+        self.head = headline(title, api)
+        self.static = StaticView()
+        self.widget = root(
+            self.static, ipywidgets.HTML(self.head).add_class("wb-head"), self.bar, self.text,
+            row(self.stop_button, self.resume_button), self.result, name="wb-work", api=api,
+        )  # fmt: skip
 
-    def go_on(tell: ProgressCallback) -> Any:
-        return bulk.resume(kept, call.client, rows, progress=tell, **how)
+    def report(self, progress: Progress) -> None:
+        """Show progress."""
+        self.bar.max, self.bar.value = max(progress.total, 1), progress.done
+        self.text.value = f'<span role="status">{isolated(progress.summary)}</span>'
 
-    title = f"{rendering.label(name).capitalize()}, in bulk"
-    return Work(f"bulk {name}", title, call.client, kept, begin=begin, go_on=go_on)
+    def enable(self, *, stop: bool, resume: bool) -> None:
+        """Enable the buttons that have an effect now."""
+        self.stop_button.disabled, self.resume_button.disabled = not stop, not resume
+        for one in (self.stop_button, self.resume_button):
+            receive_while_busy(one)
 
 
-def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> "Work":
-    """Run a sequence as `sequences.run_kept`, beside the notebook: with a bar, and buttons to stop and to go on.
+def receive_while_busy(widget: Any) -> None:
+    """Let the events of a widget be received while a cell runs.
 
-    Args:
-        sequence: From Python, a file, the catalogue or forms.
-        api: A session.
-        path: Where the ends of steps are kept, so that the run can go on after a stop or a crash.
-        values: The parameters of the sequence; of `run_kept` also `resolved`.
+    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes them
+    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
+    There is no public way to change this route; without the attribute they go where the page sends them.
     """
-    kept = Path(path)
-
-    def go(tell: ProgressCallback) -> Any:
-        return sequences.run_kept(sequence, api, kept, progress=tell, **values)
-
-    return Work(f"play {sequence.name}", f"Play {sequence.name}", api, kept, begin=go, go_on=go)
+    if widget.comm is not None:
+        vars(widget.comm).pop("_reply_subshell_id", None)
 
 
-class Work:
-    """One long run and its buttons. From code: `wait()`, `stop()`, `resume()`, `result`, `error`.
+class Work(Displayed):
+    """Long work in a thread. From code: `wait()`, `stop()`, `resume()`, `state`, `result`, `error`.
 
     Args:
-        name: What its repr calls it.
-        begin: Does the work, and tells how far it is; `go_on` does what is left of it.
+        name: How its repr begins.
+        title: The title of its widget.
+        run: Does the work, given a function that reports progress and the result so far; returns the result.
+        resumable: Whether, given the result so far, there is something to resume.
+        unfinished: Whether a result is that of stopped work.
+        describe: Returns the HTML of a result.
     """
 
     def __init__(
-        self, name: str, title: str, api: Any, path: Path, *, begin: Callable[[ProgressCallback], Any],
-        go_on: Callable[[ProgressCallback], Any],
+        self, name: str, title: str, api: Any, run: Callable[[ProgressCallback, Any], Any], *,
+        resumable: Callable[[Any], bool],
+        unfinished: Callable[[Any], bool] = lambda result: bool(getattr(result, "stopped", False)),
+        describe: Callable[[Any], str] | None = None,
     ) -> None:  # fmt: skip
         self.state: State = "running"
         self.result: Any = None
         self.error: WorkbenchError | None = None
-        self._name, self._path, self._go_on = name, path, go_on
-        self._flag = threading.Event()
-        self._over = threading.Event()
-        self.gauge = ProgressWidget(title, api, stop=self.stop, resume=self.resume)
-        self.widget = self.gauge.widget
-        self._begin(go_on if path.exists() else begin)
+        self._name, self._work = name, run
+        self._resumable, self._unfinished, self._describe = resumable, unfinished, describe or _html
+        self._stopping, self._over = threading.Event(), threading.Event()
+        self.progress = ProgressWidget(title, api, stop=self.stop, resume=self.resume)
+        self.widget, self.static = self.progress.widget, self.progress.static
+        self._start()
 
-    def _begin(self, go: Callable[[ProgressCallback], Any]) -> None:
-        self._flag.clear()
+    def _start(self) -> None:
+        self._stopping.clear()
         self._over.clear()
-        self._become("running")
-        threading.Thread(target=self._run, args=(go,), name="workbench-work", daemon=True).start()
+        self._enter("running")
+        threading.Thread(target=self._run, name="workbench-work", daemon=True).start()
 
-    def _run(self, go: Callable[[ProgressCallback], Any]) -> None:
+    def _run(self) -> None:
         try:
-            self.result = go(self._tell)
-            self._become("stopped" if getattr(self.result, "stopped", False) else "ended")
+            self.result = self._work(self.report, self.result)
+            self._enter("stopped" if self._unfinished(self.result) else "ended")
         except KeyboardInterrupt as stopped:
             self.result = getattr(stopped, "result", None)
-            self._become("stopped")
+            self._enter("stopped")
         except WorkbenchError as error:
-            self.error = error
-            self._become("failed")
-        except Exception as error:  # noqa: BLE001 - a thread would lose it: it is shown by its kind
-            self.error = WorkbenchError(
-                f"an unexpected {type(error).__name__} of the workbench itself; resume() goes on"
-            )
-            self._become("failed")
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - a thread would lose it
+            name = type(error).__name__
+            self._fail(WorkbenchError(f"unexpected {name}: an error of the workbench itself; resume() continues"))
         finally:
             self._over.set()
 
-    def _tell(self, progress: Progress) -> None:
-        """Show the progress; once Stop was pressed, interrupt the run as Ctrl-C would."""
-        self.gauge.tell(progress.done, progress.total, progress.summary)
-        if self._flag.is_set() and not progress.ended:
-            raise KeyboardInterrupt
+    def _fail(self, error: WorkbenchError) -> None:
+        self.error = error
+        self.result = getattr(error, "partial", self.result)
+        self._enter("failed")
 
-    def _become(self, state: State) -> None:
+    def report(self, progress: Progress) -> None:
+        """Show progress; once Stop was pressed, stop the work."""
+        self.progress.report(progress)
+        if self._stopping.is_set() and not progress.ended:
+            if progress.on_stop is None:
+                raise KeyboardInterrupt
+            progress.stop(STOPPED)
+
+    def _enter(self, state: State) -> None:
         self.state = state
-        self.gauge.offer(stop=state == "running", go=state in ("stopped", "failed") and self._path.exists())
-        shown = self.error if state == "failed" else self.result
-        self.gauge.result("" if shown is None or state in ("running", "stopping") else face(shown))
-        if self.gauge.face.value:
-            self.gauge.update(self.html, repr(self))
+        self.progress.enable(
+            stop=state == "running", resume=state in ("stopped", "failed") and self._resumable(self.result)
+        )
+        if state not in ("running", "stopping"):
+            self.progress.result.value = self._outcome()
+            self.update_static()
+
+    def _outcome(self) -> str:
+        error = f'<div role="alert">{rendering.html(self.error)}</div>' if self.error is not None else ""
+        return error or ("" if self.result is None else self._describe(self.result))
 
     def stop(self) -> None:
-        """Start nothing new; what is in the air is awaited for a moment."""
+        """Start nothing new; what is in flight is awaited for a moment."""
         if self.state == "running":
-            self._become("stopping")
-            self._flag.set()
+            self._enter("stopping")
+            self._stopping.set()
 
     def resume(self) -> None:
-        """Go on where it stopped: what is done or refused is never sent again."""
+        """Continue where it stopped; completed or refused calls are not sent again."""
         if self.state in ("stopped", "failed"):
             self.error = None
-            self._begin(self._go_on)
+            self._start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it ends or stops; give whether it did."""
+        """Wait until the work ends or stops; return whether it did within the time."""
         return self._over.wait(seconds)
 
     def close(self) -> None:
-        """Stop it, and close the widgets."""
+        """Stop the work, and close the widgets."""
         self.stop()
-        self.gauge.close()
+        close(self.widget)
 
     @property
     def html(self) -> str:
-        """How it stands as static HTML."""
-        shown = self.error or self.result
-        return face(shown) if shown else escape(repr(self))
-
-    def _ipython_display_(self) -> None:
-        self.gauge.display(self.html, repr(self))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return bundle(self.widget, self.gauge.head + self.html, repr(self))
+        """The present state as static HTML."""
+        return self.progress.head + (self._outcome() or escape(repr(self)))
 
     def __repr__(self) -> str:
-        bar = self.gauge.bar
+        bar = self.progress.bar
         return f"<{self._name}: {self.state}, {bar.value:,} of {bar.max:,}>"
 
 
-def face(x: Any) -> str:
-    """Return the HTML of a result or an error."""
-    own = getattr(x, "_repr_html_", None)
-    return str(own()) if own is not None else rendering.html(x)
+def _html(result: Any) -> str:
+    own = getattr(result, "_repr_html_", None)
+    return str(own()) if own is not None else rendering.html(result)

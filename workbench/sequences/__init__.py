@@ -7,7 +7,7 @@ run.ok, run.verdict, run.ledger()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.forms.work import sequence_panel as panel  # noqa: F401
+    from workbench.forms.sequence_panel import panel as panel
     from workbench.sequences.audit import problems as problems
     from workbench.sequences.chance import Mix as Mix
     from workbench.sequences.chance import traffic as traffic

@@ -1,56 +1,51 @@
-"""What a person typed, read exactly, and said back in words."""
+"""Text that a person types as values, values as text, and values in words."""
 
 from datetime import date
 from typing import Any
 
 from workbench import rendering
 from workbench.errors import visible
+from workbench.interface import text
 from workbench.interface.rules import FULL, ISO_DAY
-from workbench.interface.walk import Boolean, Date, Integer, Member, Text
+from workbench.interface.walk import Boolean, Date, Member, Text
 from workbench.withdrawals.sheets import grouped
 
 EMPTY = '""'
-"""What is typed for a text that is given, and empty. An empty box is left out."""
-
-_MOST_DIGITS = 400
+"""What is typed to send empty text. An empty box is omitted."""
 
 
-def value_of(one: Member, text: str) -> Any:
-    """Return what was typed as the value its kind wants, None for an empty box; text that does not fit stays text."""
-    if text == "":
+def value_of(member: Member, typed: str) -> Any:
+    """Return typed text as a value of its kind, None for an empty box; text that does not fit stays text."""
+    if typed == "":
         return None
-    if isinstance(one.kind, Integer):
-        digits = text.removeprefix("-")
-        if one.kind.full and text == "FULL":
-            return FULL
-        return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else text
-    return "" if text == EMPTY and isinstance(one.kind, Text) else text
-
-
-def text_of(value: Any) -> str:
-    """Return a value as it is typed."""
-    if value is None:
+    if typed == EMPTY and isinstance(member.kind, Text):
         return ""
-    if value == "":
-        return EMPTY
-    return value.isoformat() if isinstance(value, date) else str(value)
+    try:
+        return text.value_of(member, typed)
+    except ValueError:
+        return typed
 
 
-def in_words(one: Member, value: Any, record: Any) -> str:
-    """Say how a value is read: money in its currency, a day by its month's name, an address in groups of four."""
+def text_of(member: Member, value: Any) -> str:
+    """Return a value as it would be typed."""
+    return EMPTY if value == "" else text.text_of(member, value)
+
+
+def explained(member: Member, value: Any, record: Any) -> str:
+    """Return how a value is understood: money in its currency, a date in words, an address in groups of four."""
+    unit = member.about.rule.unit or ""
     if value is FULL:
-        return "all of it"
+        return "the entire amount"
     if value == "":
         return "sent as empty text"
-    unit = one.about.rule.unit or ""
     if "native token units" in unit:
-        return _amount(value, record.is_amount_native)
+        return _native(value, record.is_amount_native)
     if unit == "cents":
         return _cents(value, getattr(record, "currency", None))
-    if isinstance(one.kind, Date):
+    if isinstance(member.kind, Date):
         return _day(value)
-    if isinstance(value, str) and not isinstance(one.kind, Boolean):
-        return _text(one, value)
+    if isinstance(value, str) and not isinstance(member.kind, Boolean):
+        return _text(member, value)
     return ""
 
 
@@ -63,11 +58,11 @@ def _cents(value: Any, currency: str | None) -> str:
     return ""
 
 
-def _amount(value: Any, native: Any) -> str:
+def _native(value: Any, native: Any) -> str:
     if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78):
         return ""
     units, cents = f"{int(value):,} native units of the token", f"{int(value):,} cents = {rendering.money(int(value))}"
-    return {True: units, False: cents}.get(native, f"either {units}, or {cents}: say which below")
+    return {True: units, False: cents}.get(native, f"either {units} or {cents}: choose below")
 
 
 def _day(value: Any) -> str:
@@ -81,8 +76,8 @@ def _day(value: Any) -> str:
     return f"{value.day} {value:%B} {value.year:04d}"
 
 
-def _text(one: Member, value: str) -> str:
-    rule = one.about.rule
+def _text(member: Member, value: str) -> str:
+    rule = member.about.rule
     if rule.pattern and len(value) >= 32:
         return grouped(visible(value, 100))
     if rule.max_length is not None and rule.max_length >= 20 and len(value) > rule.max_length * 0.8:

@@ -1,4 +1,4 @@
-"""The same call in other ways: each is what it says, read back by what it is for; and a look that passes (F16)."""
+"""Snippets of a call, each read back by what it is for; and private values shown for a minute."""
 
 import ast
 import shlex
@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
-from workbench.forms.answers import REVEALED, Reveal
+from workbench.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.forms.draft import Draft
-from workbench.forms.live import form
-from workbench.forms.reading import in_words, text_of, value_of
+from workbench.forms.form import form
+from workbench.forms.values import explained, text_of, value_of
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import member
@@ -45,7 +45,7 @@ def test_the_python_is_the_call(api: Session, name: str) -> None:
     """The Python names the operation and each open argument with its value."""
     made = form(getattr(api, name), **CALLS[name])
 
-    call = ast.parse(made.ways["Python"], mode="eval").body
+    call = ast.parse(made.snippets["Python"], mode="eval").body
     assert isinstance(call, ast.Call)
     assert f"api.{name}" == ast.unparse(call.func)
     told = {one.arg: ast.unparse(one.value) for one in call.keywords}
@@ -60,7 +60,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     """A shell splits the command into the options that the terminal takes, with the values of the form."""
 
     made = form(getattr(api, name), **CALLS[name])
-    program, operation, *words = shlex.split(made.ways["Terminal"])
+    program, operation, *words = shlex.split(made.snippets["Terminal"])
 
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
@@ -75,7 +75,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
 def test_curl_holds_no_key_and_no_private_value(api: Session, name: str) -> None:
     """The key is a variable of the shell, an account number is dots."""
     made = form(getattr(api, name), **CALLS[name])
-    text = made.ways["curl"]
+    text = made.snippets["curl"]
 
     assert "$WORKBENCH_API_KEY" in text
     assert api.sandbox.full_key not in text
@@ -101,11 +101,11 @@ def test_curl_is_the_one_of_the_terminal(
     monkeypatch.setattr(operations, "session", lambda where: Lent())
     made = form(getattr(api, name), **CALLS[name])
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
-    words = shlex.split(made.ways["Terminal"])[2:]
+    words = shlex.split(made.snippets["Terminal"])[2:]
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
     getattr(operations, name)(**texts, calling=operations.Calling(dry_run=True))
 
-    assert made.ways["curl"] == "".join(capsys.readouterr().out.splitlines())
+    assert made.snippets["curl"] == "".join(capsys.readouterr().out.splitlines())
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -113,7 +113,7 @@ def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> Non
     """The text of the step reads back as a sequence with this operation."""
     made = form(getattr(api, name), **CALLS[name])
 
-    (step,) = loads(made.ways["Sequence step"]).steps
+    (step,) = loads(made.snippets["Sequence step"]).steps
 
     assert name == step.do
     assert set(CALLS[name]) == set(step.arguments)
@@ -123,7 +123,7 @@ def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> Non
 def test_any_text_can_be_typed_into_any_field(text: str) -> None:
     """Whatever is typed, the draft says what is wrong and every way can still be written."""
     from workbench.errors import InvalidRequest
-    from workbench.forms import ways
+    from workbench.forms import snippets
 
     draft = Draft(OPERATIONS["simulate_authorization"])
     for path, leaf in draft.leaves.items():
@@ -133,11 +133,11 @@ def test_any_text_can_be_typed_into_any_field(text: str) -> None:
             continue
     draft.problems()
     for leaf in draft.leaves.values():
-        in_words(leaf.member, draft.given.get(leaf.path, ""), draft.record())
+        explained(leaf.member, draft.given.get(leaf.path, ""), draft.record())
 
-    assert ways.python(draft).startswith("api.simulate_authorization(")
-    assert ways.terminal(draft).startswith("workbench simulate_authorization")
-    assert ways.toml(draft)
+    assert snippets.python(draft).startswith("api.simulate_authorization(")
+    assert snippets.terminal(draft).startswith("workbench simulate_authorization")
+    assert snippets.step(draft).to_toml()
 
 
 @given(st.integers(min_value=0, max_value=10**80))
@@ -145,7 +145,7 @@ def test_amounts_go_through_text_and_back(amount: int) -> None:
     """Any whole number is the same after it was shown and read again."""
     one = member(OPERATIONS["simulate_authorization"].request, "amount")
 
-    assert amount == value_of(one, text_of(amount))
+    assert amount == value_of(one, text_of(one, amount))
 
 
 class Later:
@@ -174,7 +174,7 @@ def test_a_look_passes_after_a_minute_and_is_audited(api: Session) -> None:
     ((seconds, hide),) = later.due
     hide()
 
-    assert REVEALED == seconds == 60
+    assert REVEAL_SECONDS == seconds == 60
     assert "Kanarienvogel" in while_shown
     assert () == box.children
     assert not reveal.shown
@@ -188,21 +188,21 @@ def test_a_form_offers_the_look_and_closing_ends_it(api: Session) -> None:
     """The answer's card shows private values on a button alone, and a closed form hides them."""
     made = form(api.create_user_application, **PERSON)
     made.submit()
-    before = state(made.card.widget)
+    before = state(made.view.card.widget)
 
-    made.card._reveal()
-    shown = made.card.reveal
-    during = state(made.card.widget)
+    made.view.card.show_private()
+    shown = made.view.card.reveal
+    during = state(made.view.card.widget)
     made.close()
 
     assert "Kanarienvogel" not in before
     assert "Kanarienvogel" in during
     assert not shown.shown
-    assert [] == [one for one in below(made.card.widget) if "Kanarienvogel" in str(getattr(one, "value", ""))]
+    assert [] == [one for one in below(made.view.card.widget) if "Kanarienvogel" in str(getattr(one, "value", ""))]
 
 
 def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
-    """What a withdrawal's signature is stands in no form, and no button shows it (K9)."""
+    """What a withdrawal's signature is stands in no form, and no button shows it."""
     contract = api.list_contracts()[0]
     made = form(
         api.sign_withdrawal, chain_id=contract.chain_id, token=contract.tokens[0].address, amount="100",
@@ -214,4 +214,4 @@ def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
     assert answer.signature is not None
     assert answer.signature.data not in state(made.widget)
     assert answer.signature.data not in made.html
-    assert not made.card._may_reveal()
+    assert not made.view.card.may_reveal

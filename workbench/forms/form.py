@@ -1,0 +1,309 @@
+"""A form for one call: filled by a person or from code, checked while it is filled, sent once."""
+
+import threading
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import attrs
+
+from workbench import rendering
+from workbench.client.calls import Calls
+from workbench.client.client import AsyncClient
+from workbench.client.guards import Confirmation
+from workbench.errors import (
+    DuplicateSuspected,
+    InvalidArguments,
+    InvalidRequest,
+    NotArmed,
+    OutcomeUnknown,
+    Problem,
+    WorkbenchError,
+    hide_arguments,
+)
+from workbench.forms.answers import AnswerCard
+from workbench.forms.draft import TICKS, Draft
+from workbench.forms.fields import help_of
+from workbench.forms.offers import after_call
+from workbench.forms.snippets import SNIPPETS, Script
+from workbench.forms.view import FormView, State, asked_confirmation, form_head
+from workbench.forms.widgets import Displayed
+from workbench.interface import walk
+from workbench.interface.operation import Call
+
+_CLOSED = {
+    "sending": "a request of this form is in flight",
+    "done": "this form was already sent; form(…) creates a new one",
+    "unknown": "this form was sent with an unknown outcome and is not sent again",
+    "closed": "this form is closed; form(…) creates a new one",
+}
+
+
+@hide_arguments
+def form(call: Any, *, script: Script | None = None, **values: Any) -> "Form":
+    """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
+
+    Args:
+        call: An operation of a client or session.
+        script: Where "Add to sequence" adds the step; a new script by default.
+        values: Known arguments of the operation, as for `Form.fill`.
+
+    Raises:
+        InvalidArguments: `call` is not an operation with arguments, or it has no argument of a given name.
+        InvalidRequest: A value looks like a private key.
+    """
+    made = Form(call, script=script)
+    return made.fill(**values) if values else made
+
+
+@attrs.frozen
+class Sent:
+    """A request that was answered."""
+
+    answer: Any
+    entry: str | None  # in the journal
+    mark: int | None  # the place in the inbox before the call
+
+
+class Sender:
+    """Sends the requests of one form, and finds their entries in the journal."""
+
+    def __init__(self, operation: Any, api: Any) -> None:
+        self._operation, self._api = operation, api
+        self._before: str | None = None
+
+    def send(self, request: Any, ticks: Collection[str]) -> Sent:
+        """Send a request.
+
+        Raises:
+            WorkbenchError: As the call.
+        """
+        inbox = getattr(self._api, "inbox", None)
+        mark = None if inbox is None else inbox.mark()
+        self._before = self._last_entry()
+        api = self._api.allowing(**dict.fromkeys(ticks, True)) if ticks else self._api
+        return Sent(api.send(request), self.entry, mark)
+
+    @property
+    def entry(self) -> str | None:
+        """Id of the last call in the journal; None if it left no entry."""
+        last = self._last_entry()
+        return last if last != self._before else None
+
+    def _last_entry(self) -> str | None:
+        if not self._operation.effect or not self._api.has_journal:
+            return None
+        found = self._api.journal.list(operation=self._operation.name)
+        return found[-1].id if found else None
+
+
+class Form(Displayed):
+    """A form. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; in a notebook it is shown as widgets.
+
+    It consists of a `draft` with the values, a `view` with the widgets, and a sender.
+    """
+
+    def __init__(self, call: Any, *, script: Script | None = None) -> None:
+        if not isinstance(call, Call) or not isinstance(call.client, Calls):
+            raise InvalidArguments("form() takes an operation of a client, as form(api.simulate_refund)", of="form")
+        if isinstance(call.client, AsyncClient):
+            raise InvalidArguments("form() takes an operation of a Client or session, not of an AsyncClient", of="form")
+        if not walk.members(call.operation.request):
+            raise InvalidArguments(f"{call.operation.name} has no arguments; call it directly", of="form")
+        self._operation = call.operation
+        self.script = Script() if script is None else script
+        self.draft = Draft(call.operation)
+        self.answer: Any = None
+        self.error: WorkbenchError | None = None
+        self.when_done: Callable[[], None] | None = None
+        """Called after an answer, such as by a panel that shows the current state."""
+        self.opened: list[Form] = []
+        """Forms that were opened from the answer."""
+        self._api: Any = call.client
+        self._sender = Sender(call.operation, call.client)
+        self._lock = threading.Lock()
+        self.view = FormView(self.draft, call.client, self.script, self._send_clicked)
+        self.widget, self.static = self.view.widget, self.view.static
+
+    @property
+    def operation(self) -> Any:
+        """The operation that it calls."""
+        return self._operation
+
+    @property
+    def state(self) -> State:
+        """The state: "open", "sending", "done", "unknown" (sent, outcome unknown) or "closed"."""
+        return self.view.state
+
+    @hide_arguments
+    def fill(self, **values: Any) -> "Form":
+        """Set values by the names of the operation's arguments, nested ones as mappings; None omits one.
+
+        Raises:
+            InvalidArguments: The operation has no argument of that name.
+            InvalidRequest: A value looks like a private key; nothing was set.
+        """
+        self._check_open()
+        self.draft.fill(values)
+        self.view.inputs.show()
+        self.view.refresh()
+        return self
+
+    def allow(self, *names: str) -> "Form":
+        """Allow what is refused by default: "masked_value", "unusual_text", "partial_address", "again"."""
+        if not set(names) <= set(TICKS):
+            raise InvalidArguments(f"allow() takes {', '.join(TICKS)}", of="allow")
+        self.draft.ticks.update(names)
+        self.view.refresh()
+        return self
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that prevents sending."""
+        return self.draft.problems()
+
+    @property
+    def value(self) -> Any:
+        """The request, checked.
+
+        Raises:
+            InvalidRequest: The form has problems.
+        """
+        __tracebackhide__ = True
+        self._check_open()
+        return self.draft.value()
+
+    @property
+    def asks(self) -> Confirmation | None:
+        """What must be typed before this call in production; None if nothing must."""
+        return asked_confirmation(self._operation, self._api, self.draft.review())
+
+    @property
+    def snippets(self) -> Mapping[str, str]:
+        """The same call as "Python", "Terminal" command, "curl" and "Sequence step", private values masked."""
+        return {name: self.view.snippets.text(name) for name in SNIPPETS}
+
+    def put_in_cell(self) -> str:
+        """Put the call as Python into a cell below the one that runs, or that runs next; return its text."""
+        return self.view.snippets.put_in_cell()
+
+    def add_to_sequence(self) -> str:
+        """Add the call as a step to `script`; private values become parameters. Return the name of the step."""
+        self._check_open()
+        return self.view.snippets.add_to_sequence()
+
+    def submit(self, *, typed: str | None = None) -> Any:
+        """Send the request, once, and return the answer. Then all values are discarded and the inputs closed.
+
+        Args:
+            typed: In production, the text that `asks` wants before a call that cannot be undone.
+
+        Raises:
+            InvalidRequest: The form has problems, was not confirmed, or was sent before; nothing was sent.
+            WorkbenchError: As the call.
+        """
+        __tracebackhide__ = True
+        with self._lock:  # one call of a form at a time
+            self._check_open()
+            self.view.attempted = True
+            review = self.draft.review()
+            self.view.refresh(review)
+            if review.problems:
+                raise InvalidRequest(review.problems, of=self._operation.name)
+            asked = asked_confirmation(self._operation, self._api, review)
+            if asked is not None and (typed if typed is not None else self.view.typed.value) != asked.types:
+                wanted = Problem("", "confirm", f"{asked.says}: type {asked.types} to confirm")
+                raise InvalidRequest([wanted], of=self._operation.name)
+            self.view.set_state("sending")
+        try:
+            sent = self._sender.send(review.record, self.draft.ticks)
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._done(review.record, sent)
+        return sent.answer
+
+    def close(self) -> None:
+        """Discard all values and close every widget, also those of forms opened from the answer."""
+        if self.state != "closed":
+            for one in self.opened:
+                one.close()
+            self.view.close()
+
+    @property
+    def html(self) -> str:
+        """The form or its answer as static HTML: for viewers without widgets, and for reopened notebooks."""
+        if self.state == "done":
+            text = "<div>The form was sent. Answer:</div>" + rendering.html(self.answer)
+        elif self.state == "unknown" and self.error is not None:
+            text = rendering.html(self.error)
+        else:
+            rows = [
+                {"field": leaf.path, "description": help_of(leaf.member), "required": leaf.member.required}
+                for leaf in self.draft.leaves.values()
+            ]
+            text = "<div>Nothing was sent. Run the cell for a live form.</div>" + rendering.html_table(rows)
+        return form_head(self._operation, self._api) + text
+
+    def _send_clicked(self) -> None:
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            self.view.guard(self.submit)
+        self.view.show_advice(noted)
+
+    def _failed(self, error: BaseException) -> None:
+        view = self.view
+        view.entry = self._sender.entry
+        if isinstance(error, WorkbenchError):
+            self.error = error
+        if isinstance(error, OutcomeUnknown):
+            view.finish("unknown")
+            view.show_error(error)
+            self.update_static()
+            return
+        view.set_state("open")
+        view.replace_button()
+        if not isinstance(error, InvalidRequest | NotArmed | DuplicateSuspected):  # it was sent, or nearly
+            self.draft.clear_secrets()
+            view.inputs.sync()
+        view.refresh()
+        if isinstance(error, DuplicateSuspected):
+            view.show_tick("again")
+
+    def _done(self, request: Any, sent: Sent) -> None:
+        self.answer, self.error = sent.answer, None
+        self.view.finish("done")
+        self.view.show_card(
+            AnswerCard(
+                self._api, self._operation.name, sent.answer, mark=sent.mark, entry=sent.entry,
+                steps=after_call(self._operation.name, request, sent.answer), open_form=self._open,
+            )
+        )  # fmt: skip
+        self.update_static()
+        if self.when_done is not None:
+            self.when_done()
+
+    def _open(self, name: str, values: dict[str, Any]) -> Any:
+        made = form(getattr(self._api, name), script=self.script, **values)
+        made.when_done = self.when_done
+        self.opened.append(made)
+        return made.view.widget
+
+    def _check_open(self) -> None:
+        if self.state in _CLOSED:
+            raise InvalidRequest([Problem("", "spent", _CLOSED[self.state])], of=self._operation.name)
+
+    def __repr__(self) -> str:
+        given, wrong = len(self.draft.given), len(self.problems)
+        return (
+            f"<form {self._operation.name} in {self._api.environment}, {self.state}: {given} values, {wrong} problems>"
+        )
+
+    def _ipython_display_(self) -> None:
+        if self.state == "closed":
+            print(repr(self))  # noqa: T201 - a cell that ends in it prints it
+        else:
+            super()._ipython_display_()
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise TypeError("a form cannot be pickled: it holds private values")

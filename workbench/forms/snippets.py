@@ -1,0 +1,236 @@
+"""The call of a form written in other ways: Python, terminal command, curl, sequence step; private values are masked."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from html import escape
+from typing import Any
+
+import attrs
+import ipywidgets
+
+from workbench.forms.draft import Draft, joined
+from workbench.forms.widgets import button, row, shell
+from workbench.interface import masks, strict_json
+from workbench.interface.rules import Full
+from workbench.rendering.curl import curl as curl_command
+from workbench.sequences import Parameter, Sequence, Step, param
+
+_LINE_LENGTH = 90
+
+
+def python(draft: Draft) -> str:
+    """Return the call as Python."""
+    name = f"api.{draft.operation.name}"
+    arguments = [f"{key}={_literal(value)}" for key, value in masked(draft, draft.nested()).items()]
+    call = f"{name}({', '.join(arguments)})"
+    if len(call) <= _LINE_LENGTH:
+        return call
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case Full():
+            return "wb.FULL"
+        case Mapping():
+            return "{" + ", ".join(f'"{key}": {_literal(one)}' for key, one in value.items()) + "}"
+        case str():
+            plain = value.isascii() and value.isprintable()
+            return strict_json.dumps(str(value)).decode() if plain else repr(str(value))
+        case date():
+            return repr(value.isoformat())
+    return repr(value)
+
+
+def terminal(draft: Draft) -> str:
+    """Return the call as a command."""
+    words = ["workbench", draft.operation.name]
+    for path, value in _flat(masked(draft, draft.nested())):
+        words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(value))]
+    return " ".join(words)
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, joined(prefix, name))
+        else:
+            yield joined(prefix, name), value
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "FULL" if isinstance(value, Full) else value.isoformat() if isinstance(value, date) else str(value)
+
+
+def curl(draft: Draft, api: Any) -> str:
+    """Return the call as a curl command; the key is a variable of the shell."""
+    return curl_command(draft.operation, draft.record(), base_url=api.base_url, converter=api.converter)
+
+
+def step(draft: Draft) -> Sequence:
+    """Return the call as a sequence of one step, in which private values are parameters of the run."""
+    private: list[Parameter] = []
+
+    def taken(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, value in values.items():
+            path = joined(prefix, name)
+            if isinstance(value, Mapping):
+                made[name] = taken(value, path)
+            elif draft.private(path):
+                parameter = path.replace(".", "_")
+                private.append(Parameter(name=parameter, doc=draft.leaves[path].member.about.doc))
+                made[name] = param(parameter)
+            else:
+                made[name] = value
+        return made
+
+    name = draft.operation.name
+    arguments = taken(draft.nested(), "")
+    return Sequence(name=name, steps=(Step(name=name, do=name, arguments=arguments),), parameters=tuple(private))
+
+
+def masked(draft: Draft, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values with dots in place of the private ones."""
+    made: dict[str, Any] = {}
+    for name, value in values.items():
+        path = joined(prefix, name)
+        if not isinstance(value, Mapping):
+            made[name] = masks.DOTS if draft.private(path) else value
+        elif value:
+            made[name] = masked(draft, value, path)
+    return made
+
+
+SNIPPETS: Mapping[str, Callable[[Draft, Any], str]] = {
+    "Python": lambda draft, _: python(draft),
+    "Terminal": lambda draft, _: terminal(draft),
+    "curl": curl,
+    "Sequence step": lambda draft, _: step(draft).to_toml(),
+}
+
+
+class Script:
+    """A sequence made from forms: `script.sequence` holds the steps that they added, in order.
+
+    Args:
+        called: The expression by which a person gets at it, for messages.
+    """
+
+    def __init__(self, name: str = "from-forms", *, called: str = "form.script") -> None:
+        self.called = called
+        self.sequence = Sequence(name=name, steps=())
+
+    def add(self, more: Sequence) -> str:
+        """Add the steps and parameters of another sequence; return the name of the last step."""
+        taken = {step.name for step in self.sequence.steps}
+        steps = []
+        for one in more.steps:
+            name, number = one.name, 2
+            while name in taken:
+                name, number = f"{one.name}-{number}", number + 1
+            taken.add(name)
+            steps.append(attrs.evolve(one, name=name))
+        known = {parameter.name for parameter in self.sequence.parameters}
+        parameters = tuple(parameter for parameter in more.parameters if parameter.name not in known)
+        self.sequence = attrs.evolve(
+            self.sequence,
+            steps=(*self.sequence.steps, *steps),
+            parameters=(*self.sequence.parameters, *parameters),
+        )
+        return steps[-1].name
+
+    def __repr__(self) -> str:
+        return f"<script of {len(self.sequence.steps)} steps: {self.called}.sequence.to_toml() shows it>"
+
+
+class SnippetPanel:
+    """A closed box below a form. A snippet is written when its tab is opened, and again as long as it is in view.
+
+    Args:
+        script: Where "Add to sequence" adds the call.
+        guard: Runs the action of a button and shows what goes wrong.
+    """
+
+    def __init__(
+        self, draft: Draft, api: Any, script: Script, guard: Callable[[Callable[[], Any]], None]
+    ) -> None:  # fmt: skip
+        self._draft, self._api, self._script = draft, api, script
+        self._kept: dict[str, str] | None = None  # of a form that was sent, whose values are gone
+        self._boxes = [ipywidgets.HTML() for _ in SNIPPETS]
+        self._insert = ipywidgets.HTML().add_class("wb-now")
+        self.message = ipywidgets.HTML().add_class("wb-message")
+        put = button(
+            "Insert below the next cell you run", lambda: guard(self._put), "wb-put",
+            "A page without JupyterLab's commands can insert a cell only when a cell is run",
+        )  # fmt: skip
+        self.add_button = button(
+            "Add to sequence", lambda: guard(self._add), "wb-add", "Add the call as a step of a sequence"
+        )
+        self._tab = ipywidgets.Tab(self._boxes, titles=tuple(SNIPPETS), selected_index=0)
+        content = ipywidgets.VBox([row(self._insert, put, self.add_button, self.message), self._tab])
+        title = "The same call in Python, terminal, curl and as a step"
+        self.widget = ipywidgets.Accordion([content], titles=(title,), selected_index=None).add_class("wb-snippets")
+        for one in (self.widget, self._tab):
+            one.observe(lambda _: guard(self.refresh), "selected_index")
+
+    def show(self, place: int | None) -> None:
+        """Open the tab of a snippet, by its place, or close the box."""
+        self._tab.selected_index = place or 0
+        self.widget.selected_index = None if place is None else 0
+
+    def text(self, name: str) -> str:
+        """Return one snippet."""
+        return self._kept[name] if self._kept is not None else SNIPPETS[name](self._draft, self._api)
+
+    def refresh(self) -> None:
+        """Write the snippet in view, if one is."""
+        if self.widget.selected_index is None:
+            return
+        place = self._tab.selected_index or 0
+        self._boxes[place].value = f"<pre>{escape(self.text(list(SNIPPETS)[place]))}</pre>"
+        self._insert.value = insert_button(self.text("Python"))
+
+    def finish(self) -> None:
+        """Keep the snippets of a call that was sent, before its values are discarded."""
+        self._kept = {name: self.text(name) for name in SNIPPETS}
+        self.add_button.disabled = True
+
+    def put_in_cell(self) -> str:
+        """Put the call as Python into a cell below the one that runs, or that runs next; return its text."""
+        text = self.text("Python")
+        kernel = shell()
+        if kernel is not None:
+            kernel.set_next_input(text)
+        return text
+
+    def add_to_sequence(self) -> str:
+        """Add the call as a step to the script; return the name of the step."""
+        return self._script.add(step(self._draft))
+
+    def _put(self) -> None:
+        self.put_in_cell()
+        self.message.value = "The call will appear below the next cell that you run."
+
+    def _add(self) -> None:
+        name, count = self.add_to_sequence(), len(self._script.sequence.steps)
+        self.message.value = escape(f"Added step {name} to {self._script.called} ({count} in total).")
+
+
+def insert_button(text: str) -> str:
+    """Return a button with which JupyterLab inserts a new cell below this one and writes the text into it.
+
+    It is plain HTML: JupyterLab executes the commands that such a button names. Only the page changes the notebook, so
+    the kernel cannot do it outside the run of a cell. The style sheet hides the button on other pages.
+    """
+    request = {"commands": ["notebook:insert-cell-below", "notebook:replace-selection"], "args": {"text": text}}
+    return (
+        '<button type="button" class="jupyter-button widget-button wb-put-now" '
+        'title="A new cell below this one, with the Python of this call; private values are masked" '
+        'data-commandlinker-command="apputils:run-all-enabled" '
+        f'data-commandlinker-args="{escape(json.dumps(request))}">Insert in a new cell below</button>'
+    )

@@ -1,0 +1,276 @@
+"""The widgets of a form: they show a draft, edit it, and show what became of the call."""
+
+from collections.abc import Callable
+from html import escape
+from typing import Any, Literal
+
+import ipywidgets
+
+from workbench import rendering
+from workbench.client.advice import AdviceWarning
+from workbench.client.effects import what
+from workbench.client.guards import Confirmation, confirmation
+from workbench.errors import Problem, WorkbenchError
+from workbench.forms.answers import AnswerCard
+from workbench.forms.draft import TICKS, Draft, Review
+from workbench.forms.fields import Field, Inputs
+from workbench.forms.snippets import Script, SnippetPanel
+from workbench.forms.values import EMPTY, explained
+from workbench.forms.widgets import StaticView, button, close, close_soon, headline, line, root, row, sentence
+from workbench.interface.walk import get_path
+from workbench.rendering.markup import isolated
+
+_HINT = f"Nothing is sent until you press the button. Empty fields are omitted; {EMPTY} sends empty text."
+State = Literal["open", "sending", "done", "unknown", "closed"]
+_ADVICE = {
+    "sign_withdrawal": line(
+        "advice",
+        "This form only checks the request. wb.withdrawals.plan(…) also compares it with the contract, its admins and "
+        "its balance, and gives access to the signature.",
+    )
+}
+
+
+def form_head(operation: Any, api: Any) -> str:
+    """Return the head of a form: what it does and where it sends."""
+    head = headline(sentence(rendering.label(operation.name)), api)
+    return f"{head}<div>{escape(operation.doc)}</div>{_ADVICE.get(operation.name, '')}"
+
+
+def asked_confirmation(operation: Any, api: Any, review: Review) -> Confirmation | None:
+    """Return what must be typed before this call in production; None if nothing must."""
+    if api.environment != "production" or review.problems:
+        return None
+    return confirmation(operation, review.record)
+
+
+class FormView:
+    """The widgets of a form.
+
+    Args:
+        send: Called by the button.
+    """
+
+    def __init__(self, draft: Draft, api: Any, script: Script, send: Callable[[], None]) -> None:
+        operation = self._operation = draft.operation
+        self.draft = draft
+        self.state: State = "open"
+        self.attempted = False
+        """Whether sending was attempted: from then on every problem is shown."""
+        self.card: AnswerCard | None = None
+        self.entry: str | None = None
+        """Id of the last call in the journal."""
+        self._api, self._send = api, send
+        self._setting = False
+        self.inputs = Inputs(draft, self._edit)
+        self.snippets = SnippetPanel(draft, api, script, self.guard)
+        self.head = ipywidgets.HTML(form_head(operation, api)).add_class("wb-head")
+        self.summary = ipywidgets.HTML().add_class("wb-summary")
+        self.error = ipywidgets.HTML().add_class("wb-error")
+        self.typed = ipywidgets.Text(description="Type to confirm").add_class("wb-typed")
+        self.typed.style.description_width = "initial"
+        self.ticks = {name: self._tick(name, label) for name, label in TICKS.items()}
+        self.arming = self._arming_box() if api.environment == "production" and operation.effect else None
+        self._sender = row(self._new_button())
+        self._answer = ipywidgets.VBox().add_class("wb-answer")
+        self._body = ipywidgets.VBox([
+            ipywidgets.HTML(line("quiet", _HINT)),
+            self.inputs.widget, *self.ticks.values(), *([self.arming] if self.arming else []), self.summary,
+            self.typed, self._sender,
+        ])  # fmt: skip
+        self.static = StaticView()
+        content = (self.head, self._body, self.error, self._answer, self.snippets.widget)
+        self.widget = root(self.static, *content, name="wb-form", api=api).add_class(
+            f"wb-form-{operation.name.replace('_', '-')}"
+        )
+        self.refresh()
+
+    def _new_button(self) -> Any:
+        live = self._api.environment == "production"
+        text = f"{sentence(rendering.label(self._operation.name))} in {self._api.environment.upper()}"
+        made = self.button = button(text, lambda: self._clicked(made), "wb-send")
+        if live:
+            made.add_class("wb-live")
+        else:
+            made.button_style = "primary"
+        return made
+
+    def _clicked(self, clicked: Any) -> None:
+        if clicked is self.button and self.state == "open":  # clicks that were queued on an old button do nothing
+            self._send()
+
+    def replace_button(self) -> None:
+        """Put a new button in place of the old one, so that clicks queued for the old one do nothing."""
+        old, self._sender.children = self._sender.children, (self._new_button(),)
+        close_soon(old)
+
+    def _tick(self, name: str, label: str) -> Any:
+        made = ipywidgets.Checkbox(indent=False, description=label)
+        made.layout.display, made.layout.width = "none", "100%"
+        made.add_class("wb-tick").add_class(f"wb-allow-{name.replace('_', '-')}")
+
+        def ticked(change: Any) -> None:
+            if not self._setting:
+                self._edit(lambda: (self.draft.ticks.add if change["new"] else self.draft.ticks.discard)(name))
+
+        made.observe(ticked, "value")
+        return made
+
+    def _arming_box(self) -> Any:
+        name = self._operation.name
+        reason = ipywidgets.Text(description="Reason", placeholder="recorded in the journal").add_class("wb-reason")
+        minutes = ipywidgets.Text(value="10", description="Minutes").add_class("wb-minutes")
+
+        def pressed() -> None:
+            number = minutes.value.isascii() and minutes.value.isdigit()
+            self.arm(int(minutes.value) if number else minutes.value, reason.value)
+
+        arm = button(f"Arm {rendering.label(name)} in PRODUCTION", pressed, "wb-arm")
+        arm.add_class("wb-send").add_class("wb-live")
+        text = "This call has an effect in production. It can only be sent while it is armed."
+        return ipywidgets.VBox([ipywidgets.HTML(f"<strong>{text}</strong>"), reason, minutes, arm]).add_class(
+            "wb-section"
+        )
+
+    def arm(self, minutes: Any, reason: str) -> None:
+        """Arm the operation, as the person asks for it."""
+        self._edit(lambda: self._api.arm(operations={self._operation.name}, minutes=minutes, reason=reason))
+
+    def _edit(self, act: Callable[[], Any]) -> None:
+        """Apply a change that a person made, and show the result."""
+        if self.state == "open":
+            self.guard(act)
+            self.guard(self.refresh)
+
+    def guard(self, act: Callable[[], Any]) -> None:
+        """Do what a widget asks for; show what goes wrong, without private values."""
+        self.error.value, self.entry = "", None
+        try:
+            act()
+        except WorkbenchError as error:
+            self.show_error(error)
+        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+            text = f"unexpected {type(error).__name__}: an error of the workbench itself; the form is unchanged"
+            self.error.value = line("problem", text)
+
+    def show_error(self, error: WorkbenchError) -> None:
+        """Show an error, and the id of its entry in the journal."""
+        journal = line("quiet", f"Journal: {self.entry}") if self.entry else ""
+        self.error.value = f'<div role="alert">{rendering.html(error)}</div>{journal}'
+
+    def show_advice(self, warnings: list[Any]) -> None:
+        """Show the advice that the client gave about a call."""
+        advice = [str(one.message) for one in warnings if issubclass(one.category, AdviceWarning)]
+        self.error.value += "".join(line("advice", text) for text in advice)
+
+    def refresh(self, review: Review | None = None) -> None:
+        """Show what is to be said of the draft now: problems, advice, what sending will do."""
+        if self.state not in ("open", "sending"):
+            return
+        review = self.draft.review() if review is None else review
+        problems, advice = _by_path(review.problems), _by_path(review.advice)
+        for path, field in self.inputs.fields.items():
+            wire = field.leaf.wire
+            field.set_visible(self.draft.shown(path))
+            field.require(self.draft.required(path))
+            self._annotate(field, problems.get(wire, []), [one.message for one in advice.get(wire, [])], review)
+        self.inputs.show_sections(problems, attempted=self.attempted)
+        self._show_ticks(review.problems)
+        self._summarize(review)
+        self.snippets.refresh()
+
+    def _annotate(self, field: Field, problems: list[Problem], advice: list[str], review: Review) -> None:
+        path, member = field.leaf.path, field.leaf.member
+        if path in self.inputs.refused:
+            field.annotate((self.inputs.refused[path],))
+            return
+        value = self.draft.given.get(path)
+        shown = [
+            one.message
+            for one in problems
+            if self.attempted or (field.touched and one.rule != "tick") or value is not None
+        ]
+        private = self.draft.private(path) and value != ""
+        holder = get_path(review.record, path.rpartition(".")[0]) if "." in path else review.record
+        field.annotate(shown, "" if value is None or private else explained(member, value, holder), advice)
+
+    def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
+        """Show the checkboxes that would allow what now prevents sending, and those that are set."""
+        rules = {one.rule for one in problems}
+        partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
+        if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections):
+            rules.add("partial_address")
+        self._setting = True
+        for name, tick in self.ticks.items():
+            tick.layout.display = None if name in rules | self.draft.ticks else "none"
+            tick.value = name in self.draft.ticks
+        self._setting = False
+
+    def show_tick(self, name: str) -> None:
+        """Show one of the checkboxes."""
+        self.ticks[name].layout.display = None
+
+    def _summarize(self, review: Review) -> None:
+        """Show above the button what sending will do, or what is missing."""
+        armed = self._api.armed
+        needs_arming = self.arming is not None and not (armed and self._operation.name in armed.operations)
+        if self.arming is not None:
+            self.arming.layout.display = None if needs_arming else "none"
+        if review.problems:
+            text = self._missing(review.problems)
+        else:
+            effect = isolated(what(self._operation, review.record))
+            text = f"<div>Will be sent to {self._api.environment.upper()}: {effect}</div>"
+        asked = asked_confirmation(self._operation, self._api, review)
+        self.typed.layout.display = None if asked is not None else "none"
+        if asked is not None:
+            text += line("problem", f"{asked.says}. Type {asked.types} to confirm.")
+        self.summary.value = text
+        self.button.disabled = self.state == "sending" or needs_arming
+
+    def _missing(self, problems: tuple[Problem, ...]) -> str:
+        general = [line("problem", one.message) for one in problems if not one.path] if self.attempted else []
+        places = ", ".join(dict.fromkeys(one.path or "request" for one in problems[:8]))
+        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'} to fix before sending: "
+        return "".join([*general, line("quiet", count + places + (" …" if len(problems) > 8 else ""))])
+
+    def set_state(self, state: State) -> None:
+        """Enter a state; while a call is in flight the button is disabled."""
+        self.state = state
+        self.button.disabled = state == "sending"
+
+    def finish(self, state: State) -> None:
+        """Discard every value, in the draft and in the widgets, and close the inputs."""
+        self.snippets.finish()
+        self.clear()
+        self.state = state
+        self._body.layout.display = "none"
+        spent, self._body.children = self._body.children, ()
+        close_soon(spent)
+
+    def clear(self) -> None:
+        """Discard every value."""
+        self.draft.clear()
+        if self.state in ("open", "sending"):
+            self.inputs.clear()
+            self.typed.value = ""
+
+    def show_card(self, card: AnswerCard) -> None:
+        """Show the answer."""
+        self.card, self.error.value = card, ""
+        self._answer.children = (card.widget,)
+
+    def close(self) -> None:
+        """Discard every value and close every widget."""
+        self.clear()
+        self.state = "closed"
+        if self.card is not None:
+            self.card.hide_private()
+        close(self.widget)
+
+
+def _by_path(problems: tuple[Problem, ...]) -> dict[str, list[Problem]]:
+    found: dict[str, list[Problem]] = {}
+    for one in problems:
+        found.setdefault(one.path, []).append(one)
+    return found

@@ -1,0 +1,182 @@
+"""What all widgets here share: static HTML beside them, closing them, small pieces of markup."""
+
+import asyncio
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any, Protocol
+
+import ipywidgets
+
+from workbench.errors import visible
+from workbench.forms.style import CSS
+from workbench.rendering.markup import isolated
+
+CLOSE_DELAY = 2.0
+"""Seconds after which a browser has received a widget."""
+_MARKS = {"problem": "✗ ", "advice": "! ", "ok": "✓ ", "words": "= ", "timer": "", "quiet": ""}
+_CLASSES = {"words": "ok", "timer": "ok"}
+_ROLES = {"problem": ' role="alert"', "ok": ' role="status"', "timer": ' role="timer"'}
+
+
+class Cancellable(Protocol):
+    """A scheduled call."""
+
+    def cancel(self) -> Any:
+        """Cancel it."""
+
+
+Later = Callable[[float, Callable[[], None]], Cancellable]
+
+
+def after(seconds: float, act: Callable[[], None]) -> Cancellable:
+    """Schedule a call: on the running loop of a kernel, or in a thread."""
+    try:
+        return asyncio.get_running_loop().call_later(seconds, act)
+    except RuntimeError:
+        timer = threading.Timer(seconds, act)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+
+class StaticView:
+    """The static HTML of one widget: hidden while the widget is alive, shown where it is not.
+
+    A notebook that is reopened has outputs and no widgets. The rule that hides the HTML is part of the live widget, so
+    it disappears with the widget.
+    """
+
+    def __init__(self) -> None:
+        self._name = f"wb-static-{secrets.token_hex(6)}"
+        self.rule = ipywidgets.HTML(f"<style>.{self._name} {{ display: none; }}</style>")
+        self.rule.layout.height = "0"
+        self._handles: list[Any] = []
+
+    def display(self, widget: Any, html: str, plain: str) -> None:
+        """Show the HTML and the widget as two outputs."""
+        import IPython.display
+
+        show: Any = IPython.display.display
+        self._handles.append(show(self._bundle(html, plain), raw=True, display_id=True))
+        show({**widget._repr_mimebundle_(), "text/plain": plain}, raw=True)
+
+    def update(self, html: str, plain: str) -> None:
+        """Replace the HTML."""
+        for handle in self._handles:
+            handle.update(self._bundle(html, plain), raw=True)
+
+    def _bundle(self, html: str, plain: str) -> dict[str, str]:
+        return {"text/html": f'<div class="{self._name}">{html}</div>', "text/plain": plain}
+
+
+class Displayed:
+    """Something that a notebook shows as its `widget`, and elsewhere as its `html` or its repr."""
+
+    widget: Any
+    static: StaticView
+
+    @property
+    def html(self) -> str:
+        """The present state as static HTML."""
+        raise NotImplementedError
+
+    def update_static(self) -> None:
+        """Show the present state where no widget is alive."""
+        self.static.update(self.html, repr(self))
+
+    def _ipython_display_(self) -> None:
+        self.static.display(self.widget, self.html, repr(self))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {**self.widget._repr_mimebundle_(), "text/html": self.html, "text/plain": repr(self)}
+
+
+def root(static: StaticView, *children: Any, name: str, api: Any = None) -> Any:
+    """Return the outermost widget of something displayed: style sheet, static view and children."""
+    sheet = ipywidgets.HTML(f"<style>{CSS}</style>", layout=ipywidgets.Layout(display="block", height="0"))
+    widget = ipywidgets.VBox([sheet, static.rule, *children]).add_class("wb-root").add_class(name)
+    return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
+
+
+def shell() -> Any:
+    """Return the IPython this runs in, or None."""
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()
+
+
+def below(widget: Any) -> list[Any]:
+    """Return a widget and all its descendants."""
+    found = [widget]
+    for one in found:
+        found.extend(getattr(one, "children", ()))
+    return found
+
+
+def close(*widgets: Any) -> None:
+    """Close widgets and their descendants, with the layout and style models of each."""
+    for widget in widgets:
+        for one in below(widget):
+            for model in (getattr(one, "layout", None), getattr(one, "style", None), one):
+                if model is not None:
+                    model.close()
+
+
+def close_soon(widgets: Sequence[Any]) -> None:
+    """Close widgets: at once outside a notebook, in a kernel once the browser has received them.
+
+    A widget closed while its parent is still being sent leaves the parent without a view. Clear values before: they
+    must not wait.
+    """
+    if shell() is None:
+        close(*widgets)
+    else:
+        after(CLOSE_DELAY, lambda: close(*widgets))
+
+
+def button(text: str, act: Callable[[], Any], name: str = "", tooltip: str = "") -> Any:
+    """Return a button with its action and class."""
+    made = ipywidgets.Button(description=text, tooltip=tooltip or text)
+    if name:
+        made.add_class(name)
+    made.on_click(lambda _: act())
+    return made
+
+
+def row(*children: Any) -> Any:
+    """Return widgets side by side, wrapped where the page is narrow."""
+    return ipywidgets.HBox(list(children)).add_class("wb-row-actions")
+
+
+def line(kind: str, text: str) -> str:
+    """Return one line of text as HTML.
+
+    Args:
+        kind: "problem", "advice", "ok", "words" (a value in words), "timer" or "quiet".
+        text: What it says; escaped.
+    """
+    name, mark = _CLASSES.get(kind, kind), _MARKS[kind]
+    return f'<div class="wb-{name}"{_ROLES.get(kind, "")}>{mark}{isolated(visible(text, 400))}</div>'
+
+
+def headline(title: str, api: Any) -> str:
+    """Return the head of a widget: its title, the environment, the host and the fingerprint of the key."""
+    info = api.info()
+    where = info["environment"]
+    return (
+        f"<div><strong>{escape(title)}</strong> "
+        f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span> '
+        f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
+    )
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def css_name(name: str) -> str:
+    """Return the CSS class of a path or name."""
+    return f"wb-{name.replace('.', '-').replace('_', '-').replace(' ', '-')}"
