@@ -20,11 +20,12 @@ from workbench.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, W
 from workbench.interface.rules import FULL
 from workbench.progress import Progress
 from workbench.sandbox import Sandbox
-from workbench.sequences.lessons import PERSON
+from workbench.sequences import catalogue
 from workbench.storage import FileLock
 from workbench.tables.frames import to_frame
 
 NOBODY = "00000000-0000-4000-8000-000000000001"
+PERSON = catalogue["application-approved"]["apply"].arguments
 
 
 class Wrapped(httpx.BaseTransport):

@@ -16,7 +16,7 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
 from tests.client.doubles import Service, client_on
-from workbench.sequences import from_journal, run_kept
+from workbench.sequences import from_journal, run
 from workbench.session import Session
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -163,7 +163,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
             sequence = things["sequence"] = from_journal(other.journal)
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
-        things["kept"] = run_kept(sequence, wb.Sandbox(seed=3), folder / "kept.run", **wanted)
+        things["kept"] = run(sequence, wb.Sandbox(seed=3), path=folder / "kept.run", **wanted)
         things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.events}
         things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
         things["requests"] = [one.request for one in api.journal]

@@ -13,7 +13,7 @@ import workbench as wb
 from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE, PLANTED
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from workbench import chains
-from workbench.sequences import InvalidSequence, load, run, run_async, run_kept, run_many
+from workbench.sequences import InvalidSequence, load, run, run_async, run_many
 from workbench.tables.event_logs import _counted_by_line
 from workbench.webhooks.verify import SignatureRefused
 from workbench.withdrawals.withdrawal import Withdrawal
@@ -227,7 +227,7 @@ ENDS: dict[str, End] = {
     "bad value of a sequence": End(InvalidSequence, lambda _: _played(national_id=["000771293"])),
     "unknown value of a sequence": End(InvalidSequence, lambda _: _played(zq="zq-unknown-member")),
     "bad value of a sequence, awaited": End(InvalidSequence, lambda _: _played(lambda *a, **v: asyncio.run(run_async(*a, **v)), national_id=["000771293"])),
-    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda one, api, **v: run_kept(one, api, path / "s.run", **v), national_id=["000771293"])),
+    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda one, api, **v: run(one, api, path=path / "s.run", **v), national_id=["000771293"])),
     "interrupted": End(KeyboardInterrupt, lambda _: _sent(KeyboardInterrupt())),
     "interrupted form": End(KeyboardInterrupt, lambda _: _interrupted_form()),
     "interrupted sequence": End(KeyboardInterrupt, lambda _: _interrupted(run)),

@@ -22,7 +22,8 @@ from tests.client.doubles import URL, Service, client_on
 from workbench.client.key_sources import find_key
 from workbench.client.keys import Key
 from workbench.client.settings import client_settings, open_profile
-from workbench.sequences import Sequence, from_journal, run_kept
+from workbench.sequences import Sequence, from_journal
+from workbench.sequences import run as run_sequence
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
 KEY, SIGNING = PLANTED["api key"], PLANTED["webhook key"]
@@ -140,7 +141,7 @@ def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
         owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
         api.update_ubo(company_id=company["id"], ubo_id=owner, **OWNER)
         sequence = from_journal([next(one for one in api.journal if one.operation == "create_user_application")])
-    run_kept(sequence, wb.Sandbox(seed=3), folder / "kept.run", **_parameters(sequence))
+    run_sequence(sequence, wb.Sandbox(seed=3), path=folder / "kept.run", **_parameters(sequence))
     return {"digest": digests[0].encode(), **{one.name: one.read_bytes() for one in folder.iterdir()}}
 
 
@@ -181,4 +182,4 @@ def _resumed(path: Path) -> None:
             return
         api.create_user_application(**PERSON)
         sequence = from_journal(api.journal)
-    run_kept(sequence, wb.Sandbox(seed=3), path, **_parameters(sequence))
+    run_sequence(sequence, wb.Sandbox(seed=3), path=path, **_parameters(sequence))

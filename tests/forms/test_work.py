@@ -12,7 +12,8 @@ from workbench.errors import InvalidArguments
 from workbench.forms.bulk_panel import panel as bulk_panel
 from workbench.forms.work import Work
 from workbench.progress import Progress, ProgressCallback
-from workbench.sequences import Sequence, Step, run_kept
+from workbench.sequences import Sequence, Step
+from workbench.sequences import run as run_sequence
 from workbench.session import Session
 
 WAIT = 30.0
@@ -111,7 +112,7 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
                 made[0].progress.stop_button.click()
             progress(one)
 
-        return run_kept(story, api, path, progress=report)
+        return run_sequence(story, api, path=path, progress=report)
 
     path = tmp_path / "run"
     work = Work("sequence", "Run", api, run, resumable=lambda _: path.exists())

@@ -9,8 +9,7 @@ import pytest
 
 from workbench.errors import FileBusy, InvalidRequest, UnusableFile
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run_kept
-from workbench.sequences.lessons import PERSON
+from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run
 from workbench.session import connect
 from workbench.storage import FileLock
 
@@ -55,20 +54,20 @@ def test_a_run_killed_at_any_call_goes_on_without_doing_anything_twice(tmp_path:
     card = api.sandbox.guide()["cards"]["active"][0]
     begun = api.sandbox.balance(card)
     with pytest.raises(Killed):
-        run_kept(STORY, Dying(api, at, after), path)
+        run(STORY, Dying(api, at, after), path=path)
     done_before = api.sandbox.last_event()
-    stopped = run_kept(STORY, api, path)
+    stopped = run(STORY, api, path=path)
 
     assert not stopped.ok
-    assert [one.end for one in stopped.steps][-1] == "unknown"
+    assert [one.outcome for one in stopped.steps][-1] == "unknown"
     assert api.sandbox.last_event() == done_before
     name = stopped.steps[-1].step.name
     if after and name == "authorize":
-        whole = run_kept(STORY, api, path, resolved={name: "done"})
-        assert whole["settle"].end == "blocked"  # the id was never seen, and is not guessed
+        whole = run(STORY, api, path=path, resolved={name: "done"})
+        assert whole["settle"].outcome == "blocked"  # the id was never seen, and is not guessed
         return
     done = after and name != "too much"  # that one is refused, so it may be sent again
-    whole = run_kept(STORY, api, path, resolved={name: "done" if done else "not sent"})
+    whole = run(STORY, api, path=path, resolved={name: "done" if done else "not_sent"})
     assert whole.ledger().total() == {"available": 0, "held": 0, "posted": 2500, "refunded": 2500}
     balance = api.sandbox.balance(card)
     assert balance["posted"] - begun["posted"] == 2500
@@ -78,9 +77,9 @@ def test_a_run_killed_at_any_call_goes_on_without_doing_anything_twice(tmp_path:
 def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None:
     """The same verdict, the same books."""
     api, path = connect(seed=3), tmp_path / "run"
-    first = run_kept(STORY, api, path)
+    first = run(STORY, api, path=path)
     events = api.sandbox.last_event()
-    second = run_kept(STORY, api, path)
+    second = run(STORY, api, path=path)
 
     assert first.ok, first.verdict
     assert second.ok, second.verdict
@@ -91,21 +90,21 @@ def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None
 def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> None:
     """Nothing is sent."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
-    run_kept(STORY, sandbox, path)
+    run(STORY, sandbox, path=path)
 
     with pytest.raises(InvalidSequence, match="parameters are not those"):
-        run_kept(STORY, sandbox, path, amount=7)
+        run(STORY, sandbox, path=path, amount=7)
     with pytest.raises(InvalidSequence, match="sequence is not the one"):
-        run_kept(catalogue["refund-full"], sandbox, path)
+        run(catalogue["refund-full"], sandbox, path=path)
 
 
 def test_what_is_not_unknown_is_not_resolved(tmp_path: Path) -> None:
     """A slip of the name is refused."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
-    run_kept(STORY, sandbox, path)
+    run(STORY, sandbox, path=path)
 
     with pytest.raises(InvalidRequest, match="is not unknown"):
-        run_kept(STORY, sandbox, path, resolved={"settle": "done"})
+        run(STORY, sandbox, path=path, resolved={"settle": "done"})
 
 
 def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path.write_bytes(b"not ours at all" * 20)
 
     with pytest.raises(UnusableFile):
-        run_kept(STORY, Sandbox(seed=3), path)
+        run(STORY, Sandbox(seed=3), path=path)
     assert path.read_bytes() == b"not ours at all" * 20
 
 
@@ -133,11 +132,11 @@ def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
     holder.start()
     assert ready.wait(30)
     with pytest.raises(FileBusy, match=rf"held by process {holder.pid} on"):
-        run_kept(STORY, Sandbox(seed=3), path)
+        run(STORY, Sandbox(seed=3), path=path)
     holder.kill()
     holder.join()
 
-    assert run_kept(STORY, Sandbox(seed=3), path).ok
+    assert run(STORY, Sandbox(seed=3), path=path).ok
 
 
 def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
@@ -146,8 +145,8 @@ def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
     person = {one.name: SECRET for one in sequence.parameters if one.type == "text"}
     person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}
     person |= {"ip_address": "203.0.113.77", "phone_number": "5550100"}
-    made = run_kept(
-        sequence, Sandbox(seed=3), tmp_path / "run", **{k: v for k, v in person.items() if k in _names(sequence)}
+    made = run(
+        sequence, Sandbox(seed=3), path=tmp_path / "run", **{k: v for k, v in person.items() if k in _names(sequence)}
     )
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
@@ -161,5 +160,5 @@ def _names(sequence: Sequence) -> set[str]:
 
 def _applied() -> Any:
     api = connect(seed=3)
-    api.create_user_application(first_name="Test", last_name="testingApproved", **PERSON)
+    api.create_user_application(**catalogue["application-approved"]["apply"].arguments)
     return api

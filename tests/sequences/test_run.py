@@ -18,7 +18,7 @@ from workbench.sequences import (
     InvalidSequence,
     Mix,
     Sequence,
-    Stage,
+    Stepper,
     Unbalanced,
     catalogue,
     from_journal,
@@ -71,9 +71,9 @@ def test_a_miss_says_which_what_was_expected_and_what_came(sandbox: Sandbox) -> 
     came = run(sequence, sandbox)
 
     assert not came.ok
-    assert "buy (simulate_authorization) result.status: expected declined, came authorized" in came.verdict
-    assert "money.held: expected +1 cents, came +2500 cents" in came.verdict
-    assert "event: expected card.updated, came transaction.requested, transaction.created" in came.verdict
+    assert "buy (simulate_authorization) result.status: expected declined, got authorized" in came.verdict
+    assert "money.held: expected +1 cents, got +2500 cents" in came.verdict
+    assert "event: expected card.updated, got transaction.requested, transaction.created" in came.verdict
 
 
 def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(sandbox: Sandbox) -> None:
@@ -88,7 +88,7 @@ def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(s
     )
     came = run(sequence, sandbox)
 
-    assert [one.end for one in came.steps] == ["refused", "blocked"]
+    assert [one.outcome for one in came.steps] == ["refused", "blocked"]
     assert "buy.transaction_id cannot be read: step buy is refused" in came.verdict
 
 
@@ -124,7 +124,7 @@ def test_a_ledger_that_does_not_balance_is_an_error() -> None:
 
 def test_step_by_step_with_a_change_between(sandbox: Sandbox) -> None:
     """What was not played can be changed; what was played cannot."""
-    stage = Stage(catalogue["refund-partial"], sandbox, amount=900)
+    stage = Stepper(catalogue["refund-partial"], sandbox, amount=900)
     first = stage.next()
 
     assert first is not None
@@ -163,7 +163,7 @@ def test_a_wait_in_vain_says_so(sandbox: Sandbox) -> None:
     """The step fails with what was missed."""
     came = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", within="5s"),)), sandbox)
 
-    assert "expected card.updated, came no event" in came.verdict
+    assert "expected card.updated, got no event" in came.verdict
 
 
 def test_once_per_row_of_a_frame_and_side_by_side(sandbox: Sandbox) -> None:

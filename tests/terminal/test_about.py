@@ -114,7 +114,7 @@ def test_sequences(wb, tmp_path):
     ended = wb("run", str(tmp_path / "mine.toml"), "--fresh", "-o", "json")
     assert ended.code == 0
     assert "all as expected" in ended.err
-    assert [row["end"] for row in json.loads(ended.out)] == ["done"] * 3
+    assert [row["outcome"] for row in json.loads(ended.out)] == ["done"] * 3
 
 
 def test_a_wrong_sequence_file(wb, tmp_path):

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 POLL_INTERVAL = 0.05  # seconds between two progress reports
@@ -30,10 +29,14 @@ class ThreadPool:
         work: Does one piece of the work; returns False where none is left.
         workers: Number of threads.
         name: Prefix of the threads' names.
+        halt: Ends a piece of work early that has begun; called for an exception that is not Ctrl-C, or for a second one.
     """
 
-    def __init__(self, work: Callable[[], bool], workers: int, name: str) -> None:
+    def __init__(
+        self, work: Callable[[], bool], workers: int, name: str, *, halt: Callable[[], object] = lambda: None
+    ) -> None:
         self._work = work
+        self._halt = halt
         self._stopping = threading.Event()
         self._error: BaseException | None = None
         self._ended = [threading.Event() for _ in range(workers)]
@@ -62,10 +65,12 @@ class ThreadPool:
                 thread.start()
             while not self._wait(POLL_INTERVAL):
                 poll()
-        except BaseException:
-            self.stop()
-            with suppress(BaseException):
+        except BaseException as error:
+            self._stop_for(error)
+            try:
                 self._wait()
+            except BaseException:  # noqa: BLE001 - the first one is raised
+                self._halt()
             raise
         if self._error is not None:
             raise self._error
@@ -87,6 +92,11 @@ class ThreadPool:
                 pass
         except BaseException as error:  # noqa: BLE001 - `run` raises it
             self._error = error
-            self.stop()
+            self._stop_for(error)
         finally:
             ended.set()
+
+    def _stop_for(self, error: BaseException) -> None:
+        self.stop()
+        if not isinstance(error, KeyboardInterrupt):
+            self._halt()

@@ -24,7 +24,7 @@ LOOKS: Mapping[str, tuple[Look, str]] = {
     "refund": (look("refunded"), "v"),
 }
 _MOST_STEPS = 14
-_COLUMNS = ("step", "source", "target", "amount", "says")
+_COLUMNS = ("step", "source", "target", "amount", "kind")
 
 
 @attrs.frozen

@@ -28,8 +28,8 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
     data = _timed(run)
-    lanes = [kind for kind in _LANES if (data["says"] == kind).any()]
-    known = data[data["says"].isin(lanes)]
+    lanes = [kind for kind in _LANES if (data["kind"] == kind).any()]
+    known = data[data["kind"].isin(lanes)]
     with sheet(ax, size) as on:
         few = len(known) <= _MARKS * on.width / on.base
         named = True
@@ -59,7 +59,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
 
 def _timed(run: Any) -> pd.DataFrame:
     data = ledger_of(run)
-    table(data, "transaction_id", "says", "amount")
+    table(data, "transaction_id", "kind", "amount")
     if isinstance(run, pd.DataFrame | Ledger):
         return data
     keys = ["step", "transaction_id"]
@@ -74,11 +74,11 @@ def _in_order(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> bool:
     letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # in places
     at = list(data["at"]) if "at" in data else [None] * len(data)
     places = {kind: lane for lane, kind in enumerate(lanes)}
-    ys = [places[says] for says in data["says"]]
+    ys = [places[says] for says in data["kind"]]
     for _, rows in data.reset_index(drop=True).groupby("transaction_id", sort=False):
         on.axes.plot(rows.index, [ys[i] for i in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
     taken: dict[str, float] = {}
-    for x, (says, amount) in enumerate(zip(data["says"], data["amount"], strict=True)):
+    for x, (says, amount) in enumerate(zip(data["kind"], data["amount"], strict=True)):
         style, mark = LOOKS[says]
         text = dollars(int(amount))
         above = x >= taken.get(says, 0)  # else it would stand on the one before it
@@ -150,7 +150,7 @@ def _totals(on: Sheet, data: pd.DataFrame, lanes: list[str]) -> None:
         places = [n * steps // len(data) for n in range(len(data))]
         xs = [(step + 1) * len(data) / steps for step in range(steps)]
     amounts = [Decimal(int(amount)) for amount in data["amount"]]
-    found = sums(zip(data["says"], places, strict=True), amounts)
+    found = sums(zip(data["kind"], places, strict=True), amounts)
     shown = []
     for kind in lanes:
         values = running(usd(found.get((kind, step), Decimal(0))) for step in range(steps))

@@ -12,13 +12,13 @@ from workbench.interface.operation import Operation
 from workbench.interface.rules import UUID
 from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL
 from workbench.sandbox.controls import CONTROLS
+from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import (
     PARAMETER_TYPES,
     Guide,
     Param,
     Parameter,
     Ref,
-    Sequence,
     Step,
     duration,
     references,

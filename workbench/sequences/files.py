@@ -1,32 +1,32 @@
-"""Sequences as TOML files: data alone. Nothing in a file is evaluated, expanded or looked up in the environment."""
+"""Sequences in TOML files: data only. Nothing in a file is evaluated, expanded or looked up in the environment."""
 
 import re
 import tomllib
-from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.errors import Problem, hide_arguments, visible
-from workbench.interface.rules import FULL, Full
+from workbench.interface.rules import FULL
+from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import (
     NOTHING,
-    EventWanted,
     Expect,
+    ExpectedEvent,
     Guide,
     InvalidSequence,
     Param,
     Parameter,
     Ref,
-    Sequence,
     Step,
     duration,
-    duration_text,
 )
 
 MAX_BYTES = 1_000_000
 MAX_STEPS = 10_000
 _REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
+T = TypeVar("T", bound=Collection[Any])
 
 
 @hide_arguments
@@ -38,20 +38,11 @@ def load(path: str | Path) -> Sequence:
     """
     file = Path(path)
     if file.stat().st_size > MAX_BYTES:
-        raise InvalidSequence(
-            (
-                Problem(
-                    "", "max_length", f"the file has more than {MAX_BYTES:,} bytes; a sequence is at most that long"
-                ),
-            ),
-            file.name,
-        )
+        raise _invalid("max_length", f"the file has more than {MAX_BYTES:,} bytes", file.name)
     try:
         text = file.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise InvalidSequence(
-            (Problem("", "text", f"the file is not UTF-8 (at byte {error.start})"),), file.name
-        ) from None
+        raise _invalid("text", f"the file is not UTF-8 (at byte {error.start})", file.name) from None
     return loads(text, name=file.stem)
 
 
@@ -63,273 +54,201 @@ def loads(text: str, *, name: str = "") -> Sequence:
         InvalidSequence: See `load`.
     """
     if len(text) > MAX_BYTES:
-        raise InvalidSequence((Problem("", "max_length", f"is longer than {MAX_BYTES:,} characters"),), name)
+        raise _invalid("max_length", f"is longer than {MAX_BYTES:,} characters", name)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidSequence((Problem("", "toml", visible(str(error), 200)),), name) from None
+        raise _invalid("toml", visible(str(error), 200), name) from None
     except RecursionError:
-        raise InvalidSequence((Problem("", "toml", "is nested too deeply"),), name) from None
-    reader = _Reader(_Lines(text))
+        raise _invalid("toml", "is nested too deeply", name) from None
+    reader = _Reader(text)
     sequence = reader.sequence(raw, name)
     if reader.problems:
         raise InvalidSequence(tuple(reader.problems), visible(sequence.name, 80))
     return sequence
 
 
-class _Lines:
-    """Where the steps and their keys stand in the text."""
+def _invalid(rule: str, message: str, name: str) -> InvalidSequence:
+    return InvalidSequence((Problem("", rule, message),), name)
+
+
+class _Reader:
+    """Reads the tables of one file, and collects what is wrong with them."""
 
     def __init__(self, text: str) -> None:
-        self.steps: list[int] = []
-        self.keys: dict[tuple[int, str], int] = {}
+        self.problems: list[Problem] = []
+        self._step_lines: list[int] = []
+        self._key_lines: dict[tuple[int, str], int] = {}
+        self._find_lines(text)
+
+    def _find_lines(self, text: str) -> None:
+        """Note the lines of steps and of their keys, which the parser does not tell."""
         quote = ""
         for number, line in enumerate(text.splitlines(), 1):
             if not quote:
                 head = line.strip()
                 if re.match(r"\[\[\s*steps\s*\]\]", head):
-                    self.steps.append(number)
-                elif self.steps and (found := re.match(r"""["']?([A-Za-z0-9_-]+)["']?\s*=""", head)):
-                    self.keys.setdefault((len(self.steps) - 1, found[1]), number)
+                    self._step_lines.append(number)
+                elif self._step_lines and (found := re.match(r"""["']?([A-Za-z0-9_-]+)["']?\s*=""", head)):
+                    self._key_lines.setdefault((len(self._step_lines) - 1, found[1]), number)
             for mark in ('"""', "'''"):
                 if line.count(mark) % 2 and (not quote or quote == mark):
                     quote = "" if quote else mark
 
-    def of(self, index: int, key: str = "") -> int | None:
-        line = self.steps[index] if index < len(self.steps) else None
-        return self.keys.get((index, key), line) if key else line
-
-
-class _Reader:
-    def __init__(self, lines: _Lines) -> None:
-        self.lines = lines
-        self.problems: list[Problem] = []
-
-    def wrong(self, where: str, rule: str, message: str, line: int | None = None) -> None:
+    def _add(self, where: str, rule: str, message: str, line: int | None = None) -> None:
         self.problems.append(Problem(where + (f" (line {line})" if line else ""), rule, message))
 
-    def text(self, raw: Mapping[str, Any], key: str, where: str, fallback: str = "") -> str:
-        value = raw.get(key, fallback)
+    def _text(self, raw: Mapping[str, Any], key: str, where: str, default: str = "", line: int | None = None) -> str:
+        value = raw.get(key, default)
         if isinstance(value, str):
             return value
-        self.wrong(f"{where}{key}", "type", "must be text")
-        return fallback
+        self._add(f"{where}{key}", "type", "must be text", line)
+        return default
 
-    def only(self, raw: Mapping[str, Any], allowed: tuple[str, ...], where: str, line: int | None = None) -> None:
+    def _typed(self, value: Any, default: T, where: str, message: str, line: int | None = None) -> T:
+        """Return a table or list, or the default where the value is something else."""
+        if isinstance(value, type(default)):
+            return value
+        self._add(where, "type", message, line)
+        return default
+
+    def _check_keys(
+        self, raw: Mapping[str, Any], allowed: Collection[str], where: str, line: int | None = None
+    ) -> None:
         for key in raw:
             if key not in allowed:
-                self.wrong(
-                    f"{where}{visible(key, 60)}", "unknown", f"is not known here; known are {', '.join(allowed)}", line
-                )
+                shown = f"{where}{visible(key, 60)}"
+                self._add(shown, "unknown", f"is not known here; known are {', '.join(allowed)}", line)
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:
-        self.only(raw, ("name", "doc", "profile", "params", "steps"), "")
-        steps = raw.get("steps", [])
-        if not isinstance(steps, list) or not all(isinstance(one, dict) for one in steps):
-            self.wrong("steps", "type", "must be [[steps]] tables")
+        self._check_keys(raw, ("name", "doc", "profile", "params", "steps"), "")
+        steps: list[Any] = self._typed(raw.get("steps", []), [], "steps", "must be [[steps]] tables")
+        if not all(isinstance(one, dict) for one in steps):
+            self._add("steps", "type", "must be [[steps]] tables")
             steps = []
         if len(steps) > MAX_STEPS:
-            self.wrong("steps", "maximum", f"are {len(steps):,}; at most {MAX_STEPS:,} are taken")
+            self._add("steps", "maximum", f"are {len(steps):,}; at most {MAX_STEPS:,} are allowed")
             steps = []
-        params = raw.get("params", {})
-        if not isinstance(params, dict):
-            self.wrong("params", "type", "must be a table of parameters")
-            params = {}
+        params: dict[str, Any] = self._typed(raw.get("params", {}), {}, "params", "must be a table of parameters")
         return Sequence(
-            name=self.text(raw, "name", "", name or "unnamed"),
-            doc=self.text(raw, "doc", ""),
-            profile=self.text(raw, "profile", "") or None,
-            parameters=tuple(self.parameter(key, one) for key, one in params.items()),
-            steps=tuple(self.step(i, one) for i, one in enumerate(steps)),
+            name=self._text(raw, "name", "", name or "unnamed"),
+            doc=self._text(raw, "doc", ""),
+            profile=self._text(raw, "profile", "") or None,
+            parameters=tuple(self._parameter(key, one) for key, one in params.items()),
+            steps=tuple(self._step(i, one) for i, one in enumerate(steps)),
         )
 
-    def parameter(self, name: str, raw: Any) -> Parameter:
+    def _parameter(self, name: str, raw: Any) -> Parameter:
         where = f"params.{visible(name, 60)}"
-        if not isinstance(raw, dict):
-            self.wrong(where, "type", "must be a table with type, doc and default")
-            raw = {}
-        self.only(raw, ("type", "doc", "default"), f"{where}.")
+        raw = self._typed(raw, {}, where, "must be a table with type, doc and default")
+        self._check_keys(raw, ("type", "doc", "default"), f"{where}.")
         return Parameter(
             name=name,
-            type=self.text(raw, "type", f"{where}.", "text"),
-            doc=self.text(raw, "doc", f"{where}."),
-            default=self.value(raw.get("default"), f"{where}.default", None),
+            type=self._text(raw, "type", f"{where}.", "text"),
+            doc=self._text(raw, "doc", f"{where}."),
+            default=self._value(raw.get("default"), f"{where}.default", None),
         )
 
-    def step(self, index: int, raw: Mapping[str, Any]) -> Step:
-        line = self.lines.of(index)
-        name = raw.get("name", f"step {index + 1}")
-        if not isinstance(name, str):
-            self.wrong(f"step {index + 1}.name", "type", "must be text", line)
-            name = f"step {index + 1}"
+    def _step(self, index: int, raw: Mapping[str, Any]) -> Step:
+        line = self._step_lines[index] if index < len(self._step_lines) else None
+        name = self._text(raw, "name", f"step {index + 1}.", f"step {index + 1}", line)
         where = f"{visible(name, 60)}."
-        self.only(raw, ("name", "do", "doc", "with", "expect"), where, line)
+        self._check_keys(raw, ("name", "do", "doc", "with", "expect"), where, line)
         do = raw.get("do", "")
         if not isinstance(do, str) or not do:
-            self.wrong(f"{where}do", "required", "must name an operation, a control, advance or wait", line)
+            self._add(f"{where}do", "required", "must name an operation, a control, advance or wait", line)
             do = ""
-        arguments = raw.get("with", {})
-        if not isinstance(arguments, dict):
-            self.wrong(f"{where}with", "type", "must be a table of arguments", line)
-            arguments = {}
+        arguments: dict[str, Any] = self._typed(
+            raw.get("with", {}), {}, f"{where}with", "must be a table of arguments", line
+        )
         return Step(
             name=name,
             do=do,
-            doc=self.text(raw, "doc", where),
+            doc=self._text(raw, "doc", where),
             arguments={
-                key: self.value(one, f"{where}{visible(key, 60)}", self.lines.of(index, key))
+                key: self._value(one, f"{where}{visible(key, 60)}", self._key_lines.get((index, key), line))
                 for key, one in arguments.items()
             },
-            expect=self.expect(raw.get("expect"), f"{where}expect", line),
+            expect=self._expect(raw.get("expect"), f"{where}expect", line),
             line=line,
         )
 
-    def value(self, raw: Any, where: str, line: int | None) -> Any:
+    def _values(self, raw: Mapping[str, Any], where: str, line: int | None) -> dict[str, Any]:
+        return {key: self._value(one, f"{where}.{visible(key, 60)}", line) for key, one in raw.items()}
+
+    def _value(self, raw: Any, where: str, line: int | None) -> Any:
         if raw == "FULL":
             return FULL
         if isinstance(raw, dict):
-            if len(raw) == 1 and (key := next(iter(raw))) in _REFERENCES:
-                inner = raw[key]
-                if isinstance(inner, str) and inner:
-                    return _REFERENCES[key](inner)
-                self.wrong(where, "reference", f"{key} must be followed by a path as text", line)
-                return None
-            return {key: self.value(one, f"{where}.{visible(key, 60)}", line) for key, one in raw.items()}
+            key = next(iter(raw), "")
+            if len(raw) != 1 or key not in _REFERENCES:
+                return self._values(raw, where, line)
+            if isinstance(raw[key], str) and raw[key]:
+                return _REFERENCES[key](raw[key])
+            self._add(where, "reference", f"{key} must be followed by a path as text", line)
+            return None
         if isinstance(raw, list):
-            return [self.value(one, f"{where}[{i}]", line) for i, one in enumerate(raw)]
+            return [self._value(one, f"{where}[{i}]", line) for i, one in enumerate(raw)]
         if isinstance(raw, float):
-            self.wrong(where, "type", "is a float; amounts are whole numbers, other numbers are text", line)
+            self._add(where, "type", "is a float; amounts are whole numbers, other numbers are text", line)
             return None
         return raw
 
-    def expect(self, raw: Any, where: str, line: int | None) -> Expect:
+    def _expect(self, raw: Any, where: str, line: int | None) -> Expect:
         if raw is None:
             return NOTHING
-        if not isinstance(raw, dict):
-            self.wrong(where, "type", "must be a table", line)
-            return NOTHING
-        self.only(raw, ("result", "error", "state", "money", "events"), f"{where}.", line)
-        tables: dict[str, Any] = {}
-        for key in ("result", "error", "state", "money"):
-            one = raw.get(key, {})
-            if not isinstance(one, dict):
-                self.wrong(f"{where}.{key}", "type", "must be a table", line)
-                one = {}
-            tables[key] = {
-                name: self.value(value, f"{where}.{key}.{visible(name, 60)}", line) for name, value in one.items()
-            }
-        events = raw.get("events", [])
-        if not isinstance(events, list):
-            self.wrong(f"{where}.events", "type", "must be a list", line)
-            events = []
+        raw = self._typed(raw, {}, where, "must be a table", line)
+        tables = ("result", "error", "state", "money")
+        self._check_keys(raw, (*tables, "events"), f"{where}.", line)
+        parts: dict[str, Any] = {}
+        for key in tables:
+            table: dict[str, Any] = self._typed(raw.get(key, {}), {}, f"{where}.{key}", "must be a table", line)
+            parts[key] = self._values(table, f"{where}.{key}", line)
+        events: list[Any] = self._typed(raw.get("events", []), [], f"{where}.events", "must be a list", line)
         return Expect(
-            events=tuple(self.event(one, f"{where}.events[{i}]", line) for i, one in enumerate(events)), **tables
+            events=tuple(self._event(one, f"{where}.events[{i}]", line) for i, one in enumerate(events)), **parts
         )
 
-    def event(self, raw: Any, where: str, line: int | None) -> EventWanted:
+    def _event(self, raw: Any, where: str, line: int | None) -> ExpectedEvent:
         if isinstance(raw, str):
             raw = {"kind": raw}
-        if not isinstance(raw, dict):
-            self.wrong(where, "type", "must be the kind of an event, or a table with kind, within and where", line)
-            return EventWanted(kind="")
-        self.only(raw, ("kind", "within", "where"), f"{where}.", line)
+        message = "must be the kind of an event, or a table with kind, within and where"
+        raw = self._typed(raw, {}, where, message, line)
+        self._check_keys(raw, ("kind", "within", "where"), f"{where}.", line)
         within = timedelta(0)
         try:
-            within = duration(self.text(raw, "within", f"{where}.", "0s"))
+            within = duration(self._text(raw, "within", f"{where}.", "0s"))
         except ValueError as error:
-            self.wrong(f"{where}.within", "duration", str(error), line)
-        members = raw.get("where", {})
-        if not isinstance(members, dict):
-            self.wrong(f"{where}.where", "type", "must be a table", line)
-            members = {}
-        return EventWanted(
-            kind=self.text(raw, "kind", f"{where}."),
+            self._add(f"{where}.within", "duration", str(error), line)
+        members: dict[str, Any] = self._typed(raw.get("where", {}), {}, f"{where}.where", "must be a table", line)
+        return ExpectedEvent(
+            kind=self._text(raw, "kind", f"{where}."),
             within=within,
-            where={key: self.value(one, f"{where}.where.{visible(key, 60)}", line) for key, one in members.items()},
+            where=self._values(members, f"{where}.where", line),
         )
 
 
-# writing
+class Catalogue(Mapping[str, Sequence]):
+    """The sequences in the files of a folder, by name. A file is read when its sequence is first used."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
+        self._read: dict[str, Sequence] = {}
+
+    def __getitem__(self, name: str) -> Sequence:
+        if name not in self._read:
+            self._read[name] = load(self._files[name])
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __repr__(self) -> str:
+        return f"<catalogue of {len(self)} sequences: {', '.join(self)}>"
 
 
-def dumps(sequence: Sequence) -> str:
-    """Write a sequence as the text of a TOML file that reads back as the same sequence."""
-    lines = [f"name = {_plain(sequence.name)}"]
-    if sequence.doc:
-        lines.append(f"doc = {_plain(sequence.doc)}")
-    if sequence.profile:
-        lines.append(f"profile = {_plain(sequence.profile)}")
-    for one in sequence.parameters:
-        lines += ["", f"[params.{_key(one.name)}]", f"type = {_plain(one.type)}"]
-        if one.doc:
-            lines.append(f"doc = {_plain(one.doc)}")
-        if one.default is not None:
-            lines.append(f"default = {_plain(one.default)}")
-    for each in sequence.steps:
-        lines += ["", "[[steps]]", f"name = {_plain(each.name)}", f"do = {_plain(each.do)}"]
-        if each.doc:
-            lines.append(f"doc = {_plain(each.doc)}")
-        if each.arguments:
-            lines.append("[steps.with]")
-            lines += [f"{_key(key)} = {_plain(value)}" for key, value in each.arguments.items()]
-        if each.expect != NOTHING:
-            lines += ["[steps.expect]", *_expect_lines(each.expect)]
-    return "\n".join(lines) + "\n"
-
-
-def _expect_lines(expect: Expect) -> list[str]:
-    lines = [f"{key} = {_plain(one)}" for key in ("result", "error", "state", "money") if (one := getattr(expect, key))]
-    if expect.events:
-        shown = []
-        for one in expect.events:
-            table: dict[str, Any] = {"kind": one.kind}
-            if one.within:
-                table["within"] = duration_text(one.within)
-            if one.where:
-                table["where"] = one.where
-            shown.append(_plain(table))
-        lines.append(f"events = [{', '.join(shown)}]")
-    return lines
-
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    return (
-        '"'
-        + "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c) for c in text)
-        + '"'
-    )
-
-
-def _plain(value: Any) -> str:
-    match value:
-        case Full():
-            return '"FULL"'
-        case Ref(path=path):
-            return f"{{ ref = {_quoted(path)} }}"
-        case Param(name=name):
-            return f"{{ param = {_quoted(name)} }}"
-        case Guide(path=path):
-            return f"{{ guide = {_quoted(path)} }}"
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case str():
-            return _quoted(str(value))
-        case datetime() | date():
-            return value.isoformat()
-        case timedelta():
-            return _quoted(duration_text(value))
-        case Mapping():
-            return "{ " + ", ".join(f"{_key(str(key))} = {_plain(one)}" for key, one in value.items()) + " }"
-        case list() | tuple():
-            return "[" + ", ".join(_plain(one) for one in value) + "]"
-    raise TypeError(f"{type(value).__name__} has no form in a sequence file")
+catalogue = Catalogue(Path(__file__).with_name("catalogue"))
+"""Sequences worth knowing: every documented transition, the refusals one meets, and longer stories."""

@@ -1,6 +1,6 @@
-"""Random traffic as a sequence like any other: seeded, so the same seed gives the same script."""
+"""Sequences that are generated: from seeded random traffic, or from the calls in a journal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Listed
 from datetime import timedelta
 from random import Random
@@ -8,9 +8,14 @@ from typing import Any
 
 import attrs
 
+from workbench.client.effects import Outcome
 from workbench.errors import InvalidRequest, Problem
-from workbench.interface.rules import FULL, DeclineReason
-from workbench.sequences.steps import Expect, Guide, Ref, Sequence, Step
+from workbench.interface import masks, walk
+from workbench.interface.rules import FULL, UUID, DeclineReason
+from workbench.interface.table import OPERATIONS
+from workbench.sequences.audit import SCRIPTED
+from workbench.sequences.sequence import Sequence
+from workbench.sequences.steps import NOTHING, Expect, Guide, Param, Parameter, Ref, Step
 
 MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
     ("Corner Grocery", "5411", 400, 12000),
@@ -24,18 +29,18 @@ MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
     ("Harbour Hotel", "7011", 9000, 60000),
     ("Book Cellar", "5942", 800, 5000),
 )
-"""Merchant, category code, least and largest amount in cents. All are made up."""
+"""Merchant, category code, smallest and largest amount in cents. All are made up."""
 
 
 @attrs.frozen(kw_only=True)
 class Mix:
-    """What share of purchases goes which way. The rest settles whole and stays."""
+    """Shares of purchases by what becomes of them. The rest settles in full and stays."""
 
     declined: float = 0.05
     reversed: float = 0.05
     reduced: float = 0.08  # partly reversed, then settled
     open: float = 0.03  # neither settled nor reversed
-    refunded: float = 0.04  # of the settled ones, whole
+    refunded: float = 0.04  # of the settled ones, in full
     refunded_in_part: float = 0.04  # of the settled ones
 
 
@@ -48,7 +53,7 @@ def traffic(
     mix: Mix | None = None,
     merchants: Listed[tuple[str, str, int, int]] = MERCHANTS,
 ) -> Sequence:
-    """Make random purchases on many cards over days of sandbox time.
+    """Return random purchases on many cards over days of sandbox time, as a sequence.
 
     Args:
         seed: The same seed and arguments give the same sequence.
@@ -56,13 +61,13 @@ def traffic(
         days: Days of sandbox time.
         a_day: Purchases on each card and day, on average.
         mix: Shares of declines, reversals and refunds.
-        merchants: Merchant, category code, least and largest amount in cents.
+        merchants: Merchant, category code, smallest and largest amount in cents.
 
     Returns:
-        A sequence in order of time, with `advance` steps between.
+        Steps in order of time, with `advance` steps between them.
 
     Raises:
-        InvalidRequest: A number makes no sense.
+        InvalidRequest: A number is out of range.
     """
     mix = mix or Mix()
     shares = attrs.asdict(mix)
@@ -79,7 +84,7 @@ def traffic(
     count = 0
     for card in listed:
         for day in range(days):
-            for _ in range(_how_many(random, a_day)):
+            for _ in range(int(a_day) + (random.random() < a_day % 1)):
                 count += 1
                 begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
                 timed += _purchase(random, count, card, begins, mix, merchants)
@@ -98,11 +103,6 @@ def traffic(
         doc=f"Random purchases on {len(listed)} cards over {days} days, seed {seed}.",
         steps=tuple(steps),
     )
-
-
-def _how_many(random: Random, mean: float) -> int:
-    whole = int(mean)
-    return whole + (random.random() < mean - whole)
 
 
 _AUTHORIZED = Expect(result={"status": "authorized"})
@@ -152,3 +152,100 @@ def _purchase(
 
 def _then(word: str, number: int, do: str, arguments: Mapping[str, Any]) -> Step:
     return Step(name=f"{word} {number}", do=do, arguments=arguments)
+
+
+def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str = "from-the-journal") -> Sequence:
+    """Return the calls of a journal that were done or refused as a sequence, oldest first.
+
+    Ids of earlier answers become references. A private value is masked in the journal, so it becomes a parameter that
+    has to be given. A settlement is a control of the sandbox, not a call, so one is added before the first refund of a
+    transaction.
+
+    Args:
+        journal: `api.journal`, or some of its entries.
+        last: Only the last N calls.
+        name: Name of the sequence.
+
+    Raises:
+        InvalidRequest: The journal holds no such call.
+    """
+    entries = [one for one in journal if one.operation in SCRIPTED and one.outcome in (Outcome.DONE, Outcome.REFUSED)]
+    entries = entries[-last:] if last is not None else entries
+    if not entries:
+        raise InvalidRequest("the journal holds no call that a sequence could repeat", of="from_journal")
+    reader = _JournalReader()
+    steps = tuple(one for entry in entries for one in reader.steps(entry))
+    return Sequence(
+        name=name,
+        doc=f"Made from {len(entries)} calls of a journal.",
+        parameters=tuple(reader.parameters.values()),
+        steps=steps,
+    )
+
+
+class _JournalReader:
+    """Makes the steps of entries, and the parameters they need."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[str, Parameter] = {}
+        self.known: dict[str, str] = {}  # id -> reference path
+        self.settled: set[str] = set()
+        self.counts: dict[str, int] = {}
+
+    def steps(self, entry: Any) -> Iterator[Step]:
+        operation = OPERATIONS[entry.operation]
+        name = self._name(entry.operation)
+        arguments = self._arguments(operation.request, entry.request, name)
+        transaction = entry.request.get("transactionId")
+        refunded = entry.operation == "simulate_refund" and entry.outcome is Outcome.DONE
+        if refunded and transaction in self.known and transaction not in self.settled:
+            self.settled.add(transaction)
+            yield Step(
+                name=self._name("settle"),
+                do="settle",
+                arguments={"transaction_id": Ref(self.known[transaction])},
+                doc="Added: a refund needs a settled transaction.",
+            )
+        expect = NOTHING
+        if entry.outcome is Outcome.REFUSED:
+            expect = Expect(error={"status": entry.status})
+        elif isinstance(entry.answer, Mapping) and "status" in entry.answer:
+            expect = Expect(result={"status": entry.answer["status"]})
+        yield Step(name=name, do=entry.operation, arguments=arguments, expect=expect)
+        if isinstance(entry.answer, Mapping):
+            for one in walk.members(operation.answer):
+                value = entry.answer.get(one.wire)
+                if isinstance(value, str) and UUID.fullmatch(value):
+                    self.known.setdefault(value, f"{name}.{one.name}")
+
+    def _name(self, operation: str) -> str:
+        word = operation.removeprefix("simulate_").replace("_", " ")
+        self.counts[word] = self.counts.get(word, 0) + 1
+        return word if self.counts[word] == 1 else f"{word} {self.counts[word]}"
+
+    def _arguments(self, cls: type[Any], request: Mapping[str, Any], step: str) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for one in walk.members(cls):
+            value = request.get(one.wire)
+            if value is None:
+                if isinstance(one.kind, walk.Integer) and one.kind.full:
+                    made[one.name] = FULL
+                continue
+            inner = walk.record_of(one.kind)
+            if inner is not None and isinstance(value, Mapping):
+                made[one.name] = self._arguments(inner, value, f"{step} {one.name}")
+            elif isinstance(value, str) and masks.MASK in value:
+                made[one.name] = self._parameter(one, step)
+            elif isinstance(value, str) and value in self.known:
+                made[one.name] = Ref(self.known[value])
+            else:
+                made[one.name] = value
+        return made
+
+    def _parameter(self, one: walk.Member, step: str) -> Param:
+        name = one.name
+        if name in self.parameters and self.parameters[name].doc != one.about.doc:
+            name = f"{step}_{name}".replace(" ", "_")
+        kind = "date" if isinstance(one.kind, walk.Date) else "text"
+        self.parameters[name] = Parameter(name=name, type=kind, doc=one.about.doc)
+        return Param(name)

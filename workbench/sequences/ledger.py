@@ -1,11 +1,11 @@
-"""The money of simulated transactions, kept twice: every movement leaves one account and enters another.
+"""The money of simulated transactions in double entry: every entry leaves one account and enters another.
 
 Per card there are four accounts, in cents. A hold moves money from available to held; a release moves it back; a
 settlement moves what was held to posted; a refund gives posted money back to available, and is counted as refunded.
-So `available + held + posted - refunded` never changes, and what a transaction moved can always be named.
+So `available + held + posted - refunded` never changes, and every change has an entry.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -16,12 +16,12 @@ ACCOUNTS = ("available", "held", "posted", "refunded")
 
 
 class Unbalanced(WorkbenchError):
-    """The books do not balance: a defect of the sandbox or of this package, never to be passed over."""
+    """The ledger does not balance: a defect of the sandbox or of this package."""
 
 
 @attrs.frozen
 class Entry:
-    """One movement: from one account of a card to another, in cents."""
+    """One entry: an amount moved from one account of a card to another, in cents."""
 
     step: str
     transaction_id: str
@@ -29,11 +29,30 @@ class Entry:
     source: str
     target: str
     amount: int
-    says: str
+    kind: str  # "hold", "release", "settlement", "above the hold" or "refund"
+
+
+@attrs.frozen(kw_only=True)
+class LedgerRow:
+    """One entry as a row of a table, with the card's balance after it; all amounts are in cents."""
+
+    step: str
+    transaction_id: str
+    card_id: str
+    source: str
+    target: str
+    amount: int
+    kind: str
+    available: int
+    held: int
+    posted: int
+    refunded: int
 
 
 class Ledger:
-    """All movements of a run, in order, with the balances they make. Amounts are cents, relative to the run's begin."""
+    """All entries of a run, in order, with the balances they make. Amounts are cents, relative to the start of the run."""
+
+    row_type = LedgerRow
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -42,7 +61,7 @@ class Ledger:
         self._settled: dict[str, tuple[str, int]] = {}  # transaction -> card, amount not yet refunded
 
     def cards(self) -> tuple[str, ...]:
-        """Return the cards money moved on."""
+        """Return the ids of the cards with entries."""
         return tuple(self._balances)
 
     def balance(self, card_id: str) -> dict[str, int]:
@@ -54,17 +73,17 @@ class Ledger:
         return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
 
     def held(self, transaction_id: str) -> int | None:
-        """Return what is held for a transaction, or None where it is not open."""
+        """Return the amount held for a transaction, or None if it is not open."""
         found = self._open.get(transaction_id)
         return None if found is None else found[1]
 
     def hold(self, step: str, transaction_id: str, card_id: str, amount: int) -> None:
-        """Write down an authorization."""
+        """Book an authorization."""
         self._open[transaction_id] = (card_id, amount)
         self._move(step, transaction_id, card_id, "available", "held", amount, "hold")
 
     def reduce(self, step: str, transaction_id: str, remaining: int) -> None:
-        """Write down a reversal down to what remains."""
+        """Book a reversal down to the amount that remains."""
         found = self._open.get(transaction_id)
         if found is None:
             return
@@ -76,7 +95,7 @@ class Ledger:
             del self._open[transaction_id]
 
     def settle(self, step: str, transaction_id: str, amount: int | None) -> None:
-        """Write down a settlement, of the amount held where none is given."""
+        """Book a settlement; of the amount held if none is given."""
         found = self._open.pop(transaction_id, None)
         if found is None:
             return
@@ -90,7 +109,7 @@ class Ledger:
         self._settled[transaction_id] = (card, settled)
 
     def refund(self, step: str, transaction_id: str, amount: int | None) -> None:
-        """Write down a refund, of all that is left where no amount is given."""
+        """Book a refund; of all that is left if no amount is given."""
         found = self._settled.get(transaction_id)
         if found is None:
             return
@@ -99,35 +118,38 @@ class Ledger:
         self._settled[transaction_id] = (card, left - refunded)
         self._move(step, transaction_id, card, "refunded", "available", refunded, "refund")
 
-    def _move(self, step: str, transaction: str, card: str, source: str, target: str, amount: int, says: str) -> None:
+    def _move(self, step: str, transaction: str, card: str, source: str, target: str, amount: int, kind: str) -> None:
         if not amount:
             return
         if amount < 0:
-            raise Unbalanced(f"{step}: a {says} of {amount} cents on transaction {transaction}")
-        self.entries.append(Entry(step, transaction, card, source, target, amount, says))
+            raise Unbalanced(f"{step}: a {kind} of {amount} cents on transaction {transaction}")
+        self.entries.append(Entry(step, transaction, card, source, target, amount, kind))
         balance = self._balances.get(card)
         if balance is None:
             balance = self._balances[card] = dict.fromkeys(ACCOUNTS, 0)
         _post(balance, source, target, amount)
         if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
-            raise Unbalanced(f"{step}: the accounts of card {card} do not add up to nothing: {balance}")
+            raise Unbalanced(f"{step}: the accounts of card {card} do not add up to 0: {balance}")
 
     def differences(
         self, card_id: str, before: Mapping[str, int], after: Mapping[str, int], since: Mapping[str, int] | None = None
     ) -> Iterator[str]:
-        """Say where the sandbox's own balance of a card moved otherwise than these books.
+        """Yield how the sandbox's balance of a card moved otherwise than this ledger.
 
         Args:
-            since: What these books said at `before`; nothing where left out.
+            card_id: The card.
+            before: The sandbox's balance at the start.
+            after: Its balance now.
+            since: The balance of this ledger at `before`; zero if left out.
         """
         ours = self.balance(card_id)
         for name in ACCOUNTS:
             moved, booked = after[name] - before[name], ours[name] - (since[name] if since else 0)
             if moved != booked:
-                yield f"{name} of card {card_id} moved by {moved} cents, the books say {booked}"
+                yield f"{name} of card {card_id} moved by {moved} cents, the ledger by {booked}"
 
-    def rows(self) -> list["LedgerRow"]:
-        """Return the entries as rows, with the balances of their card after each; amounts in cents."""
+    def rows(self) -> list[LedgerRow]:
+        """Return the entries as rows, with the balance of their card after each; amounts in cents."""
         made: list[LedgerRow] = []
         running: dict[str, dict[str, int]] = {}
         for one in self.entries:
@@ -137,10 +159,13 @@ class Ledger:
             made.append(LedgerRow(**columns))
         return made
 
-    @property
-    def row_type(self) -> type["LedgerRow"]:
-        """What a row is, for `frame`."""
-        return LedgerRow
+    def add(self, other: "Ledger") -> None:
+        """Add the entries of another ledger after those of this one."""
+        self.entries += other.entries
+        for card in other.cards():
+            balance = self._balances.setdefault(card, dict.fromkeys(ACCOUNTS, 0))
+            for name, amount in other.balance(card).items():
+                balance[name] += amount
 
     def __repr__(self) -> str:
         total = self.total()
@@ -149,36 +174,7 @@ class Ledger:
         )
 
 
-@attrs.frozen(kw_only=True)
-class LedgerRow:
-    """One movement as a row of a table, with the card's balances after it; all amounts are in cents."""
-
-    step: str
-    transaction_id: str
-    card_id: str
-    source: str
-    target: str
-    amount: int
-    says: str
-    available: int
-    held: int
-    posted: int
-    refunded: int
-
-
 def _post(balance: dict[str, int], source: str, target: str, amount: int) -> None:
-    """Move an amount. `refunded` counts what was given back, so money that leaves it makes it larger."""
+    """Move an amount. `refunded` counts what was given back, so it grows by what leaves it."""
     balance[source] -= amount if source != "refunded" else -amount
     balance[target] += amount
-
-
-def merged(ledgers: Iterable[Ledger]) -> Ledger:
-    """Put several ledgers into one, in order."""
-    whole = Ledger()
-    for one in ledgers:
-        whole.entries += one.entries
-        for card, balance in one._balances.items():
-            sums = whole._balances.setdefault(card, dict.fromkeys(ACCOUNTS, 0))
-            for name, amount in balance.items():
-                sums[name] += amount
-    return whole

@@ -1,319 +1,356 @@
-"""How a sequence is played: a generator that asks for one call after another and performs no I/O of its own."""
+"""How a sequence is played: what each step needs, what came of it, and how that compares with what was expected."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
-from workbench.errors import ApiError, InvalidRequest, NotSent, OutcomeUnknown, WorkbenchError
+from workbench.client.effects import Outcome
+from workbench.errors import ApiError, EventTimeout, InvalidRequest, NotSent, OutcomeUnknown, WorkbenchError, visible
+from workbench.interface import masks
 from workbench.interface.rules import FULL
+from workbench.interface.walk import get_path
 from workbench.sequences.audit import SCRIPTED
-from workbench.sequences.expectations import Mismatch, missed_events, missed_money, missed_result, missed_state
 from workbench.sequences.ledger import Ledger
-from workbench.sequences.steps import (
-    NOTHING,
-    EventWanted,
-    Guide,
-    Param,
-    Ref,
-    Sequence,
-    Step,
-    duration,
-    references,
-)
+from workbench.sequences.sequence import Sequence
+from workbench.sequences.steps import NOTHING, Expect, ExpectedEvent, Guide, Param, Ref, Step, duration, references
+from workbench.sequences.targets import Target
 
-
-class Target(Protocol):
-    """Where a sequence is played: an embedded sandbox, a served one, or a service behind a client."""
-
-    controlled: bool  # whether it has the controls and the clock of a sandbox
-
-    def call(self, operation: str, arguments: Mapping[str, Any]) -> Any:
-        """Do an operation of the interface; raise the error of its end."""
-
-    def now(self) -> datetime:
-        """Return the time there."""
-
-    def cursor(self) -> int:
-        """Return how many events there are so far."""
-
-    def events(self, after: int) -> list[Mapping[str, Any]]:
-        """Return the events after a cursor, as wire members."""
-
-    def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Do a control of the sandbox."""
-
-    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        """Move the clock on; a real one is waited at until something is there, or the span is over."""
-
-    def balance(self, card_id: str) -> Mapping[str, int] | None:
-        """Return the money of a card, in cents, where the venue knows it."""
-
-    def state(self, record_id: str) -> Mapping[str, Any] | None:
-        """Return a record as the venue holds it, where it shows it."""
-
-    def example(self, path: str) -> Any:
-        """Return an id of the guide."""
+BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls
 
 
 @attrs.frozen
-class Ask:
-    """A call the driver has to make; it sends back the answer, or the error that came."""
+class Mismatch:
+    """One expectation that was not met."""
 
-    step: Step
-    operation: str
-    arguments: Mapping[str, Any] = attrs.field(repr=lambda given: f"<{len(given)}>")  # they may be private
+    what: str
+    expected: str
+    actual: str
 
-    def given(self) -> Mapping[str, Any]:
-        """Return the arguments; a traceback that reads attributes on its own reads no method."""
-        return self.arguments
+    def __str__(self) -> str:
+        return f"{self.what}: expected {self.expected}, got {self.actual}"
 
 
 @attrs.define
-class Done:
-    """What came of one step."""
+class StepResult:
+    """The result of one step."""
 
     step: Step
-    end: str  # "done", "refused", "not sent", "unknown", "failed", "blocked"
+    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"
     at: datetime
     arguments: Mapping[str, Any] = attrs.field(repr=False)
-    answer: Any = None
+    answer: Any = attrs.field(default=None, repr=False)
     error: WorkbenchError | None = None
     before: int = 0  # cursor of events before and after
     after: int = 0
-    misses: tuple[Mismatch, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether it came to what was expected: done where nothing was said, refused where a refusal was."""
-        return not self.misses and (self.end == "refused" if self.step.expect.refusal else self.end == "done")
+        """Whether it met its expectations: done where none are given, refused where a refusal is expected."""
+        expected = Outcome.REFUSED if self.step.expect.refusal else Outcome.DONE
+        return not self.mismatches and self.outcome == expected
+
+    @property
+    def message(self) -> str | None:
+        """What went wrong, or None."""
+        return "; ".join(map(str, self.mismatches)) or (str(self.error) if self.error else None)
 
 
-def ends(error: WorkbenchError) -> str:
-    """Return the end that an error of a call means."""
-    if isinstance(error, ApiError):
-        return "refused"
-    if isinstance(error, OutcomeUnknown):
-        return "unknown"
-    return "not sent" if isinstance(error, NotSent | InvalidRequest) else "failed"
+@attrs.frozen
+class Call:
+    """A step that is under way."""
+
+    step: Step
+    arguments: Mapping[str, Any] = attrs.field(repr=lambda given: f"<{len(given)}>")  # they may be private
+    at: datetime
+    before: int
+
+
+def outcome_of(error: WorkbenchError | None) -> str:
+    """Return the outcome of a step by the error of its call."""
+    match error:
+        case None:
+            return Outcome.DONE.value
+        case ApiError():
+            return Outcome.REFUSED.value
+        case OutcomeUnknown():
+            return Outcome.UNKNOWN.value
+        case NotSent() | InvalidRequest():
+            return Outcome.NOT_SENT.value
+    return FAILED
 
 
 class Player:
-    """Plays one sequence at one venue. `steps()` is the generator; `done` and `ledger` grow while it goes on."""
+    """One run of a sequence: the results so far, the ledger, and the steps that are left.
 
-    def __init__(self, sequence: Sequence, venue: Target, values: Mapping[str, Any], *, lean: bool = False) -> None:
+    A driver plays each of `pending()` with `play`, or with `begin` and `finish` around a call of its own.
+
+    Args:
+        sequence: The sequence, which was checked.
+        target: What it runs against.
+        values: The parameters.
+        check_balances: Compare the target's balances with the ledger; not where runs go on side by side.
+    """
+
+    def __init__(
+        self, sequence: Sequence, target: Target, values: Mapping[str, Any], *, check_balances: bool = True
+    ) -> None:
         self.sequence = sequence
-        self.venue = venue
-        self.done: dict[str, Done] = {}
+        self.target = target
+        self.results: dict[str, StepResult] = {}
         self.ledger = Ledger()
-        self.values = self._filled(values)
-        self.lean = lean  # keep balances and events out of the way where nothing asks for them
-        self.before: Callable[[Step, Mapping[str, Any]], None] | None = None  # called before a step leaves
-        self.watch: Callable[[Done], None] | None = None  # called when it came to its end
-        self._balances: dict[
-            str, tuple[Mapping[str, int], Mapping[str, int]]
-        ] = {}  # the venue's and ours, at first sight
+        self.values = {one.name: self._parameter(one.default, values.get(one.name)) for one in sequence.parameters}
+        self.on_begin: Callable[[Call], object] = lambda _: None  # called before a step's call leaves
+        self.on_result: Callable[[StepResult], object] = lambda _: None  # called after it
+        self._check_balances = check_balances
+        self._balances: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}  # the target's and ours, at first
         self._changed: dict[str, Mapping[str, Any]] = {}
 
-    def _filled(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        filled = {}
-        for one in self.sequence.parameters:
-            value = values.get(one.name)
-            value = one.default if value is None else value
-            filled[one.name] = self.venue.example(value.path) if isinstance(value, Guide) else value
-        return filled
+    def _parameter(self, default: Any, value: Any) -> Any:
+        value = default if value is None else value
+        return self.target.example(value.path) if isinstance(value, Guide) else value
 
-    def change(self, step: str, **arguments: Any) -> None:
+    def restore(self, results: Iterable[StepResult]) -> None:
+        """Take up the results of an earlier run."""
+        for result in results:
+            self.results[result.step.name] = result
+            if result.outcome == Outcome.DONE:
+                self._book(result)
+
+    def change(self, step: str, arguments: Mapping[str, Any]) -> None:
         """Change arguments of a step that was not played yet."""
         self._changed[step] = {**self._changed.get(step, {}), **arguments}
 
-    def steps(self) -> Generator[Ask | None, Any, None]:
-        """Play step by step; each `Ask` is answered by what `send` brings: an answer, or a WorkbenchError.
+    def pending(self) -> Iterator[Step]:
+        """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
+        for step in self.sequence.steps:
+            if step.name not in self.results:
+                yield step
+            if self.results[step.name].outcome == Outcome.UNKNOWN:
+                return
 
-        After each step it yields None, so that a driver can stop there.
-        """
-        for one in self.sequence.steps:
-            resumed = self.done.get(one.name)
-            if resumed is not None:
-                if resumed.end == "done":
-                    self._book(one, resumed.arguments, resumed.answer)
-                elif resumed.end == "unknown":
-                    return
-                continue
-            yield from self._play(one)
-            if self.done[one.name].end == "unknown":
-                return  # nothing that follows can be trusted; the step stays unknown
-            yield None
+    def play(self, step: Step) -> StepResult:
+        """Play one step."""
+        call = self.begin(step)
+        if call is None:
+            return self.results[step.name]
+        return self.finish(call, self.perform(call))
 
-    def _play(self, one: Step) -> Generator[Ask | None, Any, None]:
-        venue = self.venue
-        at, before = venue.now(), venue.cursor()
+    def begin(self, step: Step) -> Call | None:
+        """Return the call of a step, or None if its references cannot be resolved, which is its result then."""
+        at, before = self.target.now(), self.target.cursor()
         try:
-            arguments = self._arguments(one)
-        except Blocked as blocked:
-            said = Mismatch("step", "its references", str(blocked))
-            self.done[one.name] = Done(one, "blocked", at, {}, before=before, after=before, misses=(said,))
-            return
-        answer: Any = None
-        error: WorkbenchError | None = None
-        if self.before is not None:
-            self.before(one, arguments)
-        if one.do in SCRIPTED:
-            self._open(one, arguments)
-            came = yield Ask(one, one.do, arguments)
-            if isinstance(came, WorkbenchError):
-                error = came
-            else:
-                answer = came
-        else:
-            try:
-                answer = self._own(one, arguments, before)
-            except WorkbenchError as refused:
-                error = refused
-        done = Done(one, ends(error) if error else "done", at, arguments, answer, error, before)
-        self.done[one.name] = done
-        if self.watch is not None:
-            self.watch(done)
-        if error is None:
-            self._book(one, arguments, answer)
-        if one.expect is not NOTHING:
-            done.misses = tuple(self._misses(one, done))
-        elif error is not None:
-            done.misses = (Mismatch("end", "done", f"{done.end}: {error}"),)
-        done.after = venue.cursor()
-
-    def _own(self, one: Step, arguments: Mapping[str, Any], before: int) -> Any:
-        if one.do == "advance":
-            self.venue.advance(_span(arguments["by"]))
-            return None
-        if one.do == "wait":
-            wanted = EventWanted(
-                kind=arguments["kind"], within=_span(arguments.get("within", "0s")), where=arguments.get("where", {})
+            arguments = self._resolve({**step.arguments, **self._changed.get(step.name, {})})
+        except _Blocked as blocked:
+            mismatch = Mismatch("step", "its references", str(blocked))
+            self.results[step.name] = StepResult(
+                step, BLOCKED, at, {}, before=before, after=before, mismatches=(mismatch,)
             )
-            since = max((done.before for done in self.done.values()), default=before)
-            missing = self._awaited((wanted,), since)
-            if missing:
-                raise WaitedInVain("; ".join(str(one) for one in missing))
             return None
-        return self.venue.control(one.do, arguments)
+        if self._check_balances and step.do == "simulate_authorization":
+            self._remember_balance(arguments.get("card_id"))
+        call = Call(step, arguments, at, before)
+        self.on_begin(call)
+        return call
 
-    def _awaited(self, wanted: tuple[EventWanted, ...], since: int) -> list[Mismatch]:
-        resolved = tuple(attrs.evolve(one, where=self.resolved(one.where)) for one in wanted)
-        missing = missed_events(resolved, self.venue.events(since))
-        left = max((one.within for one in resolved), default=timedelta(0))
-        if missing and left:
-            self.venue.advance(left, lambda: not missed_events(resolved, self.venue.events(since)))
-            missing = missed_events(resolved, self.venue.events(since))
+    def perform(self, call: Call) -> Any:
+        """Call the operation or control of a step; return the answer, or the WorkbenchError it raised."""
+        do = call.step.do
+        try:
+            if do in SCRIPTED:
+                return getattr(self.target.api, do)(**call.arguments)
+            if do == "advance":
+                return self.target.advance(_span(call.arguments["by"]))
+            if do == "wait":
+                return self._wait(call)
+            return self.target.control(do, call.arguments)
+        except WorkbenchError as error:
+            return error
+
+    def finish(self, call: Call, answer: Any) -> StepResult:
+        """Record the answer of a step, or the WorkbenchError its call raised."""
+        error = answer if isinstance(answer, WorkbenchError) else None
+        step = call.step
+        result = StepResult(
+            step, outcome_of(error), call.at, call.arguments, None if error else answer, error, call.before
+        )
+        self.results[step.name] = result
+        self.on_result(result)
+        if error is None:
+            self._book(result)
+        if step.expect is not NOTHING:
+            result.mismatches = tuple(self._mismatches(step.expect, result))
+        elif error is not None:
+            result.mismatches = (Mismatch("outcome", "done", f"{result.outcome}: {error}"),)
+        result.after = self.target.cursor()
+        return result
+
+    def _wait(self, call: Call) -> None:
+        arguments = call.arguments
+        event = ExpectedEvent(
+            kind=arguments["kind"], within=_span(arguments.get("within", "0s")), where=arguments.get("where", {})
+        )
+        since = max((result.before for result in self.results.values()), default=call.before)
+        missing = self._await_events((event,), since)
+        if missing:
+            raise EventTimeout("; ".join(map(str, missing)))
+
+    def _await_events(self, events: tuple[ExpectedEvent, ...], since: int) -> list[Mismatch]:
+        expected = tuple(attrs.evolve(one, where=self._resolve(one.where)) for one in events)
+        missing = missing_events(expected, self.target.events(since))
+        span = max((one.within for one in expected), default=timedelta(0))
+        if missing and span:
+            self.target.advance(span, lambda: not missing_events(expected, self.target.events(since)))
+            missing = missing_events(expected, self.target.events(since))
         return missing
 
-    def _misses(self, one: Step, done: Done) -> list[Mismatch]:
-        expect = one.expect
-        missing = missed_result(expect, done.end, done.answer, done.error, self.resolved(expect.result))
+    def _mismatches(self, expect: Expect, result: StepResult) -> Iterator[Mismatch]:
+        yield from _result_mismatches(expect, result, self._resolve(expect.result))
         if expect.events:
-            missing += self._awaited(expect.events, done.before)
+            yield from self._await_events(expect.events, result.before)
         if expect.state:
-            wanted = dict(self.resolved(expect.state))
-            record = wanted.pop("of")
-            missing += missed_state(record, wanted, self.venue.state(record))
-        if expect.money:
-            missing += missed_money(expect.money, self.ledger.total())
-        return missing
+            expected = dict(self._resolve(expect.state))
+            record = expected.pop("of")
+            yield from _state_mismatches(record, expected, self.target.state(record))
+        total = self.ledger.total()
+        for name, amount in expect.money.items():
+            if total[name] != amount:
+                yield Mismatch(f"money.{name}", f"{amount:+} cents", f"{total[name]:+} cents")
 
-    def _arguments(self, one: Step) -> Mapping[str, Any]:
-        changed = self._changed.get(one.name)
-        if changed is not None:
-            return self.resolved({**one.arguments, **changed})  # type: ignore[no-any-return]
-        if not one.refers:
-            return one.arguments
-        filled = dict(one.arguments)
-        for name in one.refers:
-            filled[name] = self._filled_in(filled[name])
-        return filled
+    # references
 
-    def resolved(self, value: Any) -> Any:
+    def _resolve(self, value: Any) -> Any:
         """Return a value with its references filled in.
 
         Raises:
-            Blocked: A reference names a step that came to no result.
+            _Blocked: A reference names a step without a result.
         """
-        return self._filled_in(value) if any(True for _ in references(value)) else value
-
-    def _filled_in(self, value: Any) -> Any:
-        kind = type(value)
-        if kind is Ref:
-            return self._result(value)
-        if kind is Param:
-            return self.values[value.name]
-        if kind is Guide:
-            return self.venue.example(value.path)
+        match value:
+            case Ref():
+                return self._result_of(value)
+            case Param(name=name):
+                return self.values[name]
+            case Guide(path=path):
+                return self.target.example(path)
+        if not any(True for _ in references(value)):
+            return value
         if isinstance(value, Mapping):
-            return {key: self.resolved(one) for key, one in value.items()}
-        return [self.resolved(one) for one in value]
+            return {key: self._resolve(one) for key, one in value.items()}
+        return [self._resolve(one) for one in value]
 
-    def _result(self, reference: Ref) -> Any:
-        done = self.done.get(reference.step)
-        if done is None or done.answer is None:
-            end = done.end if done else "not played"
-            raise Blocked(f"{reference.path} cannot be read: step {reference.step} is {end}")
-        value = done.answer
-        for part in filter(None, reference.attribute.split(".")):
-            value = _member(value, part)
-            if value is None:
-                raise Blocked(f"{reference.path} cannot be read: the answer has no {part}")
+    def _result_of(self, reference: Ref) -> Any:
+        result = self.results.get(reference.step)
+        if result is None or result.answer is None:
+            outcome = result.outcome if result else "not played"
+            raise _Blocked(f"{reference.path} cannot be read: step {reference.step} is {outcome}")
+        value = get_path(result.answer, reference.attribute) if reference.attribute else result.answer
+        if value is None:
+            raise _Blocked(f"{reference.path} cannot be read: the answer does not have it")
         return value
 
     # money
 
-    def _open(self, one: Step, arguments: Mapping[str, Any]) -> None:
-        if self.lean or one.do != "simulate_authorization":
-            return
-        card = arguments.get("card_id")
+    def _remember_balance(self, card: Any) -> None:
         if isinstance(card, str) and card not in self._balances:
-            balance = self.venue.balance(card)
+            balance = self.target.balance(card)
             if balance is not None:
                 self._balances[card] = (dict(balance), self.ledger.balance(card))
 
-    def _book(self, one: Step, arguments: Mapping[str, Any], answer: Any) -> None:
-        match one.do:
+    def _book(self, result: StepResult) -> None:
+        step, arguments = result.step.name, result.arguments
+        match result.step.do:
             case "simulate_authorization":
-                if _member(answer, "status") == "authorized":
-                    transaction = _member(answer, "transaction_id")
-                    self.ledger.hold(one.name, transaction, arguments["card_id"], arguments["amount"])
+                if get_path(result.answer, "status") == "authorized":
+                    transaction = get_path(result.answer, "transaction_id")
+                    self.ledger.hold(step, transaction, arguments["card_id"], arguments["amount"])
             case "simulate_reversal":
                 remaining = arguments["new_amount"]
-                self.ledger.reduce(one.name, arguments["transaction_id"], 0 if remaining is FULL else remaining)
+                self.ledger.reduce(step, arguments["transaction_id"], 0 if remaining is FULL else remaining)
             case "simulate_refund":
                 amount = arguments["amount"]
-                self.ledger.refund(one.name, arguments["transaction_id"], None if amount is FULL else amount)
+                self.ledger.refund(step, arguments["transaction_id"], None if amount is FULL else amount)
             case "settle":
-                self.ledger.settle(one.name, arguments["transaction_id"], arguments.get("amount"))
+                self.ledger.settle(step, arguments["transaction_id"], arguments.get("amount"))
 
     def differences(self) -> list[str]:
-        """Say where the venue's balances moved otherwise than the ledger; empty where they agree or are not shown."""
+        """Return where the target's balances moved otherwise than the ledger; empty if they agree or are not shown."""
         found: list[str] = []
         for card, (theirs, ours) in self._balances.items():
-            after = self.venue.balance(card)
+            after = self.target.balance(card)
             if after is not None:
                 found += self.ledger.differences(card, theirs, after, ours)
         return found
 
 
-class Blocked(Exception):
-    """A step cannot be played since one before it came to no result. It never leaves this module."""
-
-
-class WaitedInVain(WorkbenchError):
-    """The event did not come in time."""
-
-
-def _member(value: Any, part: str) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(part)
-    if isinstance(value, list | tuple):
-        return value[int(part)] if part.isdigit() and int(part) < len(value) else None
-    return getattr(value, part, None)
+class _Blocked(Exception):
+    """A step cannot be played because one before it has no result."""
 
 
 def _span(value: Any) -> timedelta:
     return value if isinstance(value, timedelta) else duration(value)
+
+
+# expectations
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return visible(str(value) if isinstance(value, str) else repr(value), 120)
+
+
+def _result_mismatches(expect: Expect, result: StepResult, expected: Mapping[str, Any]) -> Iterator[Mismatch]:
+    error = result.error
+    text = result.outcome if error is None else f"{result.outcome}: {error}"
+    if not expect.refusal:
+        if error is not None:
+            yield Mismatch("outcome", "done", text)
+            return
+        for path, wanted in expected.items():
+            actual = get_path(result.answer, path)
+            if actual != wanted:
+                yield Mismatch(f"result.{path}", _shown(wanted), _shown(actual))
+    elif not isinstance(error, ApiError):
+        yield Mismatch("outcome", "a refusal", text)
+    else:
+        for name, wanted in expect.error.items():
+            actual = getattr(error, name)
+            if not (wanted in (actual or "") if name == "message" else actual == wanted):
+                yield Mismatch(f"error.{name}", _shown(wanted), _shown(actual))
+
+
+def missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
+    """Return the expected events that are not there. Each event, as wire members, meets one expectation."""
+    left = list(events)
+    missing = []
+    for one in expected:
+        found = next((event for event in left if _fits(event, one)), None)
+        if found is not None:
+            left.remove(found)
+            continue
+        actual = ", ".join(_kind(event) for event in left[:5]) or "no event"
+        where = " with " + ", ".join(one.where) if one.where else ""
+        missing.append(Mismatch("event", f"{one.kind}{where}", visible(actual, 200)))
+    return missing
+
+
+def _kind(event: Mapping[str, Any]) -> str:
+    return f"{event.get('resource')}.{event.get('action')}"
+
+
+def _fits(event: Mapping[str, Any], expected: ExpectedEvent) -> bool:
+    members = expected.where.items()
+    return _kind(event) == expected.kind and all(get_path(event.get("body"), path) == value for path, value in members)
+
+
+def _state_mismatches(record: Any, expected: Mapping[str, Any], state: Mapping[str, Any] | None) -> Iterator[Mismatch]:
+    if state is None:
+        yield Mismatch("state", f"the record {_shown(record)}", "no such record, or a service that does not show it")
+        return
+    for path, wanted in expected.items():
+        actual = get_path(state, path)
+        if actual != wanted:
+            shown = _shown(actual) if isinstance(actual, str | int | bool | None) else masks.DOTS  # may be private
+            yield Mismatch(f"state.{path}", _shown(wanted), shown)

@@ -1,61 +1,183 @@
-"""A sequence run many times: once per row, repeated, side by side up to a limit."""
+"""Running a sequence: at once, awaited, step by step, or many times; with its state in a file where that is wanted."""
 
 import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import date
+from inspect import isawaitable
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
-from workbench.errors import Problem, WorkbenchError, hide_arguments
-from workbench.progress import Progress, progress_callback
+from workbench.errors import InvalidRequest, Problem, WorkbenchError, hide_arguments
+from workbench.interface.text import is_empty
+from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import audit
-from workbench.sequences.ledger import Ledger, merged
-from workbench.sequences.play import Player, Target
-from workbench.sequences.running import LONG, Run, StepRow, drive
-from workbench.sequences.steps import InvalidSequence, Sequence
-from workbench.sequences.venues import venue_of
+from workbench.sequences.player import Player, StepResult
+from workbench.sequences.record import Record
+from workbench.sequences.results import Run, Runs
+from workbench.sequences.sequence import Sequence
+from workbench.sequences.steps import InvalidSequence
+from workbench.sequences.targets import target_of
+from workbench.storage import FileLock
 from workbench.tables.bodies import load_bodies
 
+LONG = 200  # steps or runs from which on progress is shown
 
-class Runs(tuple[Run, ...]):
-    """Runs of one sequence, in the order of their rows."""
 
-    __slots__ = ()
+@hide_arguments
+def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
+    """Check a sequence and its parameters, and return its player.
+
+    Raises:
+        InvalidSequence: Anything is wrong; nothing was sent.
+        WrongEnvironment: `api` is a production service.
+    """
+    found = audit.problems(sequence, values)
+    if found:
+        raise InvalidSequence(found, sequence.name)
+    return Player(sequence, target_of(api), values)
+
+
+@hide_arguments
+def run(
+    sequence: Sequence,
+    api: Any,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    resolved: Mapping[str, Literal["done", "not_sent"]] | None = None,
+    progress: bool | ProgressCallback = True,
+    **values: Any,
+) -> Run:
+    """Run a sequence.
+
+    With `path`, each step is recorded in a file before it is sent and after its answer, so that the same call resumes a
+    run that was killed: what is done is never sent again. A step that was in flight is unknown, and the run stops there
+    until `resolved` gives its outcome.
+
+    Args:
+        sequence: From Python, a file (`sequences.load`) or the catalogue.
+        api: A session, a client, or a `Sandbox`.
+        path: A new file, or that of an earlier run of the same sequence and parameters. It holds names, outcomes, ids
+            and amounts, and of the parameters a keyed digest only.
+        resolved: Outcome of unknown steps of the file: "done", or "not_sent", which plays them again.
+        progress: Show a progress line for 200 steps or more; or a function that is called with a `Progress`.
+        values: The parameters it declares.
+
+    Raises:
+        InvalidSequence: Names, types, references or limits are wrong, or the file holds another run. All problems are
+            listed; nothing was sent.
+        WrongEnvironment: `api` is a production service.
+        Interrupted: By Ctrl-C; `.result` is the run so far.
+        FileBusy: Another process has the file of the run.
+    """
+    player = prepared(sequence, api, values)
+    if resolved and path is None:
+        raise InvalidRequest("resolved needs the path of a run", of="sequences.run")
+    started = player.target.now()
+    many = len(sequence.steps)
+    show = progress_callback(progress if many >= LONG or callable(progress) else False)
+    report = Progress(total=many, unit="steps", label=sequence.name)
+    with ExitStack() as stack:
+        record = None
+        if path is not None:
+            stack.enter_context(FileLock(Path(path)))
+            record = stack.enter_context(Record(Path(path), sequence, values, started))
+            record.restore(player, resolved or {})
+            player.on_begin, player.on_result = record.begin, record.finish
+            started = record.started
+        del values  # a traceback that prints locals shows no private value
+
+        def update() -> None:
+            report.done = len(player.results)
+            report.ended = report.done == many
+            show(report)
+
+        update()
+        try:
+            for step in player.pending():
+                result = player.play(step)
+                if record is not None:
+                    record.finish(result)  # again, with its events and mismatches
+                update()
+        except KeyboardInterrupt:
+            raise Interrupted(Run(player, started)) from None
+        return Run(player, started)
+
+
+async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
+    """Run a sequence with an asynchronous client; see `run`."""
+    held = [values]
+    del values  # a traceback that prints locals shows no private value
+    player = prepared(sequence, api, held.pop())
+    started = player.target.now()
+    for step in player.pending():
+        call = player.begin(step)
+        if call is not None:
+            answer = player.perform(call)
+            if isawaitable(answer):
+                try:
+                    answer = await answer
+                except WorkbenchError as error:
+                    answer = error
+            player.finish(call, answer)
+    return Run(player, started)
+
+
+class Stepper:
+    """A sequence that is run step by step.
+
+    `next()` plays one step; `change(step, **arguments)` changes one that is left; `run()` plays the rest.
+    """
+
+    def __init__(self, sequence: Sequence, api: Any, **values: Any) -> None:
+        held = [values]
+        del values  # a traceback that prints locals shows no private value
+        self._player = prepared(sequence, api, held.pop())
+        self._started = self._player.target.now()
+        self._pending = self._player.pending()
 
     @property
-    def ok(self) -> bool:
-        """Whether every run came out as expected."""
-        return all(one.ok for one in self)
+    def left(self) -> tuple[str, ...]:
+        """Names of the steps that were not played."""
+        return tuple(step.name for step in self._player.sequence.steps if step.name not in self._player.results)
+
+    def change(self, step: str, **arguments: Any) -> None:
+        """Change arguments of a step that was not played yet.
+
+        Raises:
+            InvalidSequence: The step was played, or its arguments are wrong; nothing was changed.
+        """
+        sequence = self._player.sequence
+        changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
+        steps = tuple(changed if one.name == step else one for one in sequence.steps)
+        found = list(audit.problems(attrs.evolve(sequence, steps=steps)))
+        if step not in self.left:
+            found.insert(0, Problem(step, "played", "was played already"))
+        if found:
+            raise InvalidSequence(tuple(found), sequence.name)
+        self._player.change(step, arguments)
+
+    def next(self) -> StepResult | None:
+        """Play one step and return its result; None when none is left."""
+        step = next(self._pending, None)
+        return None if step is None else self._player.play(step)
+
+    def run(self) -> Run:
+        """Play the rest and return the run."""
+        while self.next() is not None:
+            pass
+        return self.result
 
     @property
-    def verdict(self) -> str:
-        """Say how many came out as expected, and what the others came to."""
-        wrong = [(number, one) for number, one in enumerate(self, 1) if not one.ok]
-        head = f"{len(self) - len(wrong)} of {len(self)} runs as expected"
-        return "\n".join([head, *(f"run {number}: {one.verdict}" for number, one in wrong[:20])])
-
-    def ledger(self) -> Ledger:
-        """Return the books of all runs in one."""
-        return merged(one.ledger() for one in self)
-
-    def rows(self) -> list[StepRow]:
-        """Return the steps of all runs as rows, with the number of their run."""
-        return [attrs.evolve(row, run=number) for number, one in enumerate(self, 1) for row in one.rows()]
-
-    @property
-    def row_type(self) -> type[StepRow]:
-        """What a row is, for `frame`."""
-        return StepRow
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} runs: {sum(one.ok for one in self)} as expected>"
+    def result(self) -> Run:
+        """The run so far."""
+        return Run(self._player, self._started)
 
 
 @hide_arguments
@@ -71,13 +193,16 @@ def run_many(
 ) -> Runs:
     """Run a sequence once per row, or several times, up to `workers` at a time.
 
-    Ctrl-C starts no more runs, waits for those that are being played, and keeps them.
+    Ctrl-C starts no more runs, and plays those that have begun to their end. Any other exception, as a time-out by a
+    signal, sends nothing more, awaits the calls in flight, and propagates.
 
     Args:
+        sequence: See `run`.
+        api: See `run`.
         rows: Mappings of parameters, a DataFrame, the path of a CSV, JSON, XLSX or Parquet file, or None for one row of
-            `values`. Empty cells mean "not given"; the cells of a file are read by the types of the parameters.
+            `values`. Empty cells count as not given; the cells of a file are read by the types of the parameters.
         times: How often each row is run.
-        workers: How many run side by side; 1 keeps the order, and with it the hash, the same each time.
+        workers: Concurrent runs; 1 keeps the order, and with it the hash, the same each time.
         resume: The `.result` of the same call that was interrupted: its runs are kept, and the rest is run.
         values: Parameters that all rows share.
 
@@ -87,7 +212,7 @@ def run_many(
     """
     if isinstance(rows, str | os.PathLike):
         rows = [_typed(sequence, one) for one in load_bodies(Path(rows))]
-    given = [{**values, **_row(one)} for one in _listed(rows)]
+    given = [{**values, **_given(one)} for one in _listed(rows)]
     found = [
         Problem(f"row {number}: {one.path}" if rows is not None else one.path, one.rule, one.message)
         for number, row in enumerate(given, 1)
@@ -96,26 +221,50 @@ def run_many(
     if found:
         raise InvalidSequence(tuple(found), sequence.name)
     todo = [row for row in given for _ in range(times)]
-    venue = venue_of(api)
-    before = _again(resume, sequence, todo)
-    many = _Many(sequence, venue, todo, len(before))
-    progress = Progress(total=len(todo), unit="runs", label=sequence.name, on_stop=many.stop)
+    earlier = _checked(resume, sequence, todo)
+    target = target_of(api)
+    numbers = iter(range(len(earlier), len(todo)))
+    done: dict[int, Run] = {}
+    lock = threading.Lock()
+    halted = threading.Event()  # no further step of any run
+
+    def play_next() -> bool:
+        with lock:
+            number = next(numbers, None)
+        if number is None:
+            return False
+        player = Player(sequence, target, todo[number], check_balances=False)
+        started = target.now()
+        for step in player.pending():
+            if halted.is_set():
+                return False
+            player.play(step)
+        done[number] = Run(player, started)
+        return True
+
+    def played() -> Runs:
+        """Return the runs in the order of their rows, up to the first that was not played."""
+        return Runs((*earlier, *(done[n] for n in takewhile(done.__contains__, range(len(earlier), len(todo))))))
+
+    pool = ThreadPool(play_next, workers, "sequence", halt=halted.set)
+    progress = Progress(total=len(todo), unit="runs", label=sequence.name)
     show = progress_callback(len(todo) >= LONG)
 
     def report() -> None:
-        progress.done = len(before) + many.count
+        progress.done = len(earlier) + len(done)
         show(progress)
 
     try:
-        many.pool(workers).run(report)
+        pool.run(report)
     except KeyboardInterrupt:
-        raise Interrupted(Runs((*before, *many.played()))) from None
+        raise Interrupted(played()) from None
     progress.ended = True
     report()
-    return Runs((*before, *many.played()))
+    return played()
 
 
-def _again(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]]) -> Runs:
+def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]]) -> Runs:
+    """Return the runs of an interrupted call, if they are those of this call."""
     if earlier is None:
         return Runs()
     same = len(earlier) <= len(todo) and all(one.sequence == sequence for one in earlier)
@@ -127,51 +276,6 @@ def _again(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]])
     return earlier
 
 
-class _Many:
-    """Runs that threads play in order; the one that called waits, so an interrupt falls between runs."""
-
-    def __init__(self, sequence: Sequence, venue: Target, todo: list[dict[str, Any]], start: int) -> None:
-        self._sequence = sequence
-        self._venue = venue
-        self._todo = todo
-        self._start = start
-        self._numbers = iter(range(start, len(todo)))
-        self._lock = threading.Lock()
-        self._done: dict[int, Run] = {}
-        self._pool: ThreadPool | None = None
-
-    def pool(self, workers: int) -> ThreadPool:
-        """Return the threads that play."""
-        self._pool = ThreadPool(self._play_next, workers, "sequence")
-        return self._pool
-
-    def stop(self, _: str) -> None:
-        """Start no more runs."""
-        if self._pool is not None:
-            self._pool.stop()
-
-    @property
-    def count(self) -> int:
-        """The number of runs that were played."""
-        return len(self._done)
-
-    def played(self) -> list[Run]:
-        """Return the runs in the order of their rows, up to the first that is not played."""
-        numbers = takewhile(lambda number: number in self._done, range(self._start, len(self._todo)))
-        return [self._done[number] for number in numbers]
-
-    def _play_next(self) -> bool:
-        with self._lock:
-            number = next(self._numbers, None)
-        if number is None:
-            return False
-        player = Player(self._sequence, self._venue, self._todo[number], lean=True)
-        began = player.venue.now()
-        drive(player)
-        self._done[number] = Run(player, began)
-        return True
-
-
 def _listed(rows: Any) -> Iterator[Mapping[str, Any]]:
     if rows is None:
         return iter(({},))
@@ -179,8 +283,17 @@ def _listed(rows: Any) -> Iterator[Mapping[str, Any]]:
     if to_dict is not None and not isinstance(rows, Mapping):
         return iter(to_dict("records"))
     if isinstance(rows, str | bytes | Mapping):
-        raise WorkbenchError("rows must be mappings or a DataFrame; read a file with load_bodies(path)")
+        raise WorkbenchError("rows must be mappings, a DataFrame or the path of a file")
     return iter(rows)
+
+
+def _given(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a row that are not empty, numbers of other libraries as Python's."""
+    return {
+        name: value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+        for name, value in row.items()
+        if not is_empty(value)
+    }
 
 
 def _typed(sequence: Sequence, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,17 +313,3 @@ def _read(kind: str | None, text: Any) -> Any:
         with suppress(ValueError):
             return date.fromisoformat(text)
     return text
-
-
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in row.items() if not _empty(value)}
-
-
-def _empty(value: Any) -> bool:
-    return value is None or value == "" or value != value
-
-
-def _plain(value: Any) -> Any:
-    """Return the Python value of a number of another library."""
-    item = getattr(value, "item", None)
-    return item() if item is not None and not isinstance(value, str) else value

@@ -1,31 +1,58 @@
-"""How a sequence looks in a notebook: a row for each step, private values masked."""
+"""A sequence, its text as a TOML file, and how it looks in a notebook."""
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import date, datetime, timedelta
 from typing import Any
+
+import attrs
 
 from workbench import rendering
 from workbench.errors import visible
 from workbench.interface import masks, walk
 from workbench.interface.fields import Privacy
+from workbench.interface.rules import Full
 from workbench.interface.table import OPERATIONS
-from workbench.sequences.steps import Expect, Guide, Param, Ref, Sequence, Step
+from workbench.sequences.steps import NOTHING, Expect, Guide, Param, Parameter, Ref, Step, duration_text
 
-_LONGEST = 200  # characters of a value
+_MAX_SHOWN = 200  # characters of a value
 
 
-def html(sequence: Sequence) -> str:
-    """Return a sequence as HTML: what it is about, and its steps with arguments and expectations."""
-    about = {"sequence": sequence.name, "about": sequence.doc or "–", "steps": len(sequence.steps)}
-    rows = [
-        {
-            "step": one.name,
-            "do": one.do,
-            "with": list(_arguments(one)) or "–",
-            "expected": list(_expected(one.do, one.expect)) or "–",
-        }
-        for one in sequence.steps
-    ]
-    return rendering.html(about) + rendering.html_table(rows, limit=max(len(rows), 1))
+@attrs.frozen(kw_only=True, repr=False)
+class Sequence:
+    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(sequence, api)` runs it."""
+
+    name: str
+    steps: tuple[Step, ...]
+    doc: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    profile: str | None = None  # the sandbox profile it is written for, where its expectations depend on it
+
+    def __getitem__(self, name: str) -> Step:
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(name)
+
+    def to_toml(self) -> str:
+        """Return the text of a TOML file that reads back as the same sequence."""
+        return dumps(self)
+
+    def __repr__(self) -> str:
+        return f"<sequence {self.name}: {len(self.steps)} step{'s' if len(self.steps) != 1 else ''}>"
+
+    def _repr_html_(self) -> str:
+        about = {"sequence": self.name, "about": self.doc or "–", "steps": len(self.steps)}
+        rows = [
+            {
+                "step": step.name,
+                "do": step.do,
+                "with": list(_arguments(step)) or "–",
+                "expected": list(_expectations(step)) or "–",
+            }
+            for step in self.steps
+        ]
+        return rendering.html(about) + rendering.html_table(rows, limit=max(len(rows), 1))
 
 
 def _arguments(step: Step) -> Iterator[str]:
@@ -34,19 +61,19 @@ def _arguments(step: Step) -> Iterator[str]:
         yield f"{name} = {_shown(value, name in private)}"
 
 
-def _expected(do: str, expect: Expect) -> Iterator[str]:
-    private = _private(OPERATIONS[do].answer if do in OPERATIONS else None)
+def _expectations(step: Step) -> Iterator[str]:
+    private = _private(OPERATIONS[step.do].answer if step.do in OPERATIONS else None)
     for part in ("result", "error", "state", "money"):
-        given: Mapping[str, Any] = getattr(expect, part)
+        given: Mapping[str, Any] = getattr(step.expect, part)
         for path, value in given.items():
             hidden = part in {"result", "state"} and path.partition(".")[0] in private
             yield f"{part}.{path} = {_shown(value, hidden)}"
-    for wanted in expect.events:
-        yield f"event {wanted.kind}"
+    for event in step.expect.events:
+        yield f"event {event.kind}"
 
 
 def _private(record: Any) -> frozenset[str]:
-    """Return the members of a record that are private, or hold what may be."""
+    """Return the members of a record that are private, or hold something private."""
     if not walk.is_record(record):
         return frozenset()
     leaves = walk.leaves(record)
@@ -58,4 +85,77 @@ def _shown(value: Any, hidden: bool) -> str:
         return f"{type(value).__name__.lower()} {value.path}"
     if isinstance(value, Param):
         return f"param {value.name}"
-    return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _LONGEST)
+    return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
+
+
+# TOML
+
+
+def dumps(sequence: Sequence) -> str:
+    """Write a sequence as the text of a TOML file that reads back as the same sequence."""
+    lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile})
+    for one in sequence.parameters:
+        lines += ["", f"[params.{_key(one.name)}]"]
+        lines += _members({"type": one.type, "doc": one.doc, "default": one.default})
+    for step in sequence.steps:
+        lines += ["", "[[steps]]", *_members({"name": step.name, "do": step.do, "doc": step.doc})]
+        if step.arguments:
+            lines.append("[steps.with]")
+            lines += [f"{_key(key)} = {_toml(value)}" for key, value in step.arguments.items()]
+        if step.expect != NOTHING:
+            lines += ["[steps.expect]", *_expect_lines(step.expect)]
+    return "\n".join(lines) + "\n"
+
+
+def _members(members: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in members.items() if value is not None and value != ""]
+
+
+def _expect_lines(expect: Expect) -> list[str]:
+    lines = [f"{key} = {_toml(one)}" for key in ("result", "error", "state", "money") if (one := getattr(expect, key))]
+    events: list[Any] = []
+    for event in expect.events:
+        members = {"within": event.within, "where": event.where}
+        given = {name: value for name, value in members.items() if value}
+        events.append({"kind": event.kind, **given} if given else event.kind)
+    return [*lines, f"events = {_toml(events)}"] if events else lines
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    escaped = (_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c) for c in text)
+    return '"' + "".join(escaped) + '"'
+
+
+def _toml(value: Any) -> str:
+    match value:
+        case Full():
+            return '"FULL"'
+        case Ref(path=path):
+            return f"{{ ref = {_quoted(path)} }}"
+        case Param(name=name):
+            return f"{{ param = {_quoted(name)} }}"
+        case Guide(path=path):
+            return f"{{ guide = {_quoted(path)} }}"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            return _quoted(str(value))
+        case datetime() | date():
+            return value.isoformat()
+        case timedelta():
+            return _quoted(duration_text(value))
+        case Mapping():
+            return "{ " + ", ".join(f"{_key(str(key))} = {_toml(one)}" for key, one in value.items()) + " }"
+        case list() | tuple():
+            return "[" + ", ".join(_toml(one) for one in value) + "]"
+    raise TypeError(f"{type(value).__name__} has no form in a sequence file")

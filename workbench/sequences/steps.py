@@ -1,4 +1,4 @@
-"""A sequence as data: parameters, named steps, references, expectations."""
+"""The parts of a sequence as data: parameters, named steps, references, expectations, spans of time."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,13 +11,13 @@ from workbench.errors import Problem, WorkbenchError
 
 
 class InvalidSequence(WorkbenchError, ValueError):
-    """A sequence that cannot be run as it is; nothing was sent. `problems` holds all that is wrong, with step and line."""
+    """A sequence that cannot be run; nothing was sent. `problems` lists everything that is wrong, with step and line."""
 
     def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
         self.problems = problems
         listed = "".join(f"\n  - {problem}" for problem in problems)
-        many = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
-        super().__init__(f"the sequence {name + ' ' if name else ''}has {many}:{listed}\nNothing was sent.")
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        super().__init__(f"the sequence {name + ' ' if name else ''}has {count}:{listed}\nNothing was sent.")
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class Ref:
 
     @property
     def attribute(self) -> str:
-        """Dotted path in its result; empty for the whole result."""
+        """Dotted path in its result; empty for the result itself."""
         return self.path.partition(".")[2]
 
 
@@ -49,6 +49,9 @@ class Guide:
     """An example id from the sandbox's guide, by the dotted path `cards.active` or `cards.active.2`."""
 
     path: str
+
+
+Reference = Ref | Param | Guide
 
 
 def ref(path: str) -> Ref:
@@ -71,7 +74,7 @@ PARAMETER_TYPES = ("text", "whole", "flag", "id", "date", "duration")
 
 @attrs.frozen(kw_only=True)
 class Parameter:
-    """A declared parameter: its type, what it means, and what it is where nothing is given."""
+    """A declared parameter of a sequence."""
 
     name: str
     type: str = "text"  # one of PARAMETER_TYPES
@@ -80,8 +83,8 @@ class Parameter:
 
 
 @attrs.frozen(kw_only=True)
-class EventWanted:
-    """An event that has to follow: its kind, members it carries, and by when in sandbox time."""
+class ExpectedEvent:
+    """An event that has to follow a step: its kind, members of its body, and by when in sandbox time."""
 
     kind: str
     within: timedelta = timedelta(0)
@@ -90,13 +93,13 @@ class EventWanted:
 
 @attrs.frozen(kw_only=True)
 class Expect:
-    """What a step has to come to. What is not named is not looked at."""
+    """The expected result of a step. What is not named is not checked."""
 
     result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
     error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, message (a part of it)
     state: Mapping[str, Any] = attrs.field(factory=dict)  # `of`: an id; the rest: members of its record in the sandbox
-    money: Mapping[str, int] = attrs.field(factory=dict)  # change since the run began, in cents: available, held, …
-    events: tuple[EventWanted, ...] = ()
+    money: Mapping[str, int] = attrs.field(factory=dict)  # change since the start of the run, in cents
+    events: tuple[ExpectedEvent, ...] = ()
 
     @property
     def refusal(self) -> bool:
@@ -116,12 +119,7 @@ class Step:
     arguments: Mapping[str, Any] = attrs.field(factory=dict)
     expect: Expect = NOTHING
     doc: str = ""
-    line: int | None = attrs.field(default=None, eq=False)  # where it stands in its file
-    refers: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)  # arguments that hold references
-
-    @refers.default
-    def _find(self) -> tuple[str, ...]:
-        return tuple(name for name, value in self.arguments.items() if any(True for _ in references(value)))
+    line: int | None = attrs.field(default=None, eq=False)  # in its file
 
     def __repr__(self) -> str:
         return f"<step {self.name}: {self.do}>"
@@ -130,89 +128,29 @@ class Step:
 def step(
     name: str, do: str, *, expect: Expect | Mapping[str, Any] | None = None, doc: str = "", **arguments: Any
 ) -> Step:
-    """Make a step: `step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=500)`.
+    """Return a step: `step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=500)`.
 
-    `expect` is an `Expect` or a mapping of its members.
+    Args:
+        name: Name of the step, for references and reports.
+        do: An operation, a control of the sandbox, `advance` or `wait`.
+        expect: An `Expect`, or a mapping of its members.
+        doc: A sentence on the step.
+        arguments: What it is called with; values may be references.
     """
     if expect is None:
         expect = NOTHING
     elif not isinstance(expect, Expect):
         members = dict(expect)
-        events = tuple(one if isinstance(one, EventWanted) else EventWanted(**one) for one in members.pop("events", ()))
+        events = tuple(
+            event if isinstance(event, ExpectedEvent) else ExpectedEvent(**event) for event in members.pop("events", ())
+        )
         expect = Expect(events=events, **members)
     return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
 
 
-@attrs.frozen(kw_only=True, repr=False)
-class Sequence:
-    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(sequence, api)` runs it."""
-
-    name: str
-    steps: tuple[Step, ...]
-    doc: str = ""
-    parameters: tuple[Parameter, ...] = ()
-    profile: str | None = None  # the sandbox profile it is written for, where its expectations depend on it
-
-    def __getitem__(self, name: str) -> Step:
-        for one in self.steps:
-            if one.name == name:
-                return one
-        raise KeyError(name)
-
-    def to_toml(self) -> str:
-        """Return the same sequence as the text of a TOML file."""
-        from workbench.sequences import toml_form
-
-        return toml_form.dumps(self)
-
-    def __repr__(self) -> str:
-        return f"<sequence {self.name}: {len(self.steps)} step{'s' if len(self.steps) != 1 else ''}>"
-
-    def _repr_html_(self) -> str:
-        from workbench.sequences import looks
-
-        return looks.html(self)
-
-
-_DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
-_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-
-
-def duration(text: str) -> timedelta:
-    """Read a span of time as `2d`, `1h 30m`, `2.5s`.
-
-    Raises:
-        ValueError: It is none.
-    """
-    parts = _DURATION.findall(text)
-    if not parts or _DURATION.sub("", text).strip():
-        raise ValueError("must be a span of time as 2d, 1h 30m or 2.5s")
-    return timedelta(**_summed(parts))
-
-
-def _summed(parts: list[tuple[str, str]]) -> dict[str, float]:
-    made: dict[str, float] = {}
-    for number, unit in parts:
-        made[_UNITS[unit]] = made.get(_UNITS[unit], 0) + float(number)
-    return made
-
-
-def duration_text(span: timedelta) -> str:
-    """Write a span of time as `duration` reads it."""
-    seconds = span.total_seconds()
-    words = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        whole, seconds = divmod(seconds, size)
-        if whole:
-            words.append(f"{whole:.0f}{unit}")
-    if seconds or not words:
-        words.append(f"{seconds:.3f}".rstrip("0").rstrip(".") + "s")
-    return " ".join(words)
-
-
-def references(value: Any) -> Iterator[Ref | Param | Guide]:
-    """Yield every reference inside an argument, however deep."""
-    if isinstance(value, Ref | Param | Guide):
+def references(value: Any) -> Iterator[Reference]:
+    """Yield every reference inside a value, however deep."""
+    if isinstance(value, Reference):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
@@ -220,3 +158,32 @@ def references(value: Any) -> Iterator[Ref | Param | Guide]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from references(item)
+
+
+_DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
+_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+def duration(text: str) -> timedelta:
+    """Read a span of time such as `2d`, `1h 30m` or `2.5s`.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    parts = _DURATION.findall(text)
+    if not parts or _DURATION.sub("", text).strip():
+        raise ValueError("must be a span of time such as 2d, 1h 30m or 2.5s")
+    return sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+
+
+def duration_text(span: timedelta) -> str:
+    """Write a span of time as `duration` reads it."""
+    seconds = span.total_seconds()
+    parts = []
+    for unit in "dhm":
+        count, seconds = divmod(seconds, _SECONDS[unit])
+        if count:
+            parts.append(f"{count:.0f}{unit}")
+    if seconds or not parts:
+        parts.append(f"{seconds:.3f}".rstrip("0").rstrip(".") + "s")
+    return " ".join(parts)

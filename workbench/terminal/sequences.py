@@ -72,10 +72,7 @@ def run(
     found = _sequence(sequence)
     values = _parameters(set_ or [])
     with session(where) as api:
-        if path is not None:
-            done = sequences.run_kept(found, api, path, **values)
-        else:
-            done = sequences.run(found, api, **values)
+        done = sequences.run(found, api, path=path, **values)
     if how.output == "table" and not how.fields:
         print(screen_of(sys.stdout).fit(str(done)))
     else:
