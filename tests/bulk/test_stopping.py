@@ -19,7 +19,7 @@ from workbench.sequences import Parameter, Sequence, param, run_many, step
 
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]
-BEFORE = {one["id"] for one in BASE.store.all("transaction")}
+BEFORE = {one["id"] for one in BASE.records("transaction")}
 ROWS = 100
 PURCHASE = {"card_id": CARD, "currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411"}
 TWICE = Sequence(
@@ -88,7 +88,7 @@ class Service(httpx.BaseTransport):
 
     @property
     def effects(self) -> int:
-        return sum(1 for one in self.sandbox.store.all("transaction") if one["id"] not in BEFORE)
+        return sum(1 for one in self.sandbox.records("transaction") if one["id"] not in BEFORE)
 
 
 @pytest.fixture(autouse=True)

@@ -3,17 +3,19 @@
 import io
 import signal
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
 from workbench.bulk import Interrupted
 from workbench.errors import WrongEnvironment
 from workbench.interface.rules import FULL
-from workbench.sandbox import Request, Sandbox
-from workbench.sandbox.service import Response
+from workbench.sandbox import Sandbox
 from workbench.sequences import (
     InvalidSequence,
     Mix,
@@ -48,6 +50,18 @@ HOLD = Sequence(
     parameters=(Parameter(name="amount", type="whole"),),
     steps=(step("buy", "simulate_authorization", **{**BUY, "amount": param("amount")}),),
 )
+
+
+class Watched(httpx.BaseTransport):
+    """A transport that calls a function before each request."""
+
+    def __init__(self, inner: Any, before: Callable[[httpx.Request], None]) -> None:
+        self._inner, self._before = inner, before
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self._before(request)
+        response: httpx.Response = self._inner.handle_request(request)
+        return response
 
 
 @pytest.fixture
@@ -260,16 +274,15 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
 def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
     """Runs that were begun are played to their end and kept; the same call with `resume` plays the rest, once each."""
     rows = [{"amount": amount} for amount in range(1, 41)]
-    handle, called = sandbox.handle, []
+    called: list[httpx.Request] = []
 
-    def interrupting(request: Request) -> Response:
+    def interrupt(request: httpx.Request) -> None:
         called.append(request)
         if len(called) == 12:
             signal.raise_signal(signal.SIGINT)
         time.sleep(0.005)
-        return handle(request)
 
-    sandbox.handle = interrupting  # type: ignore[method-assign]
+    sandbox.transport = lambda usual=sandbox.transport: Watched(usual(), interrupt)  # type: ignore[method-assign, misc]
     with pytest.raises(Interrupted) as caught:
         run_many(HOLD, sandbox, rows, workers=workers)
     runs = caught.value.result
@@ -287,15 +300,14 @@ def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
 
 def test_interrupted_run_keeps_what_it_played(sandbox: Sandbox) -> None:
     """The steps before the interrupt are there, with their answers."""
-    handle, called = sandbox.handle, []
+    called: list[httpx.Request] = []
 
-    def interrupting(request: Request) -> Response:
+    def interrupt(request: httpx.Request) -> None:
         called.append(request)
         if len(called) == 3:
             raise KeyboardInterrupt
-        return handle(request)
 
-    sandbox.handle = interrupting  # type: ignore[method-assign]
+    sandbox.transport = lambda usual=sandbox.transport: Watched(usual(), interrupt)  # type: ignore[method-assign, misc]
     busy = traffic(seed=1, cards=2, days=2, a_day=2)
     with pytest.raises(Interrupted) as caught:
         run(busy, sandbox)
