@@ -1,9 +1,13 @@
-"""The table and the records as data: complete, unique, and each guess with its reason."""
+"""The table and the records as data: complete, unique, and each assumption with its reason."""
 
+import inspect
+import pydoc
 from typing import Any
 
 import pytest
 
+import workbench as wb
+from workbench import errors
 from workbench.interface import table
 from workbench.interface.assumptions import BEHAVIOURS, assumptions, settings
 from workbench.interface.convert import placeholders
@@ -50,12 +54,43 @@ def test_rows_are_complete(row: Any) -> None:
     for _, one in ((one.name, one) for one in members(row.request)):
         assert f"    {one.name}: " in row.help
     for failure in row.failures:
-        assert f"{failure.status} {failure.error}" in row.help
+        assert f"    {errors.STATUSES[failure.status].__name__}: {failure.status} {failure.error}" in row.help
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_help_shows_the_method_on_class_and_object(row: Any) -> None:
+    """On both, tools see a routine with its name, its signature and its documentation."""
+    with wb.Client(base_url="http://127.0.0.1:9", api_key="key") as client:
+        bound, unbound = getattr(client, row.name), getattr(wb.Client, row.name)
+        arguments = list(inspect.signature(row.request).parameters)
+
+        assert list(inspect.signature(bound).parameters) == arguments
+        assert list(inspect.signature(unbound).parameters) == ["self", *arguments]
+        for method in (bound, unbound):
+            text = pydoc.render_doc(method, renderer=pydoc.plaintext)
+            assert f"\n{row.name}{inspect.signature(method)}\n    {row.doc}" in text
+            assert inspect.getdoc(method) == row.help
+            assert method.__name__ == method.__qualname__.rpartition(".")[2] == row.name
+
+
+def test_a_method_of_the_class_takes_the_client() -> None:
+    """Taken from the class, an operation is called with the client first, as any method is."""
+    api = wb.connect(seed=1)
+
+    assert wb.Client.list_contracts(api) == api.list_contracts()
+    assert inspect.getdoc(type(wb.Client.list_contracts)) == "One operation of the interface."
+
+
+def test_what_help_says_can_be_raised_can_be_caught() -> None:
+    """The names under "Raises" are classes of `wb.errors`."""
+    for row in ROWS:
+        for line in row.help.partition("Raises:\n")[2].partition("\n\n")[0].splitlines():
+            assert issubclass(getattr(wb.errors, line.strip().partition(":")[0]), wb.WorkbenchError)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_field_is_described(record: type[Any]) -> None:
-    """Every field has words of its own, and every guess a reason and how well it is known."""
+    """Every field has words of its own, and every assumption a reason and a confidence."""
     assert "Source: " in (record.__doc__ or "") or "Assumed" in (record.__doc__ or "")
     for one in members(record):
         assert one.about.doc.strip()
@@ -80,7 +115,7 @@ def test_leaves_reach_nested_members() -> None:
 
 
 def test_assumptions_are_unique_and_complete() -> None:
-    """Every guess has an id of its own, a place, a value, a reason and the place to change it."""
+    """Every assumption has its own id, a place, a value, a reason and the place to change it."""
     found = assumptions()
 
     assert len(found) == len({one.id for one in found})
@@ -116,7 +151,7 @@ def test_profiles_differ_where_live_answers_do() -> None:
 
 
 def test_a_record_without_about_is_refused() -> None:
-    """A field that says nothing of itself cannot be in a record."""
+    """A field without `about` cannot be in a record."""
     import attrs
 
     from workbench.interface.fields import record

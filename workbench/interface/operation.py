@@ -2,11 +2,14 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
 
 import attrs
 
+from workbench.errors import STATUSES, ApiError
+from workbench.interface import walk
 from workbench.interface.fields import Confidence
 from workbench.interface.rules import Role
 
@@ -14,9 +17,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Failure:
-    """A way an operation can be refused, with the service's words."""
+    """A way an operation can be refused, with the service's message."""
 
     status: int
     error: str
@@ -47,9 +50,13 @@ class Call(Generic[P, R]):
     def __init__(self, operation: "Operation[..., Any]", client: Any) -> None:
         self.operation = operation
         self.client = client
-        self.__name__ = operation.name
+        self.__name__ = self.__qualname__ = operation.name
         self.__doc__ = operation.help
         self.__signature__ = operation.signature
+
+    def __get__(self, instance: Any, owner: Any = None) -> "Call[P, R]":
+        """Return it as it is: like a bound method, which `help` and `inspect` take it for."""
+        return self
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         __tracebackhide__ = True
@@ -83,6 +90,9 @@ class Operation(Generic[P, R]):
     assumed: str | None = None
     confidence: Confidence | None = None
 
+    def __attrs_post_init__(self) -> None:
+        self.__dict__.update(__name__=self.name, __qualname__=self.name)
+
     @overload
     def __get__(self, instance: None, owner: Any) -> "Operation[P, R]": ...
     @overload
@@ -91,6 +101,10 @@ class Operation(Generic[P, R]):
     def __get__(self, instance: Async, owner: Any) -> Call[P, Awaitable[R]]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else Call(self, instance)
+
+    def __call__(self, client: Any, **arguments: Any) -> Any:
+        """Call it on a client, as a method taken from its class is called."""
+        return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
         """Return the path with its places filled, and the query where there is one. A place without a value stays."""
@@ -122,43 +136,53 @@ class Operation(Generic[P, R]):
         """Whether its arguments travel in the query."""
         return self.method == "GET"
 
-    @property
+    @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature of the method."""
-        made: inspect.Signature = _memo(
-            self, "_signature", lambda: inspect.signature(self.takes).replace(return_annotation=self.returns)
-        )
-        return made
+        """The signature of the method of a client."""
+        return inspect.signature(self.takes).replace(return_annotation=self.returns)
 
-    @property
+    @cached_property
     def help(self) -> str:
-        """What it does, its arguments with units and rules, its failures, its source."""
-        made: str = _memo(self, "_help", lambda: _help(self))
-        return made
+        """The docstring of the method: what it does, its arguments with units and rules, what it raises, its source."""
+        return _help(self)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}: {self.method} {self.path}>"
 
 
-def _memo(operation: Operation[..., Any], name: str, make: Callable[[], Any]) -> Any:
-    kept = operation.__dict__.get(name)
-    if kept is None:
-        kept = operation.__dict__[name] = make()
-    return kept
+class _OfRow:
+    """An attribute that a row of the table computes, and the class `Operation` has as any class does."""
+
+    def __init__(self, of_row: Callable[[Operation[..., Any]], Any], of_class: Any = None) -> None:
+        self.of_row, self.of_class = of_row, of_class
+
+    def __get__(self, row: Operation[..., Any] | None, owner: Any) -> Any:
+        return self.of_class if row is None else self.of_row(row)
+
+
+def _unbound(row: Operation[..., Any]) -> inspect.Signature:
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return row.signature.replace(parameters=[itself, *row.signature.parameters.values()])
+
+
+# `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
+Operation.__doc__ = _OfRow(lambda row: row.help, Operation.__doc__)  # type: ignore[assignment]
+Operation.__signature__ = _OfRow(_unbound)  # type: ignore[attr-defined]
 
 
 def _help(operation: Operation[..., Any]) -> str:
-    from workbench.interface import walk  # a cycle otherwise: walk reads records, and tables of them
-
     lines = [operation.doc, ""]
     fields = walk.members(operation.request)
     if fields:
-        lines.append("Args:")
-        lines += [f"    {field.name}: {walk.described(field)}" for field in fields]
-        lines.append("")
-    lines += ["Returns:", f"    {'A list of ' if operation.many else ''}{operation.answer.__name__}.", ""]
-    if operation.failures:
-        lines += ["Raises:", *(f"    {f.status} {f.error}: {f.when}" for f in operation.failures), ""]
+        lines += ["Args:", *(f"    {field.name}: {walk.described(field)}" for field in fields), ""]
+    lines += ["Returns:", f"    {'A list of ' if operation.many else ''}{operation.answer.__name__}.", "", "Raises:"]
+    lines.append("    InvalidRequest: An argument breaks a rule; nothing was sent.")
+    for failure in operation.failures:
+        raised = STATUSES.get(failure.status, ApiError).__name__
+        lines.append(f"    {raised}: {failure.status} {failure.error}, {failure.when}.")
+    if operation.effect:
+        lines.append("    OutcomeUnknown: The request was sent, and no answer shows whether it was carried out.")
+    lines.append("")
     if operation.roles:
         lines += [f"The key needs the role {', '.join(sorted(operation.roles))}.", ""]
     if operation.sandbox_only:

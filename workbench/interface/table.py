@@ -28,114 +28,55 @@ VALIDATION = "error codes and messages for validation failures and conflicts are
 SIMULATION = "error responses of the simulation endpoints in the sandbox are not shown"
 WITHDRAWAL = "status codes and conditions of the withdrawal's error bodies are not shown"
 
-UNAUTHORIZED = Failure(
-    status=401, error="Unauthorized", message="Invalid or missing API key", when="the key is missing or invalid"
-)
-FORBIDDEN = Failure(status=403, error="ForbiddenError", message="Forbidden", when="the caller is not allowed")
-NO_CORPORATE_CARDS = Failure(
-    status=403, error="ForbiddenError", message="Forbidden", when="the tenant does not issue corporate cards"
-)
-TEAM_NOT_FOUND = Failure(status=404, error="NotFoundError", message="Team not found", when="the team is not found")
-INVALID_ACCOUNT = Failure(
-    status=400, error="BadRequestError", message="Invalid request", when="the payment account is not valid"
-)
-ACCOUNT_NOT_FOUND = Failure(
-    status=404, error="NotFoundError", message="Payment account not found", when="no payment account has this id"
-)
-SERVER_FAILURE = Failure(
-    status=500, error="InternalServerError", message="Internal server error", when="the server failed"
-)
+UNAUTHORIZED = Failure(401, "Unauthorized", "Invalid or missing API key", "the key is missing or invalid")
+FORBIDDEN = Failure(403, "ForbiddenError", "Forbidden", "the caller is not allowed")
+NO_CORPORATE_CARDS = Failure(403, "ForbiddenError", "Forbidden", "the tenant does not issue corporate cards")
+MISSING_ROLE = Failure(403, "ForbiddenError", "Forbidden", "the key lacks the role the operation requires")
+TEAM_NOT_FOUND = Failure(404, "NotFoundError", "Team not found", "the team is not found")
+INVALID_ACCOUNT = Failure(400, "BadRequestError", "Invalid request", "the payment account is not valid")
+ACCOUNT_NOT_FOUND = Failure(404, "NotFoundError", "Payment account not found", "no payment account has this id")
+SERVER_FAILURE = Failure(500, "InternalServerError", "Internal server error", "the server failed")
 NOT_IN_PRODUCTION = Failure(
-    status=404,
-    error="NotFoundError",
-    message="Not Found",
-    when="a simulation is called in production",
-    assumed="the error and the message of a simulation in production are not specified",
-)
+    404, "NotFoundError", "Not Found", "a simulation is called in production",
+    "the error and the message of a simulation in production are not specified",
+)  # fmt: skip
 
 
 def _bad(why: str = VALIDATION) -> Failure:
-    return Failure(
-        status=400, error="BadRequestError", message="{problems}", when="the request breaks a rule", assumed=why
-    )
+    return Failure(400, "BadRequestError", "{problems}", "the request breaks a rule", why)
 
 
 def _unknown(what: str, why: str = VALIDATION) -> Failure:
-    return Failure(
-        status=404,
-        error="NotFoundError",
-        message=f"{what} not found",
-        when=f"no {what.lower()} has this id",
-        assumed=why,
-    )
+    return Failure(404, "NotFoundError", f"{what} not found", f"no {what.lower()} has this id", why)
 
 
 DUPLICATE_EXTERNAL_ID = Failure(
-    status=409,
-    error="ConflictError",
-    message="External id already in use",
-    when="another user of the tenant has this external id",
-    assumed=VALIDATION,
+    409, "ConflictError", "External id already in use", "another user of the tenant has this external id", VALIDATION
 )
 WALLET_FIXED = Failure(
-    status=400,
-    error="BadRequestError",
-    message="{family} wallet cannot be changed: {reason}",
-    when="the wallet cannot be changed",
-    assumed=VALIDATION,
+    400, "BadRequestError", "{family} wallet cannot be changed: {reason}", "the wallet cannot be changed", VALIDATION
 )
 CARD_NOT_ACTIVE = Failure(
-    status=400,
-    error="BadRequestError",
-    message="Card {card} is not active",
-    when="the card is not active",
-    assumed=SIMULATION,
-    confidence=Confidence.WIDELY,
+    400, "BadRequestError", "Card {card} is not active", "the card is not active", SIMULATION, Confidence.WIDELY
 )
-WRONG_STATE = Failure(
-    status=400,
-    error="BadRequestError",
-    message="{reason}",
-    when="the record's state does not allow it",
-    assumed=SIMULATION,
-)
+WRONG_STATE = Failure(400, "BadRequestError", "{reason}", "the record's state does not allow it", SIMULATION)
 ASSET_NOT_FOUND = Failure(
-    status=404,
-    error="NotFoundError",
-    message="Asset not found: {token}",
-    when="no contract accepts the token",
-    assumed=WITHDRAWAL,
-    confidence=Confidence.WIDELY,
+    404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", WITHDRAWAL, Confidence.WIDELY
 )
 NOT_AN_ADMIN = Failure(
-    status=403,
-    error="ForbiddenError",
-    message="{address} is not an admin of the contract",
-    when="the address making the withdrawal is no admin",
-    assumed=WITHDRAWAL,
-)
+    403, "ForbiddenError", "{address} is not an admin of the contract",
+    "the address making the withdrawal is not an admin", WITHDRAWAL,
+)  # fmt: skip
 SIGNATURE_ACTIVE = Failure(
-    status=409,
-    error="ConflictError",
-    message="Another withdrawal signature is still active",
-    when="another signature is still active",
-    assumed=WITHDRAWAL,
-    confidence=Confidence.WIDELY,
-)
+    409, "ConflictError", "Another withdrawal signature is still active", "another signature is still active",
+    WITHDRAWAL, Confidence.WIDELY,
+)  # fmt: skip
 NOT_ENOUGH = Failure(
-    status=422,
-    error="UnprocessableEntityError",
-    message=(
-        "Collateral balance of {token} in contract {contract} is lower than requested amount. "
-        "Balance: {balance} Requested: {requested}"
-    ),
-    when="the contract holds less than asked",
-    assumed=WITHDRAWAL,
-    confidence=Confidence.ONCE,
-)
-MISSING_ROLE = Failure(
-    status=403, error="ForbiddenError", message="Forbidden", when="the key lacks the role the operation requires"
-)
+    422, "UnprocessableEntityError",
+    "Collateral balance of {token} in contract {contract} is lower than requested amount. "
+    "Balance: {balance} Requested: {requested}",
+    "the contract holds less than requested", WITHDRAWAL, Confidence.ONCE,
+)  # fmt: skip
 
 LIST_CONTRACTS = Operation(
     name="list_contracts",

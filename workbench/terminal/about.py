@@ -96,7 +96,7 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
         yield "Sandbox only."
     yield ""
     yield "Request"
-    yield from _members(row.request) or ("  no members",)
+    yield from _members(row.request, request=True) or ("  no members",)
     for rule in getattr(row.request, "rules", ()):
         yield f"  {rule.doc}." + (f" ~ assumed: {rule.assumed}" if rule.assumed else "")
     yield ""
@@ -109,13 +109,13 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
         yield f"  {failure.status} {failure.error}: {failure.message}, when {failure.when}{mark}"
 
 
-def _members(cls: type[object]) -> list[str]:
-    return [line for path, one in leaves(cls) for line in _member(path, one)]
+def _members(cls: type[object], request: bool = False) -> list[str]:
+    return [line for path, one in leaves(cls) for line in _member(path, one, request)]
 
 
-def _member(path: str, one: Member) -> Iterator[str]:
+def _member(path: str, one: Member, request: bool) -> Iterator[str]:
     marks = [one.about.privacy.value] if one.about.privacy.value != "open" else []
-    if one.required:
+    if request and one.required:
         marks.append("required")
     rule = rule_words(one)
     indent = "  " * (path.count(".") + 1)
