@@ -140,7 +140,6 @@ def test_constraints_fit_the_bounds() -> None:
 FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
 REACH = {
     "httpx": ("client/client.py", "sandbox/transport.py"),
-    "aiohttp": ("client/",),
     "pandas": FROM_TABLES,
     "numpy": FROM_TABLES,
     "pyarrow": FROM_TABLES,

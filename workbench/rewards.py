@@ -7,7 +7,7 @@ rewards.frame()
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.forms.rewards_panel import panel as panel
-    from workbench.forms.rewards_panel import read as read
+    from workbench.tables.rewards import read as read
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -9,9 +9,8 @@ from tests.browser.test_forms import START
 pytestmark = pytest.mark.browser
 
 SLOWLY = """
-from workbench import tables
 users = [one["id"] for one in guide["rewards_users"]]
-whole = tables.read_rewards(api, users, progress=False)
+whole = wb.rewards.read(api, users, progress=False)
 api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.2)
 """
 READ = """

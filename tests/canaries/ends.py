@@ -14,7 +14,6 @@ from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from workbench import chains
 from workbench.sequences import InvalidSequence, load, run, run_async, run_many
-from workbench.tables.event_logs import _counted_by_line
 from workbench.webhooks.verify import SignatureRefused
 from workbench.withdrawals.withdrawal import Withdrawal
 
@@ -219,7 +218,6 @@ ENDS: dict[str, End] = {
     "long line in a log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read(one)), BODY * 50_000)),
     "bad log of events, as a table": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).frame(), BODY)),
     "bad log of events, summed": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).summary(), BODY)),
-    "bad log of events, counted by line": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: _counted_by_line([one]), BODY)),
     "bad journal": End(wb.errors.CannotRecord, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
     "bad sequence": End(InvalidSequence, lambda path: _misread(path, "s.toml", load, f"name = 'x'\n[[steps]]\nnational_id = '000771293'\n{BODY}")),
     "bad row": End(REFUSED, lambda path: _applied(path, national_id="000771293x")),

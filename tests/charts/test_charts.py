@@ -159,8 +159,8 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     once = charts.collateral_chart(contracts)
 
     assert widths(axes) == [2 * width for width in widths(once)]
-    assert sum(widths(axes)[::2]) == pytest.approx(float(tables.total(values["value"])))
-    assert sum(widths(axes)[1::2]) == pytest.approx(float(tables.total(values["advance"])))
+    assert sum(widths(axes)[::2]) == pytest.approx(float(values["value"].sum()))
+    assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance"].sum()))
     assert axes.get_xlabel() == "USD"
     assert "Assumed: balances are whole tokens" in footnotes(axes)
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))

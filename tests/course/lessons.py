@@ -38,7 +38,7 @@ beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", 
     currency="usd", beneficiary_address=home, bank_name="Example Bank", account_number="000123456",
     routing_number="000000000")
 """,
-    "07-report-rewards": "from workbench.tables import read_rewards",
+    "07-report-rewards": "",
     "08-simulate-purchases": 'card = guide["cards"]["active"][0]',
     "09-script-sequences": "from workbench.sequences import Sequence, guide, ref, step",
     "10-receive-webhooks": 'inbox = wb.Inbox(keys=[api.sandbox.guide()["api_keys"]["full"]])',

@@ -110,7 +110,7 @@ api.update_dispute(dispute_id=second, status='canceled')
         "rewards-2",
         """
 long = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
-read_rewards(api, [long], type='earned', progress=False)
+wb.rewards.read(api, [long], type='earned', progress=False)
 for page in range(3):
     api.list_rewards_activity(user_id=long, type='redeemed', limit=100, offset=100 * page)
 """,

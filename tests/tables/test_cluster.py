@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from workbench import tables
 from workbench.errors import InvalidRequest
 from workbench.sandbox import Sandbox
-from workbench.sandbox.server import serving
 from workbench.session import connect
-from workbench.tables import cluster as room
-from workbench.tables.reads import read_rewards
+from workbench.tables import cluster as clusters
+from workbench.tables.rewards import read
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +31,7 @@ def machines() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serving(Sandbox(seed=5)) as served:
+    with Sandbox(seed=5).serve() as served:
         yield served
 
 
@@ -46,19 +44,19 @@ def test_a_cluster_reads_the_same_rows(
     machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Two workers with clients of their own read what one reads here, to a Dask DataFrame and to a folder."""
-    monkeypatch.setattr(room, "TASK_PAGES", 4)
+    monkeypatch.setattr(clusters, "TASK_PAGES", 4)
     wanted = users(url)
     with connect(url) as api:
-        here = read_rewards(api, wanted, progress=False)
-    there = read_rewards(url, wanted, progress=False, cluster=machines)
+        here = read(api, wanted, progress=False)
+    there = read(url, wanted, progress=False, cluster=machines)
     frame = there.frame().compute().reset_index(drop=True)
 
     assert there.frame().npartitions > 1
     assert there.complete == here.complete
     assert frame["id"].tolist() == here.frame()["id"].tolist()
-    assert tables.total(frame["points"]) == tables.total(here.frame()["points"])
+    assert frame["points"].sum() == here.frame()["points"].sum()
 
-    on_disk = read_rewards(url, wanted, progress=False, cluster=machines, path=tmp_path)
+    on_disk = read(url, wanted, progress=False, cluster=machines, path=tmp_path)
     assert sorted(on_disk.frame().compute()["id"]) == sorted(frame["id"])
 
 
@@ -72,16 +70,16 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
     def spy(function: Any, *args: Any, **more: Any) -> Any:
         from distributed.protocol.pickle import dumps
 
-        sent.append(dumps([a for a in args if isinstance(a, str | tuple | dict | room.Share)]))
+        sent.append(dumps([a for a in args if isinstance(a, str | tuple | dict | clusters.Share)]))
         return submit(function, *args, **more)
 
     monkeypatch.setattr(machines, "submit", spy)
-    read_rewards(url, users(url)[:1], progress=False, cluster=machines)
+    read(url, users(url)[:1], progress=False, cluster=machines)
 
     assert sent
     assert not any(key.encode() in one for one in sent)
     with connect(seed=1) as own, pytest.raises(InvalidRequest, match="so that no key travels"):
-        read_rewards(own, users(url), progress=False, cluster=machines)
+        read(own, users(url), progress=False, cluster=machines)
 
 
 def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +97,8 @@ def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(machines, "submit", spy)
     many = [f"00000000-0000-4000-8000-{n:012}" for n in range(1_700)]
-    with pytest.raises(Stop), serving(Sandbox(seed=1)) as url:
-        read_rewards(url, many, progress=False, cluster=machines)
+    with pytest.raises(Stop), Sandbox(seed=1).serve() as url:
+        read(url, many, progress=False, cluster=machines)
 
-    assert [len(args[1]) * room.LEAST_PAGES >= 1_000 for args in seen] == [True] * 3
-    assert seen[0][3].concurrency == room.CONCURRENCY // 2
+    assert [len(args[1]) * clusters.MIN_USER_PAGES >= 1_000 for args in seen] == [True] * 3
+    assert seen[0][3].concurrency == 64 // 2

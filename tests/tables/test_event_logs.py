@@ -1,19 +1,17 @@
-"""Event logs: typed, summed up by either engine alike, in bounded memory, and never quoted in an error."""
+"""Event logs: typed, counted, in bounded memory, and never quoted in an error."""
 
 import gzip
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from tests.tables import samples
-from workbench import tables
 from workbench.errors import InvalidRequest
 from workbench.tables import event_logs
+from workbench.tables.event_logs import read
 
 ONE_LINE = [body.replace(b"\n", b"") for body in (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)]
 CARD = (
@@ -29,27 +27,9 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(event_logs, "import_module", missing)
-
-
-def with_engine(_: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("duckdb")
-
-
-ENGINES = pytest.mark.parametrize("engine", [with_engine, without_engine])
-
-
-@ENGINES
-def test_a_summary_by_day_kind_and_status(
-    log: Path, engine: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_summary_by_day_kind_and_status(log: Path) -> None:
     """Days are UTC, an event without a time has none, a strange kind counts too."""
-    engine(monkeypatch)
-    made = tables.read_events(log).summary()
+    made = read(log).summary()
 
     assert [tuple(row) for row in made.astype(object).where(made.notna(), None).itertuples(index=False)] == [
         (None, "moon.landed", None, 1),
@@ -65,28 +45,20 @@ def test_a_summary_by_day_kind_and_status(
     }
 
 
-@ENGINES
-def test_packed_logs_and_several(
-    log: Path, tmp_path: Path, engine: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packed_logs_and_several(log: Path, tmp_path: Path) -> None:
     """Gzip files and patterns are read as one."""
-    engine(monkeypatch)
     (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes()))
-    made = tables.read_events([log, str(tmp_path / "*.gz")]).summary()
+    made = read([log, str(tmp_path / "*.gz")]).summary()
 
     assert made["events"].sum() == 10
 
 
-@ENGINES
 @pytest.mark.parametrize("line", [b'{"CANARY":', b"CANARY", b'["CANARY"]'], ids=["cut", "word", "list"])
-def test_a_broken_line_is_named_not_quoted(
-    tmp_path: Path, line: bytes, engine: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
     """The error says file and reason, and nothing of what stood there."""
-    engine(monkeypatch)
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b"\n" + line + b"\n")
     with pytest.raises(InvalidRequest, match=r"bad\.ndjson") as caught:
-        tables.read_events(tmp_path / "bad.ndjson").summary()
+        read(tmp_path / "bad.ndjson").summary()
 
     assert "CANARY" not in str(caught.value)
     assert caught.value.__context__ is None
@@ -95,7 +67,7 @@ def test_a_broken_line_is_named_not_quoted(
 def test_no_events(tmp_path: Path) -> None:
     """An empty log has an empty summary and an empty frame, with their columns."""
     (tmp_path / "empty.ndjson").write_bytes(b"")
-    events = tables.read_events(tmp_path / "empty.ndjson")
+    events = read(tmp_path / "empty.ndjson")
 
     assert list(events.summary().columns) == ["day", "kind", "status", "events"]
     assert len(events.frame(of="user.updated")) == 0
@@ -103,7 +75,7 @@ def test_no_events(tmp_path: Path) -> None:
 
 def test_a_typed_frame(log: Path) -> None:
     """Events of a log make the same frame as events in memory, masked."""
-    frame = tables.read_events(log).frame(of="user.updated")
+    frame = read(log).frame(of="user.updated")
 
     assert frame["body.application_status"].tolist() == ["pending", "pending"]
     assert frame["body.email"].tolist() == ["a•••@e•••.com"] * 2
@@ -112,8 +84,8 @@ def test_a_typed_frame(log: Path) -> None:
 
 def test_parquet_in_batches(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file larger than a batch has one schema: all kinds' columns, or one's; a revealed amount is exact."""
-    monkeypatch.setattr(event_logs, "BATCH", 2)
-    events = tables.read_events(log)
+    monkeypatch.setattr(event_logs, "BLOCK", 500)
+    events = read(log)
     everything = pq.read_table(events.to_parquet(tmp_path / "all.parquet"))
     deposits = pq.read_table(
         events.to_parquet(tmp_path / "deposits.parquet", of="microDeposit.received", reveal={"amount"})
@@ -132,11 +104,11 @@ def test_lines_that_are_no_events_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b'\n{"id":5}\n')
 
     with pytest.raises(InvalidRequest, match=r"bad\.ndjson, line 2: id must be text"):
-        tables.read_events(tmp_path / "bad.ndjson").frame()
+        read(tmp_path / "bad.ndjson").frame()
 
 
 def test_missing_logs_are_missing(tmp_path: Path) -> None:
     """A file that is not there, or a pattern that fits nothing, is said at once."""
     for path in ("none.ndjson", "*.gz"):
         with pytest.raises(FileNotFoundError):
-            tables.read_events(tmp_path / path)
+            read(tmp_path / path)

@@ -15,13 +15,13 @@ from workbench.interface.simulations import SimulateRefund
 from workbench.interface.walk import build
 from workbench.interface.withdrawals import SignWithdrawal
 from workbench.sandbox import Sandbox
-from workbench.sandbox.server import serving
 from workbench.session import connect
+from workbench.tables.rewards import read
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serving(Sandbox(seed=3)) as served:
+    with Sandbox(seed=3).serve() as served:
         yield served
 
 
@@ -29,8 +29,8 @@ def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
     """Over HTTP and in process, the frames are equal to the last digit."""
     with connect(url) as there, connect(seed=3) as here:
         users = [one["id"] for one in there.sandbox.guide()["rewards_users"]][:8]
-        over_http = tables.read_rewards(there, users, progress=False)
-        in_process = tables.read_rewards(here, users, progress=False)
+        over_http = read(there, users, progress=False)
+        in_process = read(here, users, progress=False)
 
     assert over_http.complete
     pd.testing.assert_frame_equal(in_process.frame(), over_http.frame())
@@ -44,7 +44,7 @@ def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
         Client(base_url=f"{url}/v1", api_key="CANARY-KEY", journal=False) as api,
         pytest.raises(Unauthorized) as caught,
     ):
-        tables.read_rewards(api, [user], progress=False)
+        read(api, [user], progress=False)
 
     assert "Check the key" in str(caught.value)
     assert "CANARY" not in str(caught.value)
@@ -53,7 +53,7 @@ def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
 def test_nobody_there(url: str) -> None:
     """A closed port is NotSent, after the usual tries."""
     with Client(base_url="http://127.0.0.1:9/v1", api_key="k", journal=False) as api, pytest.raises(NotSent):
-        tables.read_rewards(api, ["00000000-0000-4000-8000-000000000001"], progress=False)
+        read(api, ["00000000-0000-4000-8000-000000000001"], progress=False)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_nobody_there(url: str) -> None:
 )
 def test_calls_with_an_effect_are_never_made_this_way(request_: object) -> None:
     """Neither a refund nor a withdrawal signature, though that is a GET."""
-    with connect(seed=1) as api, pytest.raises(InvalidRequest, match="reads alone"):
+    with connect(seed=1) as api, pytest.raises(InvalidRequest, match="only reads"):
         asyncio.run(Bodies(api).fetch(request_))
 
 

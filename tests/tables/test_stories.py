@@ -29,7 +29,7 @@ def test_totals_in_all_and_by_chain() -> None:
     assert everything["value"].tolist() == [Decimal("2498.699")]
     assert by_chain["chain_id"].tolist() == [43113, 11155111]
     assert by_chain["value"].tolist() == [Decimal("1249.3495")] * 2
-    assert tables.total(by_chain["advance"]) == everything["advance"][0]
+    assert by_chain["advance"].sum() == everything["advance"][0]
     assert everything.attrs["notes"] == by_chain.attrs["notes"]
 
 
@@ -37,7 +37,7 @@ def test_no_contracts_are_worth_nothing() -> None:
     """An empty list has the same columns, and a total of 0."""
     made = tables.contract_values([])
 
-    assert str(made["value"].dtype) == "decimal128(38, 6)[pyarrow]"
+    assert str(made["value"].dtype) == "decimal128(18, 6)[pyarrow]"
     assert tables.contract_totals([])["value"].tolist() == [Decimal(0)]
 
 
@@ -46,7 +46,7 @@ def test_a_token_without_a_rate_has_no_value() -> None:
     made = tables.contract_values(samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b"")))
 
     assert made["value"].isna().tolist() == [False, True]
-    assert made.attrs["notes"][-1].startswith("1 tokens have no balance or no rate")
+    assert made.attrs["notes"][-1].startswith("1 tokens without a balance or a rate")
 
 
 def change(event_id: str, user: str, status: str, day: int, reason: str = "") -> object:
@@ -103,7 +103,7 @@ def test_micro_deposits_are_decimals_and_marked() -> None:
     """Their amounts add up exactly; the frame says that it holds a secret."""
     made = tables.micro_deposits(EVENTS)  # type: ignore[arg-type]
 
-    assert tables.total(made["amount"]) == Decimal("0.12")
+    assert made["amount"].sum() == Decimal("0.12")
     assert made.attrs["revealed"] == ["amount"]
     assert made["description"].tolist() == ["•••"]
 

@@ -17,7 +17,7 @@ from workbench.charts.words import counted, label, share
 from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
 from workbench.rendering.palette import look, word
-from workbench.tables.histories import status_history, time_in_status
+from workbench.tables.reports import status_history, time_in_status
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
 _ORDER = [*_FIRST, *(str(one) for one in EventApplicationStatus if str(one) not in _FIRST)]

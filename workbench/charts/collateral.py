@@ -13,7 +13,7 @@ from workbench.charts.canvas import Sheet, Size, sheet
 from workbench.charts.facts import exact, left_out, notes_of, sums, table, whole
 from workbench.charts.words import counted, label, number, others, scale_of
 from workbench.rendering.palette import BLUE
-from workbench.tables.contracts import contract_values
+from workbench.tables.reports import contract_values
 
 _SHORT = "Addresses are shortened; those of the frame are whole."
 

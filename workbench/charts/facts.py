@@ -12,7 +12,7 @@ import pandas as pd
 from workbench.charts.words import counted
 from workbench.tables.decimals import decimals
 from workbench.tables.frames import to_frame
-from workbench.tables.notes import HIDDEN
+from workbench.tables.rewards import HIDDEN
 
 REASON = "Every earned row reads CARD_SPEND as its reason, adjustments too: no chart can tell them apart by it."
 """Source: Resources, "Rewards activity item"."""

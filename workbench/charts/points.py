@@ -29,7 +29,7 @@ def points_chart(
     """Draw points earned and redeemed over time: earned above the line, redeemed below it.
 
     Args:
-        rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
+        rewards: A frame of rewards activity, the items themselves, or a result of `wb.rewards.read`.
         cumulated: Draw the running totals instead, and what remains of them.
         by: "day", "week", "month" or "year"; what fits the time covered where left out.
         on: The column of times that counts.
@@ -108,7 +108,7 @@ def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "noteboo
     """Draw how long points take from posted to minted: rows by the time between, with the median.
 
     Args:
-        rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
+        rewards: A frame of rewards activity, the items themselves, or a result of `wb.rewards.read`.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
     """
     data = table(rewards, "posted_at", "minted_at", of=REWARDS)

@@ -25,7 +25,7 @@ def categories_chart(
     """Draw points earned, or dollars spent, by spend category.
 
     Args:
-        rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
+        rewards: A frame of rewards activity, the items themselves, or a result of `wb.rewards.read`.
         value: "points", or "spend" for the transactions' amounts.
         top: How many are drawn; the others are a footnote.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
@@ -39,7 +39,7 @@ def merchants_chart(
     """Draw the merchants where most points were earned, or most dollars spent.
 
     Args:
-        rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
+        rewards: A frame of rewards activity, the items themselves, or a result of `wb.rewards.read`.
         value: "points", or "spend" for the transactions' amounts.
         top: How many are drawn; the others are a footnote.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
@@ -101,7 +101,7 @@ def points_per_dollar_chart(
     """Draw how many points a dollar earns, by spend category or merchant: the sum of points by the sum of dollars.
 
     Args:
-        rewards: A frame of rewards activity, the items themselves, or what `read_rewards` gave.
+        rewards: A frame of rewards activity, the items themselves, or a result of `wb.rewards.read`.
         by: What the rows are put together by.
         top: How many are drawn, those with most dollars.
         ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.

@@ -110,8 +110,8 @@ EXERCISES = (
             "The offset ends at 10,000 for each type alone, so reading earned and redeemed items apart reaches twice as far.",
             (
                 'user = next(one["id"] for one in guide["rewards_users"] if one["beyond_paging"])\n'
-                'read_rewards(api, [user], type="earned")\n'
-                'read_rewards(api, [user], type="redeemed")'
+                'wb.rewards.read(api, [user], type="earned")\n'
+                'wb.rewards.read(api, [user], type="redeemed")'
             ),
         ),
         check=_beyond,

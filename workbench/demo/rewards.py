@@ -20,7 +20,8 @@ def _by_month(frame: Any) -> dict[str, dict[str, Decimal]]:
 
 def rewards(stage: Stage, cast: Cast) -> None:
     """Read a user's rewards, sum them exactly, draw them."""
-    from workbench import charts, tables
+    from workbench import charts
+    from workbench.tables.rewards import read
 
     stage.chapter("A year of rewards, summed exactly and drawn")
     user = first(cast.guide["rewards_users"])
@@ -28,13 +29,13 @@ def rewards(stage: Stage, cast: Cast) -> None:
         "The interface gives no total and no cursor, so pages are read with an overlap until an empty one, and the "
         "frame says whether it is complete. Points are decimals from the wire to the sum: not one float on the way."
     )
-    stage.call(f'rewards = wb.tables.read_rewards(api, "{user}")')
-    found = tables.read_rewards(cast.api, user, progress=False)
+    stage.call(f'rewards = wb.rewards.read(api, "{user}")')
+    found = read(cast.api, user, progress=False)
     frame = found.frame()
     stage.gap()
     _bars(stage, _by_month(frame))
     stage.gap()
-    sums = {f"points {kind}": tables.total(frame[frame["type"] == kind]["points"]) for kind in ("earned", "redeemed")}
+    sums = {f"points {kind}": frame[frame["type"] == kind]["points"].sum() for kind in ("earned", "redeemed")}
     stage.facts(
         {
             "items read": f"{found.rows:,}",

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import attrs
+
 from workbench.errors import InvalidArguments
 from workbench.forms.widgets import line
 from workbench.forms.work import Work
 from workbench.progress import Progress, ProgressCallback
-from workbench.tables.reads import read_rewards
+from workbench.tables.rewards import read
 
 
 def panel(api: Any, users: Any, **options: Any) -> Work:
@@ -28,15 +30,10 @@ def panel(api: Any, users: Any, **options: Any) -> Work:
     def run(progress: ProgressCallback, before: Any) -> Any:
         had = 0 if before is None else len(before.users) - len(before.unfinished)  # users that were read
 
-        def report(leg: Any) -> None:
-            progress(
-                Progress(
-                    total=leg.users + had, unit="users", done=leg.done + had, rows=leg.rows, ended=leg.ended,
-                    started=leg.began, on_stop=leg.stopper,
-                )
-            )  # fmt: skip
+        def report(leg: Progress) -> None:
+            progress(attrs.evolve(leg, total=leg.total + had, done=leg.done + had))
 
-        return read_rewards(api, users, progress=report, resume=before, **options)
+        return read(api, users, progress=report, resume=before, **options)
 
     def unfinished(rewards: Any) -> bool:
         return rewards is not None and bool(rewards.unfinished)
@@ -51,6 +48,3 @@ def _described(rewards: Any) -> str:
     rest = "Resume reads the rest."
     notes = [*([complete] if rewards.complete else []), *rewards.notes[:8], *([rest] if rewards.unfinished else [])]
     return "".join(line("quiet", note) for note in notes)
-
-
-read = read_rewards

@@ -181,9 +181,9 @@ def disputes(api: Any) -> View:
 
 def rewards(api: Any, user_id: str, **filters: Any) -> View:
     """Return the rewards activity of a user, all pages that the interface reaches, with its frame."""
-    from workbench.tables.reads import read_rewards
+    from workbench.tables.rewards import read
 
-    frame = read_rewards(api, [user_id], progress=False, **filters).frame()
+    frame = read(api, [user_id], progress=False, **filters).frame()
     every = {str(name): _values(frame[name]) for name in frame.columns if name != "user_id"}
     kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
     rows = tuple(zip(*kept.values(), strict=True))

@@ -1,11 +1,12 @@
-"""What a record looks like as columns: their names, what they hold, and their dtypes by kind and rule.
+"""The columns of a record class: their names, what they hold, and their Arrow types by kind and rule.
 
-A member of a nested record is a dotted column, `address.city`. A list of records, as the tokens of a contract, makes
-one row each. Any other list is one text. The column `extra` holds what the columns cannot: members the document does
-not name, and values that no column of their kind can hold (a time that is no time), as JSON text by wire path.
+A member of a nested record is a dotted column such as `address.city`. A list of records, such as the tokens of a
+contract, makes one row each; any other list is one text. The column `extra` holds what the others cannot, as JSON text
+by wire path: members that the document does not name, and values that do not fit the column of their kind.
 """
 
 import inspect
+import json
 import re
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,7 +18,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 import pyarrow as pa
 
+from workbench.interface.convert import converter
 from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
+from workbench.interface.text import write_time
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -36,59 +39,50 @@ from workbench.interface.walk import (
     snake,
 )
 from workbench.interface.withdrawals import Signature, WithdrawalSignature
-from workbench.tables.extra import json_text
 
 EXTRA = "extra"
 DECIMAL_TEXT = "whole tokens, as decimal text"
-"""The unit of a text that is a decimal number: it becomes an exact column where it fits one."""
+"""The unit of a text member that is a decimal number: it becomes a decimal column."""
 
-OPEN_FACT = About(
+OPEN = About(
     doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, confidence=None, needed=False, partial=False
 )
 
 
 @attrs.frozen(kw_only=True)
 class Column:
-    """One column: its dotted attribute path, its wire path, what it holds, and whether it may ever be shown."""
+    """A column: its dotted attribute path, its wire path, what it holds, and whether it may be shown."""
 
     name: str
     wire: str
     kind: Kind
     about: About
-    sealed: bool = False  # never in a frame, whatever is asked for
+    sealed: bool = False  # cannot be revealed
     many: bool = False  # a tuple of the kind, shown as one text
 
     @property
     def private(self) -> bool:
-        """Whether it is masked unless asked for."""
+        """Whether it is masked unless revealed."""
         return self.about.privacy is not Privacy.OPEN
 
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """The columns of a record class, and the list of records in it that makes one row each."""
+    """The columns of a record class, and its list of records that makes one row each, if any."""
 
     of: type[Any]
     kind: str
     columns: tuple[Column, ...]
-    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each record in it that can hold unknown members
-    rows_of: str | None  # attribute of the list that is opened into rows
+    answers: tuple[tuple[str, str], ...]  # attribute and wire path of each nested record that can hold unknown members
+    rows_of: str | None  # attribute of the list that is expanded into rows
     has_extra: bool
-    seals_extra: bool  # `extra` counts as secret too
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the columns, `extra` included."""
-        return tuple(column.name for column in self.columns) + ((EXTRA,) if self.has_extra else ())
-
-    def column(self, name: str) -> Column:
-        """Return one column."""
-        return next(column for column in self.columns if column.name == name)
+    seals_extra: bool  # `extra` cannot be revealed either
 
     def shown(self, reveal: Collection[str]) -> frozenset[str]:
         """Return the names of the private columns that `reveal` names, by their path or its last part.
 
         Raises:
-            ValueError: A name is no private column, or one that never stands in a frame.
+            ValueError: A name is not a masked column, or one that cannot be revealed.
         """
         private = [column for column in self.columns if column.private]
         found: set[str] = set()
@@ -98,8 +92,8 @@ class Plan:
                 found.add(EXTRA)
             elif not fits or any(c.sealed for c in fits):
                 may = ", ".join(sorted(c.name for c in private if not c.sealed)) or "none"
-                why = "never stands in a frame" if fits or name == EXTRA else "is not a masked column here"
-                raise ValueError(f"{name} {why}; the columns that can be revealed are: {may}")
+                why = "cannot be revealed" if fits or name == EXTRA else "is not a masked column here"
+                raise ValueError(f"{name} {why}; columns that can be revealed: {may}")
             found.update(c.name for c in fits)
         return frozenset(found)
 
@@ -111,22 +105,19 @@ def plan(cls: type[Any]) -> Plan:
     """Return the columns of a record class, or of any attrs class with plain annotations.
 
     Raises:
-        TypeError: It holds two lists of records, or a type no column is known for.
+        TypeError: It holds two lists of records, or a type that cannot be a column.
     """
-    made = _PLANS.get(cls)
-    if made is None:
-        made = _PLANS[cls] = _plan(cls)
-    return made
-
-
-def _plan(cls: type[Any]) -> Plan:
+    if cls in _PLANS:
+        return _PLANS[cls]
     found: list[Column] = []
     opened: list[str] = []
     answers: list[tuple[str, str]] = []
     _collect(cls, "", "", found, opened, answers, sealed=False)
     if len(opened) > 1:
-        raise TypeError(f"{cls.__name__} holds two lists of records ({', '.join(opened)}); one can be opened into rows")
-    return Plan(
+        raise TypeError(
+            f"{cls.__name__} has two lists of records ({', '.join(opened)}); only one can be expanded into rows"
+        )
+    _PLANS[cls] = Plan(
         of=cls,
         kind=snake(cls.__name__),
         columns=tuple(found),
@@ -135,6 +126,7 @@ def _plan(cls: type[Any]) -> Plan:
         has_extra=is_record(cls) and issubclass(cls, Answer),
         seals_extra=cls is WithdrawalSignature,
     )
+    return _PLANS[cls]
 
 
 def _collect(
@@ -151,13 +143,13 @@ def _collect(
         answers.append((prefix, wires))
     for name, wire, about, kind in _members(cls):
         path, wire_path = prefix + name, wires + wire
-        # K9: what a withdrawal signature is made of stays out of frames.
+        # The parts of a withdrawal signature are never shown in a frame.
         shut = sealed or cls is Signature or (cls is WithdrawalSignature and about.privacy is SECRET)
         if isinstance(kind, Nested):
             _collect(kind.of, f"{path}.", f"{wire_path}.", found, opened, answers, sealed=shut)
         elif isinstance(kind, Array) and isinstance(kind.of, Nested):
             if prefix:
-                raise TypeError(f"{path}: a list of records inside a nested record has no rows of its own")
+                raise TypeError(f"{path}: a list of records inside a nested record cannot be expanded into rows")
             opened.append(name)
             _collect(kind.of.of, f"{path}.", f"{wire_path}[].", found, opened, answers, sealed=shut)
         else:
@@ -170,15 +162,15 @@ def _collect(
 
 def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
     if is_record(cls):
-        return [(one.name, one.wire, one.about, one.kind) for one in members(cls)]
+        return [(member.name, member.wire, member.about, member.kind) for member in members(cls)]
     hints = get_type_hints(cls)
-    # A plain attrs class says by repr=False what is not for showing.
+    # A plain attrs class marks with repr=False what is not to be shown.
     names = [f.name for f in attrs.fields(cls) if f.repr] if attrs.has(cls) else list(hints)
-    return [(name, name, OPEN_FACT, kind_of(hints[name], f"{cls.__name__}.{name}")) for name in names]
+    return [(name, name, OPEN, kind_of(hints[name], f"{cls.__name__}.{name}")) for name in names]
 
 
 class Real(Kind):
-    """A `float`, as a duration in seconds; never money."""
+    """A `float`, such as a duration in seconds; never money."""
 
 
 _PLAIN: Mapping[Any, Kind] = {
@@ -187,10 +179,10 @@ _PLAIN: Mapping[Any, Kind] = {
 
 
 def kind_of(hint: Any, where: str) -> Kind:
-    """Return the kind of a plain annotation, for classes that are no records of the interface.
+    """Return the kind of a plain annotation, for classes that are not records of the interface.
 
     Raises:
-        TypeError: No kind is known for it.
+        TypeError: The annotation cannot be a column.
     """
     if hint in _PLAIN:
         return _PLAIN[hint]
@@ -207,17 +199,38 @@ def kind_of(hint: Any, where: str) -> Kind:
         return Array(kind_of(get_args(hint)[0], where))
     if origin is not None and inspect.isclass(origin) and issubclass(origin, Mapping):
         return Untyped()
-    raise TypeError(f"{where}: no column is known for {hint}")
+    raise TypeError(f"{where}: cannot make a column of {hint}")
+
+
+def json_text(value: Any) -> str:
+    """Return a value as compact JSON text; decimals keep all their digits, as text."""
+    return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_value))
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return format(value, "f")  # a JSON number would be read as a float
+    if isinstance(value, datetime):
+        return write_time(value) if value.tzinfo is not None else value.isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if is_record(value):
+        return converter().unstructure(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
+
+
+def encodable(text: str) -> str:
+    """Return text that can be encoded: an unpaired surrogate becomes an escape."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
-class _Odd:
-    """Stands for a value that a column of its kind cannot hold."""
-
-
-ODD = _Odd()
+UNFIT = object()
+"""Stands for a value that does not fit the column of its kind."""
 _INT64 = 2**63
 
 
@@ -226,29 +239,29 @@ def _text(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    return value if type(value) is int and -_INT64 <= value < _INT64 else ODD
+    return value if type(value) is int and -_INT64 <= value < _INT64 else UNFIT
 
 
 def _flag(value: Any) -> Any:
-    return value if type(value) is bool else ODD
+    return value if type(value) is bool else UNFIT
 
 
 def _exact(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return value if value.is_finite() else ODD
+        return value if value.is_finite() else UNFIT
     if type(value) is int:
         return Decimal(value)
     if isinstance(value, str) and len(value) <= 400 and DECIMAL.fullmatch(value):
         return Decimal(value)
-    return ODD
+    return UNFIT
 
 
 def _real(value: Any) -> Any:
-    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else ODD
+    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else UNFIT
 
 
 def _moment(value: Any) -> Any:
-    return value if isinstance(value, datetime) and value.tzinfo is not None else ODD
+    return value if isinstance(value, datetime) and value.tzinfo is not None else UNFIT
 
 
 def _day(value: Any) -> Any:
@@ -256,16 +269,16 @@ def _day(value: Any) -> Any:
         try:
             return date.fromisoformat(value)
         except ValueError:
-            return ODD
-    return value if isinstance(value, date) and not isinstance(value, datetime) else ODD
+            return UNFIT
+    return value if isinstance(value, date) and not isinstance(value, datetime) else UNFIT
 
 
 @attrs.frozen
 class Form:
-    """How the values of a kind stand in Arrow, and what is taken for one."""
+    """The Arrow type of a kind, and the function that turns a value into one of it, or into `UNFIT`."""
 
     arrow: Any
-    take: Callable[[Any], Any]
+    convert: Callable[[Any], Any]
 
 
 MOMENT_TYPE = pa.timestamp("us", "UTC")
@@ -273,7 +286,7 @@ _FORMS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Form], ...] = (
     ((Text, Choice), Form(pa.large_string(), _text)),
     (Integer, Form(pa.int64(), _whole)),
     (Boolean, Form(pa.bool_(), _flag)),
-    ((DecimalNumber, Numeric), Form(None, _exact)),  # the width is chosen by the values; see `decimals.packed`
+    ((DecimalNumber, Numeric), Form(None, _exact)),  # the values choose the type; see `decimals.packed`
     (Real, Form(pa.float64(), _real)),
     (DateTime, Form(MOMENT_TYPE, _moment)),
     (Date, Form(pa.date32(), _day)),
@@ -283,31 +296,28 @@ _TEXT_FORM = Form(pa.large_string(), _text)
 
 
 def form(column: Column) -> Form:
-    """Return how a column's values stand in Arrow.
+    """Return the Arrow type of a column and the conversion of its values.
 
     Raises:
-        TypeError: No form is known for the kind.
+        TypeError: The kind cannot be a column.
     """
     if column.many or (isinstance(column.kind, Integer) and column.kind.full):
-        return _TEXT_FORM  # lists are one text; FULL is a word among numbers
+        return _TEXT_FORM  # lists are one text; FULL is text among numbers
     for kind, made in _FORMS:
         if isinstance(column.kind, kind):
             return made
-    raise TypeError(f"{column.name}: no column is known for {column.kind}")
+    raise TypeError(f"{column.name}: cannot make a column of {column.kind}")
 
 
 def masked(column: Column, value: Any) -> str | None:
-    """Return a private value as it looks masked."""
+    """Return the masked form of a private value."""
     if value is None or value == ():
         return None
-    if isinstance(value, tuple):
-        return ", ".join(
-            column.about.mask(item) for item in value
-        )  # fmt: skip
-    return column.about.mask(value)
+    values = value if isinstance(value, tuple) else (value,)
+    return ", ".join(column.about.mask(item) for item in values)
 
 
 def joined(values: Sequence[Any], kind: Kind) -> str | None:
-    """Return a list as one text, its items parted by a comma and a blank; None where it is empty."""
+    """Return a list as one text, its items separated by a comma and a space; None if it is empty."""
     take = json_text if isinstance(kind, Untyped) else str
     return ", ".join(take(value) for value in values) if values else None

@@ -83,10 +83,10 @@ def export(
         frame = frame.reset_index()  # what it was grouped by is a column of the file
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(frame)
-    written_whole(path, lambda file: write(frame, file, formulas), private=bool(revealed))
+    write_file(path, lambda file: write(frame, file, formulas), private=bool(revealed))
     if path.suffix.lower() == ".csv" and (words := _notes(frame)):
         notes = path.with_name(path.name + ".notes.txt")
-        written_whole(notes, lambda file: file.write(("\n".join(words) + "\n").encode()), private=bool(revealed))
+        write_file(notes, lambda file: file.write(("\n".join(words) + "\n").encode()), private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
@@ -101,7 +101,7 @@ def _notes(frame: pd.DataFrame) -> list[str]:
     return words
 
 
-def written_whole(path: Path, write: Callable[[BinaryIO], Any], *, private: bool) -> None:
+def write_file(path: Path, write: Callable[[BinaryIO], Any], *, private: bool) -> None:
     """Write a file wholly or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
     try:

@@ -1,107 +1,168 @@
-"""Rows of records to a frame: each column's values taken, masked or set aside, then converted at once."""
+"""Records to frames: the values of each column are converted, masked or moved to `extra`, then made into one array."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import attrs
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from workbench.interface.walk import DecimalNumber, Numeric
-from workbench.tables import extra
-from workbench.tables.arrays import to_pandas
-from workbench.tables.columns import EXTRA, ODD, Column, Plan, form, joined, masked
+from workbench.interface import masks
+from workbench.interface.walk import Choice, DecimalNumber, Numeric
+from workbench.tables.columns import EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
 from workbench.tables.decimals import packed
+
+TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+CHUNK = 100_000
+"""Rows in one chunk of a long column: few enough to be copied in passing."""
 
 
 @attrs.define
 class Notes:
-    """What is said of a frame beside its columns: notes in words, and how often each unknown member was met."""
+    """What a frame says besides its columns: notes, and counts of unknown members and unusual values."""
 
     notes: list[str] = attrs.field(factory=list)
     unknown: Counter[str] = attrs.field(factory=Counter)
-    odd: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is odd)
+    unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is unusual)
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
 
     def add(self, other: "Notes") -> None:
-        """Take what another says too."""
-        self.notes += other.notes
+        """Add the notes and counts of another part of the same frame."""
+        self.notes += [note for note in other.notes if note not in self.notes]
         self.unknown.update(other.unknown)
-        self.odd.update(other.odd)
+        self.unusual.update(other.unusual)
         self.pages.update(other.pages)
 
-    def words(self) -> list[str]:
-        """Return the notes as sentences, the counts in them."""
+    def sentences(self) -> list[str]:
+        """Return the notes, and the counts as sentences."""
         found = list(self.notes)
         for path, times in self.unknown.items():
-            found.append(
-                f"The member {path} is not in the interface document ({times:,} rows); see the column `{EXTRA}`."
-            )
+            found.append(f"The member {path} is not in the interface document ({times:,} rows); see column `{EXTRA}`.")
         for path, times in self.pages.items():
             found.append(f"The page member {path} is not in the interface document ({times:,} pages); it is left out.")
-        for (path, message), times in self.odd.items():
+        for (path, message), times in self.unusual.items():
             found.append(f"{path}: {times:,} × {message}.")
         return found
 
 
-def with_attrs(frame: pd.DataFrame, kind: str, aside: Notes, shown: Collection[str], **more: Any) -> pd.DataFrame:
-    """Mark a frame with its kind, its notes, the unknown members met, and the private columns that it shows."""
-    frame.attrs.update(kind=kind, notes=aside.words(), unknown=dict(aside.unknown), revealed=sorted(shown), **more)
+@attrs.frozen
+class Table:
+    """Arrow columns by name, and the notes on them."""
+
+    columns: dict[str, Any]
+    notes: Notes
+
+
+def mark_frame(frame: pd.DataFrame, kind: str, notes: Notes, shown: Collection[str], **more: Any) -> pd.DataFrame:
+    """Set the kind of a frame, its notes, the unknown members, and the private columns that it shows."""
+    frame.attrs.update(kind=kind, notes=notes.sentences(), unknown=dict(notes.unknown), revealed=sorted(shown), **more)
     return frame
 
 
 def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
-    """Make the frame of records (or mappings of the same names) by the plan of their class."""
+    """Return the frame of records (or mappings of the same names) by the plan of their class."""
     shown = plan.shown(reveal)
-    table = arrow_table(plan, records, shown)
-    open_to_all = {column.name: column for column in plan.columns if not column.private or column.name in shown}
-    arrays = {name: to_pandas(values, open_to_all.get(name)) for name, values in table.columns.items()}
-    return with_attrs(pd.DataFrame(arrays, copy=False), plan.kind, table.aside, shown)
+    return table_frame(plan, [arrow_table(plan, records, shown)], shown)
 
 
-@attrs.frozen
-class Table:
-    """Columns in Arrow, by name, and what is said beside them."""
+def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: Any) -> pd.DataFrame:
+    """Return the frame of tables with the columns of a plan. Tables are emptied, so that memory holds a column once."""
+    tables = tables or [arrow_table(plan, [], shown)]
+    notes = Notes()
+    for table in tables:
+        notes.add(table.notes)
+    visible = {column.name: column for column in plan.columns if not column.private or column.name in shown}
+    arrays: dict[str, Any] = {}
+    for name in list(tables[0].columns):
+        values = joined_chunks([table.columns.pop(name) for table in tables])
+        column = visible.get(name)
+        if column is not None and _is_decimal(column) and pa.types.is_large_string(values.type):
+            notes.notes.append(f"{name} stays text: a value has more digits than a decimal column holds.")
+        arrays[name] = to_pandas(values, column)
+    return mark_frame(pd.DataFrame(arrays, copy=False), plan.kind, notes, shown, **more)
 
-    columns: dict[str, Any]
-    aside: Notes
+
+def _is_decimal(column: Column) -> bool:
+    return isinstance(column.kind, DecimalNumber | Numeric) and not column.many
+
+
+def joined_chunks(chunks: Sequence[Any]) -> Any:
+    """Return one column made of many, in chunks of at least `CHUNK` rows; decimals get a type that holds all."""
+    if len({chunk.type for chunk in chunks}) > 1:  # decimals of several types, or text among them
+        return packed([None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()])
+    pieces: list[list[Any]] = [[]]
+    rows = 0
+    for chunk in chunks:
+        if rows >= CHUNK:
+            pieces.append([])
+            rows = 0
+        pieces[-1].append(chunk)
+        rows += len(chunk)
+    return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
+
+
+def to_pandas(values: Any, column: Column | None = None) -> Any:
+    """Return the pandas array of an Arrow column.
+
+    Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC]; days and decimals keep Arrow's types.
+    A member of an enum is a category, with the known values first and in their order.
+    """
+    kind = values.type
+    if column is not None and isinstance(column.kind, Choice) and not column.many:
+        return _category(values, [str(choice.value) for choice in column.kind.of])
+    dtype: Any = pd.ArrowDtype(kind)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        dtype = TEXT
+    elif pa.types.is_int64(kind):
+        dtype = pd.Int64Dtype()
+    elif pa.types.is_float64(kind):
+        dtype = pd.Float64Dtype()
+    elif pa.types.is_boolean(kind):
+        dtype = pd.BooleanDtype()
+    elif pa.types.is_timestamp(kind):
+        dtype = pd.DatetimeTZDtype("us", "UTC")
+    return dtype.__from_arrow__(values)
+
+
+def _category(values: Any, known: list[str]) -> Any:
+    seen = [word for word in pc.unique(values).to_pylist() if word is not None]
+    words = known + [word for word in seen if word not in known]
+    codes = pc.fill_null(pc.index_in(values, value_set=pa.array(words, type=values.type)), -1)
+    return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(words))
 
 
 def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> Table:
-    """Make the Arrow columns of records; private ones are masked unless their names are `shown`."""
-    rows = list(_opened(plan, records))
-    aside = Notes()
-    set_aside: list[dict[str, Any]] = [{} for _ in rows] if plan.has_extra else []
+    """Return the Arrow columns of records; private ones are masked unless their names are in `shown`."""
+    rows = list(_expanded(plan, records))
+    notes = Notes()
+    extras: list[dict[str, Any]] = [{} for _ in rows] if plan.has_extra else []
     columns = {}
     for column in plan.columns:
         values = list(map(_getter(column.name, plan.rows_of), rows))
-        columns[column.name] = _array(column, values, column.name in shown, set_aside, aside)
+        columns[column.name] = _array(column, values, column.name in shown, extras, notes)
     if plan.has_extra:
-        columns[EXTRA] = _extra(plan, rows, set_aside, EXTRA in shown, aside)
-    _count_marks(rows, aside)
-    for name, column in (
-        (c.name, c) for c in plan.columns if isinstance(c.kind, DecimalNumber | Numeric) and not c.many
-    ):
-        if pa.types.is_large_string(columns[name].type) and (not column.private or name in shown):
-            aside.notes.append(f"{name} stays text: a value has more digits than a decimal column holds.")
-    return Table(columns, aside)
+        columns[EXTRA] = _extra(plan, rows, extras, EXTRA in shown, notes)
+    for record, item in rows:
+        for one in (record, item):
+            for mark in getattr(one, "marks", ()):
+                notes.unusual[mark.path, mark.message] += 1
+    return Table(columns, notes)
 
 
-Row = tuple[Any, Any]  # the record, and the one of its list that makes this row
+Row = tuple[Any, Any]  # the record, and the item of its list that makes this row
 
 
-def _opened(plan: Plan, records: Iterable[Any]) -> Iterable[Row]:
+def _expanded(plan: Plan, records: Iterable[Any]) -> Iterable[Row]:
     for record in records:
-        many = _member(record, plan.rows_of) if plan.rows_of else None
-        if many:
-            for item in many:
-                yield record, item
-        else:
-            yield record, None
+        items = _attribute(record, plan.rows_of) if plan.rows_of else None
+        yield from ((record, item) for item in items or (None,))
 
 
-def _member(of: Any, name: str) -> Any:
+def _attribute(of: Any, name: str) -> Any:
     return of.get(name) if type(of) is dict else getattr(of, name, None)
 
 
@@ -116,69 +177,59 @@ def _getter(path: str, rows_of: str | None) -> Callable[[Row], Any]:
         for part in parts:
             if value is None:
                 return None
-            value = _member(value, part)
+            value = _attribute(value, part)
         return value
 
     return get
 
 
-def _array(
-    column: Column, values: list[Any], shown: bool, set_aside: Sequence[dict[str, Any]], aside: Notes
-) -> Any:  # fmt: skip
-    """Return the Arrow column of values; those it cannot hold are put aside under its wire path."""
-    if column.many and not (column.private and not shown):
-        values = [None if value is None else joined(value, column.kind) for value in values]
+def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict[str, Any]], notes: Notes) -> Any:
+    """Return the Arrow array of values; those that do not fit move to `extras` under their wire path."""
     if column.private and not shown:
         return _texts([masked(column, value) for value in values])
+    if column.many:
+        values = [None if value is None else joined(value, column.kind) for value in values]
     how = form(column)
-    taken: list[Any] = []
-    odd = 0
+    converted: list[Any] = []
+    unfit = 0
     for i, value in enumerate(values):
-        made = None if value is None else how.take(value)
-        if made is ODD:
-            odd += 1
-            if set_aside:
-                set_aside[i][column.wire] = value
+        made = None if value is None else how.convert(value)
+        if made is UNFIT:
+            unfit += 1
+            if extras:
+                extras[i][column.wire] = value
             made = None
-        taken.append(made)
-    if odd:
-        aside.odd[column.wire, f"a value no column of its kind can hold; it stands in `{EXTRA}`"] += odd
-    if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in taken):
-        return pa.array([None if v is None else int(v) for v in taken], type=pa.int64())
-    if isinstance(column.kind, DecimalNumber | Numeric) and not column.many:
-        return packed(taken)
-    return _texts(taken) if pa.types.is_large_string(how.arrow) else pa.array(taken, type=how.arrow)
+        converted.append(made)
+    if unfit:
+        notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += unfit
+    if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in converted):
+        return pa.array([None if v is None else int(v) for v in converted], type=pa.int64())
+    if _is_decimal(column):
+        return packed(converted)
+    return _texts(converted) if pa.types.is_large_string(how.arrow) else pa.array(converted, type=how.arrow)
 
 
-def _texts(values: list[Any]) -> Any:
+def _texts(values: list[str | None]) -> Any:
     try:
         return pa.array(values, type=pa.large_string())
-    except UnicodeEncodeError:  # half of a surrogate pair: shown as its escape
-        safe = [v if v is None else v.encode("utf-8", "backslashreplace").decode() for v in values]
-        return pa.array(safe, type=pa.large_string())
+    except UnicodeEncodeError:
+        return pa.array([v if v is None else encodable(v) for v in values], type=pa.large_string())
 
 
-def _extra(plan: Plan, rows: list[Row], set_aside: list[dict[str, Any]], reveal: bool, aside: Notes) -> Any:
+def _extra(plan: Plan, rows: list[Row], extras: list[dict[str, Any]], reveal: bool, notes: Notes) -> Any:
     getters = [(_getter(path.rstrip("."), plan.rows_of), wire) for path, wire in plan.answers]
     texts = []
-    for row, kept in zip(rows, set_aside, strict=True):
+    for row, kept in zip(rows, extras, strict=True):
         for get, wire in getters:
-            if more := _unnamed(get(row)):
-                found = extra.unknown(more, wire, reveal=reveal)
-                aside.unknown.update(found.keys())
-                kept.update(found)
-        texts.append(extra.json_text(dict(sorted(kept.items()))) if kept else None)
+            for name, value in _unknown_members(get(row)).items():
+                if value is not None:
+                    kept[f"{wire}{name}"] = value if reveal else masks.DOTS
+                    notes.unknown[f"{wire}{name}"] += 1
+        texts.append(json_text(dict(sorted(kept.items()))) if kept else None)
     return _texts(texts)
 
 
-def _unnamed(value: Any) -> Mapping[str, Any]:
-    """Return the unknown members of a record; where no record could be read, all members as they came."""
+def _unknown_members(value: Any) -> Mapping[str, Any]:
+    """Return the unknown members of a record; all members as they came where no record could be read."""
     found: Mapping[str, Any] = value if isinstance(value, Mapping) else getattr(value, "extra", None) or {}
     return found
-
-
-def _count_marks(rows: list[Row], aside: Notes) -> None:
-    for record, item in rows:
-        for one in (record, item):
-            for mark in getattr(one, "marks", ()):
-                aside.odd[mark.path, mark.message] += 1

@@ -190,8 +190,9 @@ def read_rewards(
 ) -> int:
     """Read the activity of users, then show or save it."""
     from workbench import tables
+    from workbench.tables.rewards import read
 
-    found = tables.read_rewards(api, users, type=kind, path=path)
+    found = read(api, users, type=kind, path=path)
     frame = found.frame()
     if save is not None:
         try:

@@ -1,0 +1,185 @@
+"""Tables computed from records: what collateral is worth, how applications went, micro deposits."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from decimal import Decimal, localcontext
+from typing import Any
+
+import pandas as pd
+
+from workbench.interface.events import EVENT_KINDS, Event, UserUpdated
+from workbench.tables.decimals import EXACT, decimal_series, decimals
+from workbench.tables.frames import to_frame
+from workbench.tables.rows import TEXT
+
+USER_UPDATED = EVENT_KINDS["user.updated"].name
+MICRO_DEPOSIT = EVENT_KINDS["microDeposit.received"].name
+UNITS = "Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages."
+ORDER = (
+    "Order: by eventReceivedAt; events without it keep their place. Whether events arrive in order is not documented."
+)
+_TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
+
+
+def _marked(frame: pd.DataFrame, kind: str, notes: Iterable[str]) -> pd.DataFrame:
+    frame.attrs.update(kind=kind, notes=list(notes), revealed=[], unknown={})
+    return frame
+
+
+# -- contracts
+
+
+def contract_values(contracts: Any) -> pd.DataFrame:
+    """Return one row per token: its balance, its rates, `value` (balance × exchange rate) and `advance` (value × rate) in USD.
+
+    Args:
+        contracts: Contracts, or their frame. A token whose balance or rate is missing has no value.
+    """
+    tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
+    made = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
+    with localcontext(EXACT):
+        values = _products(decimals(made["tokens.balance"]), decimals(made["tokens.exchange_rate"]))
+        advances = _products(values, decimals(made["tokens.advance_rate"]))
+        made["value"] = decimal_series(values)
+        made["advance"] = decimal_series([None if a is None else a / 100 for a in advances])
+    notes = [UNITS, *tokens.attrs.get("notes", ())]
+    if missing := int(made["value"].isna().sum()):
+        notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
+    return _marked(made, "contract_values", notes)
+
+
+def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[Decimal | None]:
+    return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
+
+
+def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFrame:
+    """Return value and advance in USD: in total, or by columns such as "chain_id".
+
+    Args:
+        contracts: Contracts, their frame, or a result of `contract_values`.
+        by: One or more columns of `contract_values`.
+    """
+    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
+    values = contracts if known else contract_values(contracts)
+    keys = [by] if isinstance(by, str) else list(by)
+    numbers = {name: decimals(values[name]) for name in ("value", "advance")}
+    made = values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))
+    places = values.groupby(keys, dropna=False).ngroup().tolist() if keys else [0] * len(values)
+    with localcontext(EXACT):
+        for name, column in numbers.items():
+            sums = [Decimal(0)] * len(made)
+            for place, number in zip(places, column, strict=True):
+                sums[place] += number or 0
+            made[name] = decimal_series(sums)
+    return _marked(made, "contract_totals", values.attrs["notes"])
+
+
+# -- applications
+
+
+def status_history(events: Iterable[Event]) -> pd.DataFrame:
+    """Return one row per change of a user's application status, oldest first within a user.
+
+    A repeated status is not a change, and an event whose id was seen before is ignored.
+
+    Returns:
+        Columns user_id, at, status, previous, reason, change_reason.
+    """
+    rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    last: dict[str, Any] = {}
+    changes = [event for event in events if event.kind == USER_UPDATED and isinstance(event.body, UserUpdated)]
+    for event in _in_order(changes):
+        body: UserUpdated = event.body
+        if event.id in seen or body.application_status is None:
+            continue
+        seen.add(event.id)
+        status = str(body.application_status)
+        if last.get(body.id) == status:
+            continue
+        rows.append(
+            {
+                "user_id": body.id,
+                "at": event.event_received_at if isinstance(event.event_received_at, datetime) else None,
+                "status": status,
+                "previous": last.get(body.id),
+                "reason": body.application_reason or None,
+                "change_reason": None if body.status_change_reason is None else str(body.status_change_reason),
+            }
+        )
+        last[body.id] = status
+    texts = ("user_id", "status", "previous", "reason", "change_reason")
+    made = pd.DataFrame({name: pd.array([row[name] for row in rows], dtype=TEXT) for name in texts})
+    times = pd.to_datetime([row["at"] for row in rows], utc=True)
+    made.insert(1, "at", pd.Series(times).astype("datetime64[us, UTC]"))
+    return _marked(made.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
+
+
+def _in_order(events: list[Event]) -> list[Event]:
+    """Sort by time where there is one; an event without one stays behind its predecessor."""
+    at: list[tuple[float, int, Event]] = []
+    latest = float("-inf")
+    for i, event in enumerate(events):
+        when = event.event_received_at
+        latest = when.timestamp() if isinstance(when, datetime) else latest
+        at.append((latest, i, event))
+    return [event for _, _, event in sorted(at, key=lambda entry: entry[:2])]
+
+
+def _history(history: Any) -> pd.DataFrame:
+    return history if isinstance(history, pd.DataFrame) else status_history(history)
+
+
+def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame:
+    """Return how long each user stayed in each status, one row per stay.
+
+    Args:
+        history: Events, or a result of `status_history`.
+        now: End of each user's last status; without it the last one has no end and no length.
+
+    Returns:
+        Columns user_id, status, since, until, days (Float64).
+    """
+    table = _history(history)
+    timed = table[table["at"].notna()]
+    until = timed.groupby("user_id")["at"].shift(-1)
+    if now is not None:
+        until = until.fillna(pd.Timestamp(now))
+    made = pd.DataFrame({"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until})
+    made["days"] = ((made["until"] - made["since"]).dt.total_seconds() / 86_400).astype("Float64")
+    notes = list(table.attrs.get("notes", ()))
+    if left := len(table) - len(timed):
+        notes.append(f"{left:,} changes without a time are left out.")
+    return _marked(made.reset_index(drop=True), "time_in_status", notes)
+
+
+def reasons(history: Any) -> pd.DataFrame:
+    """Return one row per reason of each status change; the service sends them separated by commas.
+
+    Args:
+        history: Events, or a result of `status_history`.
+
+    Returns:
+        Columns user_id, at, status, reason.
+    """
+    table = _history(history)
+    made = table.loc[table["reason"].notna(), ["user_id", "at", "status", "reason"]]
+    made = made.assign(reason=made["reason"].str.split(",")).explode("reason")
+    made["reason"] = made["reason"].astype(TEXT).str.strip()
+    return _marked(made[made["reason"] != ""].reset_index(drop=True), "reasons", table.attrs.get("notes", ()))
+
+
+# -- micro deposits
+
+
+def micro_deposits(events: Iterable[Event]) -> pd.DataFrame:
+    """Return one row per micro deposit with its amount in USD shown, so the frame is marked as private.
+
+    A micro deposit can prove who owns an account; `wb.to_frame(events, of="microDeposit.received")` masks the amount.
+    """
+    made = to_frame(list(events), of=MICRO_DEPOSIT, reveal={"amount"})
+    keep = {name: name.removeprefix("body.") for name in made.columns if name.startswith("body.")}
+    marks = {**made.attrs, "kind": "micro_deposits", "revealed": ["amount"]}
+    made = made[list(keep)].rename(columns=keep)
+    made.attrs = marks
+    return made
