@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import workbench as wb
-from workbench.course.catalogue import EXERCISES
+from workbench.course.learner import EXERCISES
 
 SEED = 7
 

@@ -11,7 +11,7 @@ import workbench as wb
 from tests.course.lessons import scene
 from tests.course.wrong_tries import WRONG
 from workbench import course
-from workbench.course.catalogue import EXERCISES
+from workbench.course.learner import EXERCISES
 
 
 @pytest.fixture(autouse=True)

@@ -56,7 +56,7 @@ for cents in ('30.00', '20.00'):
 for _ in range(3):
     PLAN().sign()
 """,
-        "answered `pending` not once",
+        "answered `pending` 0 times",
     ),
     (
         "withdrawals-2",
@@ -85,7 +85,7 @@ api.sandbox.accept_terms(other.id)
 owner = next(one for one in guide['companies'][0]['owners'] if one['status'] == 'denied')
 api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner['id'])
 """,
-        "without anything that has changed",
+        "without any change",
     ),
     (
         "people-2",
@@ -94,7 +94,7 @@ business = {name: value for name, value in beneficiary.items() if not name.endsw
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
     external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
 """,
-        "somebody else",
+        "another user",
     ),
     (
         "disputes-1",
@@ -124,7 +124,7 @@ api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
 api.sandbox.settle(stay.transaction_id)
 api.simulate_refund(transaction_id=stay.transaction_id, amount=5000)
 """,
-        "50.00 USD was refunded, and 25.00 USD is asked for; begin with a new authorization.",
+        "50.00 USD was refunded, and 25.00 USD is needed; begin with a new authorization.",
     ),
     (
         "sequences-1",
@@ -146,7 +146,7 @@ buy(1000)
 for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
     wb.sequences.run(wb.sequences.catalogue[one], api)
 """,
-        "nobody wanted a car",
+        "no purchase at Cars for a Day",
     ),
     (
         "breaking-1",
@@ -157,7 +157,7 @@ try:
 except wb.OutcomeUnknown as error:
     api.journal.resolve(error.attempt.id, 'not_sent', note='hoped')
 """,
-        "resolved as not sent, and it happened",
+        "resolved as not sent, but it was carried out",
     ),
     (
         "production-1",
@@ -166,6 +166,6 @@ production.arm(operations={'update_user'}, minutes=5, reason='a name')
 production.update_user(user_id=guide['users']['approved'][3], first_name='Dora')
 production.disarm()
 """,
-        "not given a phone number",
+        "has no new phone number",
     ),
 ]

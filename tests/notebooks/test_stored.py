@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.notebooks.reading import HERE, IDS, NOTEBOOKS, cells
-from workbench.course.catalogue import EXERCISES
+from workbench.course.learner import EXERCISES
 from workbench.course.exercise import Exercise
 from workbench.interface.table import OPERATIONS
 

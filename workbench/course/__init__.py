@@ -1,4 +1,4 @@
-"""Exercises that check themselves by what the service saw and holds, never by variables.
+"""Exercises that are checked by what the service received and holds, never by variables.
 
 wb.course.check("contracts-2")     # done, or what is missing
 wb.course.hint("contracts-2")      # up to three; the last one shows the call
@@ -8,18 +8,18 @@ wb.course.progress()
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.course.exercise import Exercise as Exercise
-    from workbench.course.room import Banner as Banner
-    from workbench.course.room import Checked as Checked
-    from workbench.course.room import Hint as Hint
-    from workbench.course.room import Progress as Progress
-    from workbench.course.room import check as check
-    from workbench.course.room import exercises as exercises
-    from workbench.course.room import hint as hint
-    from workbench.course.room import in_class as in_class
-    from workbench.course.room import progress as progress
-    from workbench.course.room import reset as reset
-    from workbench.course.room import task as task
-    from workbench.course.room import use as use
+    from workbench.course.learner import Banner as Banner
+    from workbench.course.learner import CheckResult as CheckResult
+    from workbench.course.learner import CourseProgress as CourseProgress
+    from workbench.course.learner import Hint as Hint
+    from workbench.course.learner import check as check
+    from workbench.course.learner import exercises as exercises
+    from workbench.course.learner import hint as hint
+    from workbench.course.learner import in_class as in_class
+    from workbench.course.learner import progress as progress
+    from workbench.course.learner import reset as reset
+    from workbench.course.learner import task as task
+    from workbench.course.learner import use as use
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -1,4 +1,4 @@
-"""An exercise as data, and what its check looks at: what the service saw and holds."""
+"""An exercise as data, and what its check looks at: what the service received and holds."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -12,8 +12,8 @@ from workbench.interface.rewards import MAX_OFFSET
 from workbench.sandbox import Sandbox
 
 
-class Seen:
-    """What a session's sandbox saw and holds, and what its journal recorded."""
+class SandboxEvidence:
+    """What the sandbox of a session received and holds, and what the journal recorded."""
 
     def __init__(self, api: Any) -> None:
         self.api = api
@@ -21,24 +21,24 @@ class Seen:
 
     @cached_property
     def guide(self) -> Mapping[str, Any]:
-        """The example ids as they were at first, whatever was done since."""
+        """The example ids of the sandbox in its initial state."""
         found: Mapping[str, Any] = (self._fresh or self.sandbox).guide()
         return found
 
     @cached_property
     def _fresh(self) -> Sandbox | None:
-        """Another sandbox of the same seed; none where the seed is not known."""
+        """A new sandbox of the same seed; None if the seed is not known."""
         seed = getattr(self.sandbox, "seed", None)
         return None if seed is None else Sandbox(seed)
 
     @cached_property
     def requests(self) -> list[dict[str, Any]]:
-        """The requests the service saw, the oldest first."""
+        """The requests the service received, oldest first."""
         found: list[dict[str, Any]] = self.sandbox.requests()
         return found
 
     def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[dict[str, Any]]:
-        """Return the requests of an operation that were answered with a status and carried these wire members."""
+        """Return the requests of an operation with a status and these wire members."""
         return [
             one
             for one in self.requests
@@ -52,7 +52,7 @@ class Seen:
         return [one["event"]["body"] for one in self.sandbox.events(kind)]
 
     def state(self, record_id: str) -> dict[str, Any]:
-        """Return a record as the service holds it; nothing where there is none."""
+        """Return a record as the service holds it; empty if there is none."""
         try:
             found: dict[str, Any] = self.sandbox.state(record_id)
         except ApiError:
@@ -60,7 +60,7 @@ class Seen:
         return found
 
     def transactions(self, **members: Any) -> list[dict[str, Any]]:
-        """Return the card transactions made here that hold these members."""
+        """Return the card transactions made in this sandbox that have these members."""
         made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
         return [one for one in map(self.state, made) if fits(one, members)]
 
@@ -69,31 +69,31 @@ class Seen:
         if read > MAX_OFFSET:
             return False
         asking = self.api
-        if self._fresh is not None:  # asked of another sandbox of this seed, so that this one's log stays the learner's
+        if self._fresh is not None:  # a new sandbox, so that the log of this one stays the learner's
             guide = self._fresh.guide()
             key = guide["api_keys"]["full"]
             asking = Client(base_url=guide["base_url"], api_key=key, transport=self._fresh.transport(), journal=False)
         return bool(asking.list_rewards_activity(user_id=user, type=kind, limit=1, offset=read).items)
 
     def applicants(self, **members: Any) -> list[dict[str, Any]]:
-        """Return the users whose application was made here and who hold these members."""
+        """Return the users whose application was filed in this sandbox and who have these members."""
         made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
         known = {user for users in self.guide["users"].values() for user in users}
         return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]
 
 
 def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
-    """Whether a record holds all members."""
+    """Whether a record has all members."""
     return bool(record) and all(record.get(name) == value for name, value in members.items())
 
 
-Check = Callable[[Seen], Iterator[str]]
-"""Gives what is missing, in words; nothing where the exercise is done."""
+Check = Callable[[SandboxEvidence], Iterator[str]]
+"""Yields what is missing, as sentences; nothing if the exercise is done."""
 
 
 @attrs.frozen(kw_only=True)
 class Exercise:
-    """A task of a notebook, what checks it, and up to three hints, the last of which shows the call."""
+    """A task of a notebook, its check, and up to three hints, the last of which shows the call."""
 
     id: str
     notebook: str

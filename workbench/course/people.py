@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.course.exercise import Exercise, Seen
+from workbench.course.exercise import Exercise, SandboxEvidence
 
 
-def _verify_first(seen: Seen) -> Iterator[str]:
+def _verify_first(seen: SandboxEvidence) -> Iterator[str]:
     asked = {one["id"] for one in seen.events("user.updated") if one["applicationStatus"] == "needsVerification"}
     filed = [one for one in seen.applicants() if one["id"] in asked]
     if not filed:
         yield "no application that you filed needs verification."
     elif not any(one["status"] == "denied" for one in filed):
-        yield "it needs verification; now let it be denied."
+        yield "it needs verification; now deny it."
 
 
-def _terms(seen: Seen) -> Iterator[str]:
+def _terms(seen: SandboxEvidence) -> Iterator[str]:
     filed = {one["request_id"] for one in seen.calls("create_user_application") if "sumsubShareToken" in one["body"]}
     if not filed:
-        yield "no application with the share token of the first provider."
+        yield "no application with a share token of Sumsub."
         return
     told: dict[str, list[str]] = {}
     by_token = set()
@@ -31,32 +31,32 @@ def _terms(seen: Seen) -> Iterator[str]:
         yield "the applicant with the token did not go from tosNotAccepted to approved."
 
 
-def _reapply(seen: Seen) -> Iterator[str]:
+def _reapply(seen: SandboxEvidence) -> Iterator[str]:
     company = seen.guide["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
     calls = [one for one in seen.calls("update_ubo") if str(one["path"]).endswith(owner)]
     if not calls:
-        yield "the owner who was denied has not applied again."
+        yield "the denied owner has not applied again."
     elif not any(one["body"] for one in calls):
-        yield "the owner's application was sent without anything that has changed."
+        yield "the owner's application was sent without any change."
     elif seen.state(owner)["status"] == "denied":
         yield "the owner has applied again, and was denied again."
 
 
-def _business(seen: Seen) -> Iterator[str]:
+def _business(seen: SandboxEvidence) -> Iterator[str]:
     made = [
         one for one in seen.calls("create_payment_account") if _beneficiary(one).get("beneficiaryType") == "business"
     ]
     if not made:
-        yield "no payment account of a business was made."
+        yield "no payment account of a business was created."
         return
     first = seen.guide["users"]["approved"][0]
     if not any((one["body"] or {}).get("userId") == first for one in made):
-        yield "it was made for somebody else than the first approved user."
+        yield "it was created for another user than the first approved one."
         return
     accounts = [_account(seen, one) for one in seen.sandbox.guide()["payment_accounts"]]
     if not any(one.get("beneficiary_type") == "business" for one in accounts):
-        yield "it was made, and it is gone again: keep it."
+        yield "it was created and deleted again: keep it."
 
 
 def _beneficiary(request: dict[str, Any]) -> dict[str, Any]:
@@ -64,12 +64,12 @@ def _beneficiary(request: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _account(seen: Seen, account_id: str) -> dict[str, Any]:
+def _account(seen: SandboxEvidence, account_id: str) -> dict[str, Any]:
     found: dict[str, Any] = seen.state(account_id)["members"]["external_fiat_account"]
     return found
 
 
-def _with_evidence(seen: Seen) -> Iterator[str]:
+def _with_evidence(seen: SandboxEvidence) -> Iterator[str]:
     second = seen.guide["disputes"]["pending"][1]
     held = seen.state(second)
     if held["status"] != "canceled":
@@ -80,7 +80,7 @@ def _with_evidence(seen: Seen) -> Iterator[str]:
     calls = [one["body"] or {} for one in seen.calls("update_dispute") if str(one["path"]).endswith(second)]
     if not any({"status", "textEvidence"} <= body.keys() for body in calls):
         yield (
-            "it was canceled without evidence in the same call, and what is canceled stays so. Run the notebook's first cell "
+            "it was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first cell "
             "again, which makes a new sandbox, and send both in one call."
         )
 
@@ -94,8 +94,8 @@ EXERCISES = (
     Exercise(
         id="applications-1",
         notebook="04-file-an-application",
-        title="Verify, then no",
-        task="File an application that needs verification at once, then have it denied.",
+        title="Verify, then deny",
+        task="File an application whose first answer is `needsVerification`, then deny it.",
         hints=(
             "A status word inside the last name decides the outcome: `testingNeedsVerification`.",
             'A review is a control of the sandbox: `api.sandbox.review(user.id, "denied")`.',
@@ -110,7 +110,7 @@ EXERCISES = (
         id="applications-2",
         notebook="04-file-an-application",
         title="Terms first",
-        task="File an application with a share token of the first provider, and bring it over tosNotAccepted to approved.",
+        task="File an application with a share token of Sumsub, and bring it through tosNotAccepted to approved.",
         hints=(
             "With `sumsub_share_token` no personal members are needed, only the profile: ip_address, occupation and so on.",
             '`api.sandbox.review(user.id, "tosNotAccepted")`, then `api.sandbox.accept_terms(user.id)`.',
@@ -126,7 +126,7 @@ EXERCISES = (
         id="people-1",
         notebook="05-change-users-and-accounts",
         title="A second chance",
-        task="Let the owner of the company who was denied apply again.",
+        task="Let the denied owner of the company apply again.",
         hints=(
             'The guide lists the company\'s owners with their statuses: `guide["companies"][0]["owners"]`.',
             "`api.update_ubo` takes company_id, ubo_id and what has changed.",
@@ -157,7 +157,7 @@ EXERCISES = (
     Exercise(
         id="disputes-1",
         notebook="06-handle-disputes",
-        title="Evidence, and an end",
+        title="Cancel with evidence",
         task="Add text evidence to the second pending dispute of the guide and cancel it, both in one call.",
         hints=(
             'Its id is `guide["disputes"]["pending"][1]`.',

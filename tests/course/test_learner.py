@@ -13,8 +13,7 @@ import pytest
 import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
-from workbench.course.catalogue import EXERCISES
-from workbench.course.record import FILE
+from workbench.course.learner import EXERCISES, FILE
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a folder of the test's own, and no class on."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_READONLY", raising=False)
-    monkeypatch.setattr("workbench.course.room._chosen", [])
+    course.use(None)
     return tmp_path
 
 
@@ -85,7 +84,7 @@ def test_progress_outlives_a_kill(folder: Path) -> None:
     """What is done stays done when the kernel is killed in the middle of the next exercise."""
     code = (
         "import os, signal, workbench as wb\n"
-        "from workbench.course.catalogue import EXERCISES\n"
+        "from workbench.course.learner import EXERCISES\n"
         "api = wb.connect(seed=7); guide = api.sandbox.guide()\n"
         "exec(EXERCISES['start-1'].hints[-1]); wb.course.check('start-1'); wb.course.hint('contracts-1')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import combinations
 
-from workbench.course.exercise import Exercise, Seen, fits
+from workbench.course.exercise import Exercise, SandboxEvidence, fits
 from workbench.rendering import money
 
-_LATEST = 12  # questions for a signature that are looked through
+_MAX_REQUESTS = 12  # the last requests for a signature that are looked at
 
 
-def _coffee(seen: Seen) -> Iterator[str]:
+def _coffee(seen: SandboxEvidence) -> Iterator[str]:
     card = seen.guide["cards"]["active"][1]
     bought = seen.transactions(card=card, authorized=420)
     if not bought:
@@ -24,70 +24,70 @@ def _coffee(seen: Seen) -> Iterator[str]:
         yield "the authorization is there, and was declined, reversed or settled in part; begin with a new one."
 
 
-def _refused_contracts(seen: Seen) -> Iterator[str]:
+def _refused_contracts(seen: SandboxEvidence) -> Iterator[str]:
     if seen.calls("list_contracts", status=403):
         return
     others = [one["status"] for one in seen.requests if one["operation"] == "list_contracts" and one["status"] >= 400]
     if others:
-        yield f"the service refused with {others[-1]}; a tenant that issues no corporate cards meets 403."
+        yield f"the service refused with {others[-1]}; a tenant that issues no corporate cards gets 403."
     else:
-        yield "the service has not refused anybody its contracts yet."
+        yield "the service has not refused any request for contracts yet."
 
 
-def _one_gold(seen: Seen) -> Iterator[str]:
+def _one_gold(seen: SandboxEvidence) -> Iterator[str]:
     contract = seen.guide["contracts"][0]
     gold = contract["tokens"][1]
     asked = seen.calls("sign_withdrawal", token=gold["address"])
     if not asked:
-        yield "the service was not asked for a signature over the second token of the first contract."
+        yield "no request for a signature over the second token of the first contract."
         return
     native = [one for one in asked if one["body"].get("isAmountNative") == "true"]
     if not native:
-        yield "the amount was asked in cents; ask in the token's own native units."
+        yield "the amount was in cents; use the token's native units."
         return
     whole = [one["body"] for one in native if one["body"].get("amount") == str(10 ** gold["decimals"])]
     first, second = contract["admin_addresses"][:2]
     if not whole:
         yield "the amount is not one whole token: a token has 10 to the power of its decimals native units."
     elif not any((one["adminAddress"], one["recipientAddress"]) == (first, second) for one in whole):
-        yield "one whole token was asked for, and not from the contract's first admin to its second."
+        yield "one whole token was requested, but not from the contract's first admin to its second."
 
 
-def _forty(seen: Seen) -> Iterator[str]:
+def _forty(seen: SandboxEvidence) -> Iterator[str]:
     first = seen.guide["contracts"][0]
     token = first["tokens"][0]
     asked = seen.calls("sign_withdrawal", token=token["address"])
     cents = [int(one["body"]["amount"]) for one in asked if one["body"].get("isAmountNative") == "false"]
     if 4_000 not in cents:
-        yield "the service was not asked for a signature over 40.00 USD of the first token."
+        yield "no request for a signature over 40.00 USD of the first token."
     held = seen.state(first["id"])
     moved = Decimal(token["balance"]) - Decimal(held["tokens"][0]["balance"])
-    executed = combinations(cents[-_LATEST:], held["nonce"] - first["nonce"])
+    executed = combinations(cents[-_MAX_REQUESTS:], held["nonce"] - first["nonce"])
     if not any(4_000 in amounts and sum(amounts) == moved * 100 for amounts in executed):
         yield f"the contract's balance went down by {moved} so far; the withdrawal of 40 has not been executed."
 
 
-def _patience(seen: Seen) -> Iterator[str]:
+def _patience(seen: SandboxEvidence) -> Iterator[str]:
     first = seen.guide["contracts"][0]
     asked = seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="1100")
     if not asked:
-        yield "the service was not asked for a signature over 11.00 USD of the first token."
+        yield "no request for a signature over 11.00 USD of the first token."
         return
     waiting = ["withdrawal_pending" in one["assumed"] for one in asked]
     if waiting[-1]:
-        yield "it answered `pending`, and was not asked again until the signature was there; let the plan wait."
+        yield "it answered `pending`, and was not asked again until the signature was ready; let the plan wait."
     elif sum(waiting) < 2:
         yield (
-            f"it signed, after it answered `pending` {_times(sum(waiting))}. It gives that signature again while it lives: "
-            "move the sandbox's clock on by eleven minutes, have it answer `pending` twice, and ask anew."
+            f"it signed, after it answered `pending` {_times(sum(waiting))}. The same signature is returned until it expires: "
+            "advance the sandbox's clock by eleven minutes, let it answer `pending` twice, and ask again."
         )
 
 
 def _times(count: int) -> str:
-    return {0: "not once", 1: "once"}.get(count, f"{count} times")
+    return {0: "0 times", 1: "once"}.get(count, f"{count} times")
 
 
-def _hotel(seen: Seen) -> Iterator[str]:
+def _hotel(seen: SandboxEvidence) -> Iterator[str]:
     stays = seen.transactions(authorized=20_000)
     if not stays:
         yield "no authorization of 200.00 USD."
@@ -98,24 +98,24 @@ def _hotel(seen: Seen) -> Iterator[str]:
     last = stays[-1]
     if last["status"] != "settled":
         if last["held"] != 15_000:
-            yield "the hold is not 150.00 USD: a reversal says what remains."
+            yield "the hold is not 150.00 USD: a reversal states the amount that remains."
         yield "the transaction is not settled yet."
     elif last["settled"] != 15_000:
         yield "it settled with another amount than 150.00 USD; begin with a new authorization."
     else:
         more = "" if last["refunded"] < 2_500 else "; begin with a new authorization"
-        yield f"{money(last['refunded'])} was refunded, and 25.00 USD is asked for{more}."
+        yield f"{money(last['refunded'])} was refunded, and 25.00 USD is needed{more}."
 
 
-def _three_reasons(seen: Seen) -> Iterator[str]:
+def _three_reasons(seen: SandboxEvidence) -> Iterator[str]:
     card = seen.guide["cards"]["active"][2]
     reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
     if len(reasons) < 3:
         so_far = {0: "nothing was declined", 1: "one reason"}.get(len(reasons), f"{len(reasons)} different reasons")
-        yield f"{so_far} on the third active card so far, and three are asked for."
+        yield f"{so_far} on the third active card so far, and three are needed."
 
 
-def _sequence(seen: Seen) -> Iterator[str]:
+def _sequence(seen: SandboxEvidence) -> Iterator[str]:
     back = [
         one["id"] for one in seen.transactions(authorized=3_000) if fits(one, {"settled": 3_000, "refunded": 2_000})
     ]
@@ -127,14 +127,14 @@ def _sequence(seen: Seen) -> Iterator[str]:
         yield "the 20.00 USD did not go back in two refunds of 10.00 USD."
 
 
-def _bad_day(seen: Seen) -> Iterator[str]:
+def _bad_day(seen: SandboxEvidence) -> Iterator[str]:
     refused = [one for one in seen.requests if str(one["operation"]).startswith("simulate_") and one["status"] == 400]
     if len(refused) < 2:
         yield f"the service refused {len(refused)} simulations with 400 so far; a bad day has at least two."
     if not seen.transactions(status="declined"):
         yield "no purchase was declined."
     if not seen.calls("simulate_authorization", merchantName="Cars for a Day"):
-        yield "nobody wanted a car for a day: that is in the story of the catalogue."
+        yield "there is no purchase at Cars for a Day; the sequence of the catalogue has one."
 
 
 EXERCISES = (
@@ -160,7 +160,7 @@ EXERCISES = (
     Exercise(
         id="contracts-1",
         notebook="02-browse-contracts",
-        title="Meet the refusal",
+        title="A refusal",
         task="Ask for the contracts with the key of the tenant that issues no corporate cards, and catch the refusal.",
         hints=(
             'The guide lists a key for each kind of tenant: `guide["api_keys"]`.',
@@ -185,10 +185,10 @@ EXERCISES = (
             "its first admin to its second."
         ),
         hints=(
-            'The guide knows what the interface does not tell: `guide["contracts"][0]["tokens"][1]["decimals"]`.',
+            'The guide has what the interface does not show: `guide["contracts"][0]["tokens"][1]["decimals"]`.',
             (
                 "One whole token is 10 ** decimals native units. In `sign_withdrawal` the amount is text, and is_amount_native "
-                "says how it is meant."
+                "states its unit."
             ),
             (
                 "first = api.list_contracts()[0]\n"
@@ -205,9 +205,9 @@ EXERCISES = (
         title="Forty more",
         task="Bring a second withdrawal, of 40.00 USD, from plan to executed.",
         hints=(
-            "Plan it like the first one, with another amount. List the contracts anew first: the balance has moved.",
+            "Plan it like the first one, with another amount. List the contracts again first: the balance has changed.",
             (
-                "The contract's nonce goes up with every withdrawal that was executed, and the guide shows it: "
+                "The contract's nonce goes up with every executed withdrawal, and the guide shows it: "
                 '`api.sandbox.guide()["contracts"][0]["nonce"]`.'
             ),
             (
@@ -223,11 +223,11 @@ EXERCISES = (
     Exercise(
         id="withdrawals-2",
         notebook="03-withdraw-collateral",
-        title="Patience",
-        task="Have the service answer `pending` twice to a withdrawal of 11.00 USD, and let the plan wait for the signature.",
+        title="Wait for a signature",
+        task="Let the service answer `pending` twice to a withdrawal of 11.00 USD, and let the plan wait for the signature.",
         hints=(
-            "`api.sandbox.pending_first(times=2)` makes the service answer `pending` to the next two questions.",
-            "`plan.sign(wait=60)` waits as the service tells, and asks again.",
+            "`api.sandbox.pending_first(times=2)` makes the service answer `pending` to the next two signature requests.",
+            "`plan.sign(wait=60)` waits as long as the service says, and asks again.",
             (
                 "api.sandbox.pending_first(times=2, retry_after=1)\n"
                 'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd("11.00"), admin=admin, to=to, decimals=6)\n'
@@ -242,7 +242,7 @@ EXERCISES = (
         title="A hotel stay",
         task="Authorize 200.00 USD, reverse it down to 150.00, settle, then refund 25.00. All on one transaction.",
         hints=(
-            "Four steps on one transaction_id: authorize, reverse, settle, refund. A reversal says what remains.",
+            "Four steps on one transaction_id: authorize, reverse, settle, refund. A reversal states the amount that remains.",
             "`new_amount=15000` leaves 150.00 of the hold; the refund takes `amount=2500`.",
             (
                 'stay = api.simulate_authorization(card_id=card, amount=20000, currency="USD", merchant_name="Example Hotel",\n'
@@ -258,10 +258,10 @@ EXERCISES = (
         id="purchases-2",
         notebook="08-simulate-purchases",
         title="Three reasons",
-        task="Have three purchases declined for three different reasons on the third active card of the guide.",
+        task="Get three purchases declined for three different reasons on the third active card of the guide.",
         hints=(
-            "`help(api.simulate_authorization)` lists the reasons that can be asked for.",
-            'A decline is asked for by `decline_reason="cvv_mismatch"`, say. It is an answer, not an error.',
+            "`help(api.simulate_authorization)` lists the reasons that can be requested.",
+            '`decline_reason="cvv_mismatch"`, for example, requests a decline. It is an answer, not an error.',
             (
                 'for reason in ("cvv_mismatch", "invalid_pin", "blocked_mcc"):\n'
                 '    api.simulate_authorization(card_id=guide["cards"]["active"][2], amount=1000, currency="USD",\n'
@@ -277,7 +277,7 @@ EXERCISES = (
         task="Write a sequence that buys for 30.00 USD, settles, and refunds 10.00 twice. Run it.",
         hints=(
             "Four steps: simulate_authorization, settle, simulate_refund, simulate_refund.",
-            'A later step names what an earlier one answered: `ref("buy.transaction_id")`.',
+            'A later step refers to the answer of an earlier one: `ref("buy.transaction_id")`.',
             (
                 'twice = Sequence(name="twice", steps=(\n'
                 '    step("buy", "simulate_authorization", card_id=guide("cards.active"), amount=3000, currency="USD",\n'
@@ -294,7 +294,7 @@ EXERCISES = (
         id="sequences-2",
         notebook="09-script-sequences",
         title="A bad day",
-        task="Find the story of a bad day in the catalogue, read it, and run it.",
+        task="Find the sequence of a bad day in the catalogue, read it, and run it.",
         hints=(
             "`list(wb.sequences.catalogue)` gives the names.",
             "A sequence from the catalogue runs like one of your own: `wb.sequences.run(sequence, api)`.",

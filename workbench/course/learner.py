@@ -1,0 +1,277 @@
+"""The course as a learner calls it: task, check, hint, progress, reset. Progress is kept in a file of the user's state."""
+
+import json
+import os
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench import session
+from workbench.client.state import state_folder
+from workbench.course import cards, integration, people
+from workbench.course.exercise import Exercise, SandboxEvidence
+from workbench.errors import CannotRecord, InvalidRequest, visible
+from workbench.rendering import markup, text
+from workbench.rendering.layout import Cell, Grid, Sheet
+
+EXERCISES: Mapping[str, Exercise] = {
+    one.id: one
+    for one in sorted(
+        (*cards.EXERCISES, *people.EXERCISES, *integration.EXERCISES), key=lambda one: (one.notebook, one.id)
+    )
+}
+"""All exercises by their id, in the order of the notebooks."""
+FILE = "course.json"
+Stored = dict[str, dict[str, Any]]
+
+_DONE = Cell(("✓ done",), "status:done")
+_OPEN = Cell(("○ not yet",), "status:planned")
+_chosen: list["weakref.ref[Any]"] = []
+
+
+class Shown:
+    """Something with a sheet, shown as plain text and as HTML."""
+
+    def sheet(self) -> Sheet | Grid:
+        """Return the sheet to show."""
+        raise TypeError(type(self).__name__)
+
+    def __str__(self) -> str:
+        return text.write(self.sheet())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return markup.write(self.sheet())
+
+
+class CheckResult(Shown):
+    """The result of a check: `done`, or what is `missing`."""
+
+    def __init__(self, exercise: Exercise, missing: tuple[str, ...]) -> None:
+        self.exercise = exercise
+        self.missing = missing
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+    def sheet(self) -> Sheet:
+        """Return the sheet to show."""
+        one = self.exercise
+        if self.done:
+            return Sheet(
+                title=f"Exercise {one.id}: {one.title}", status=_DONE, words=("Well done: the service has it all.",)
+            )
+        return Sheet(
+            title=f"Exercise {one.id}: {one.title}",
+            status=_OPEN,
+            words=tuple(f"Missing: {visible(what)}" for what in self.missing),
+            notes=(f'wb.course.hint("{one.id}") shows a hint; the last of {len(one.hints)} shows the call.',),
+        )
+
+
+class Hint(Shown):
+    """One hint: number `number` of `of`."""
+
+    def __init__(self, exercise: Exercise, number: int) -> None:
+        self.exercise = exercise
+        self.number = number
+        self.of = len(exercise.hints)
+        self.words = exercise.hints[number - 1]
+
+    def sheet(self) -> Sheet:
+        """Return the sheet to show."""
+        title, lines = f"Hint {self.number} of {self.of} for {self.exercise.id}", tuple(self.words.split("\n"))
+        if self.number < self.of:
+            return Sheet(title=title, words=lines, notes=("Ask again for the next one.",))
+        return Sheet(title=title, code=lines, notes=("That was the last one.",))
+
+
+class CourseProgress(Shown):
+    """The exercises done and left, and the hints shown."""
+
+    def __init__(self, stored: Stored) -> None:
+        self.done = tuple(one.id for one in EXERCISES.values() if stored.get(one.id, {}).get("done") is True)
+        self.left = tuple(name for name in EXERCISES if name not in self.done)
+        self._hints = {name: stored.get(name, {}).get("hints", 0) for name in EXERCISES}
+
+    def sheet(self) -> Grid:
+        """Return the sheet to show."""
+        rows = tuple(
+            (
+                Cell((one.notebook.replace("-", " "),)),
+                Cell((one.id,)),
+                Cell((one.title,)),
+                _DONE if one.id in self.done else _OPEN,
+                Cell((str(self._hints[one.id] or ""),), "number"),
+            )
+            for one in EXERCISES.values()
+        )
+        return Grid(
+            title=f"The course: {len(self.done)} of {len(EXERCISES)} exercises done",
+            columns=("notebook", "exercise", "title", "status", "hints"),
+            rows=rows,
+            total=len(rows),
+        )
+
+
+class Task(Shown):
+    """The task of an exercise."""
+
+    def __init__(self, exercise: Exercise) -> None:
+        self.exercise = exercise
+
+    def sheet(self) -> Sheet:
+        """Return the sheet to show."""
+        one = self.exercise
+        return Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,))
+
+
+class Banner(Shown):
+    """Shows whether class mode is on."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def sheet(self) -> Sheet:
+        """Return the sheet to show."""
+        if not self.on:
+            return Sheet(title="CLASS", status=Cell(("○ off",), "status:planned"))
+        return Sheet(
+            title="CLASS",
+            status=Cell(("■ real services: reads only",), "status:locked"),
+            words=(
+                (
+                    "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
+                    "All people in the sandbox are fictitious; do not enter real ones."
+                ),
+            ),
+        )
+
+
+def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
+    """Return all exercises, or those of one notebook, such as "contracts"."""
+    return tuple(one for one in EXERCISES.values() if notebook is None or notebook in one.notebook)
+
+
+def task(exercise: str) -> Task:
+    """Return the task of an exercise."""
+    return Task(_exercise(exercise))
+
+
+def use(api: Any) -> None:
+    """Let `check` look at this session instead of the one that was made last; None undoes that."""
+    _chosen[:] = [] if api is None else [weakref.ref(api)]
+
+
+def check(exercise: str, api: Any = None) -> CheckResult:
+    """Check an exercise by what the service received and holds, and return whether it is done, or what is missing.
+
+    Args:
+        exercise: Its id.
+        api: The session to look at; by default that of `use`, else the one that was made last.
+
+    Raises:
+        InvalidRequest: There is no such exercise, or no session yet.
+        WrongEnvironment: The session is on a real service.
+    """
+    found = _exercise(exercise)
+    checked = CheckResult(found, tuple(found.check(SandboxEvidence(_session() if api is None else api))))
+    if checked.done:
+        _keep(found.id, done=True)
+    return checked
+
+
+def hint(exercise: str, number: int | None = None) -> Hint:
+    """Return the next hint of an exercise, or one by its number; the last shows the call."""
+    found = _exercise(exercise)
+    shown = _read().get(found.id, {}).get("hints", 0)
+    wanted = min(shown + 1 if number is None else number, len(found.hints))
+    if wanted < 1:
+        raise InvalidRequest(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
+    _keep(found.id, hints=max(shown, wanted))
+    return Hint(found, wanted)
+
+
+def progress() -> CourseProgress:
+    """Return your progress in the course, in this and earlier kernels."""
+    return CourseProgress(_read())
+
+
+def reset(exercise: str | None = None) -> CourseProgress:
+    """Delete your own progress, of one exercise or of all. Sandboxes are left unchanged.
+
+    The first cell of a notebook makes a new sandbox from the same seed.
+    """
+    _forget(*EXERCISES if exercise is None else (_exercise(exercise).id,))
+    return progress()
+
+
+def in_class(on: bool = True) -> Banner:
+    """Turn class mode on or off: with it, nothing with an effect goes to a real service, and nothing can be armed."""
+    os.environ["WORKBENCH_READONLY"] = "1" if on else "0"
+    return Banner(on)
+
+
+def _exercise(name: str) -> Exercise:
+    found = EXERCISES.get(name)
+    if found is None:
+        raise InvalidRequest(
+            f"there is no exercise {visible(str(name), 60)!r}; there are {', '.join(EXERCISES)}", of="course"
+        )
+    return found
+
+
+def _session() -> Any:
+    api = _chosen[0]() if _chosen else None
+    if api is None:
+        api = session.latest()
+    if api is None:
+        raise InvalidRequest("there is no session yet: run the first cell of the notebook", of="course.check")
+    return api
+
+
+# the file of progress
+
+
+def _read() -> Stored:
+    """Return what is stored of each exercise by its id: whether it is done, and how many hints were shown."""
+    try:
+        found = json.loads(_file().read_text(encoding="utf-8"))
+    except (CannotRecord, OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: one for name, one in found.items() if isinstance(one, dict)}
+
+
+def _keep(exercise: str, **values: Any) -> None:
+    """Store something of an exercise. Where the folder cannot be written, the course works without."""
+    stored = _read()
+    before = stored.get(exercise, {})
+    stored[exercise] = {**before, **values}
+    if stored[exercise] != before:
+        _write(stored)
+
+
+def _forget(*exercises: str) -> None:
+    """Delete what is stored of exercises."""
+    stored = _read()
+    _write({name: one for name, one in stored.items() if name not in exercises})
+
+
+def _file() -> Path:
+    return state_folder() / FILE
+
+
+def _write(stored: Stored) -> None:
+    try:
+        file = _file()
+        temporary = file.with_name(f".{FILE}.{os.getpid()}")
+        temporary.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.replace(file)
+    except (CannotRecord, OSError):
+        return
