@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.notebooks.reading import HERE, IDS, NOTEBOOKS, cells
-from workbench.course.learner import EXERCISES
 from workbench.course.exercise import Exercise
+from workbench.course.learner import EXERCISES
 from workbench.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
