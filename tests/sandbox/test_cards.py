@@ -59,8 +59,9 @@ def test_an_unknown_card_is_404(api):
     assert (answer.status, answer.body["error"], answer.body["message"]) == (404, "NotFoundError", "Card not found")
 
 
-def test_above_the_credit_the_documented_behavior_authorizes(api):
+def test_above_the_credit_a_setting_authorizes():
     """The document says authorized where no decline is requested; available credit goes below zero."""
+    api = Api(Sandbox(settings={"over_limit": "authorized"}))
     card = api.guide["cards"]["active"][-1]
 
     answer = api.authorize(card, amount=10_000)
@@ -70,13 +71,16 @@ def test_above_the_credit_the_documented_behavior_authorizes(api):
     assert "over_limit" in answer.assumed
 
 
-def test_above_the_credit_the_observed_behavior_declines(observed):
-    card = observed.guide["cards"]["active"][-1]
+def test_above_the_credit_is_declined(api):
+    """The answer spells the reason as the enum does, the event in words."""
+    card = api.guide["cards"]["active"][-1]
 
-    answer = observed.authorize(card, amount=10_000)
+    answer = api.authorize(card, amount=10_000)
 
     assert (answer.body["status"], answer.body["declinedReason"]) == ("declined", "account_credit_limit_exceeded")
-    assert observed.authorize(card, amount=5_000).body["status"] == "authorized"
+    spend = api.sandbox.events("transaction.created")[-1]["event"]["body"]["spend"]
+    assert (spend["status"], spend["declinedReason"]) == ("declined", "account credit limit exceeded")
+    assert api.authorize(card, amount=5_000).body["status"] == "authorized"
 
 
 def test_a_reversal_reduces_the_hold(api):
@@ -101,7 +105,9 @@ def test_a_full_reversal_releases_the_hold(api, body):
 
     assert {"transactionId": transaction, "status": "authorized"} == answer.body
     assert moved(api, before) == {}
-    assert api.kinds()[-1] == "transaction.completed"
+    assert api.kinds()[-1] == "transaction.updated"
+    spend = api.sandbox.events()[-1]["event"]["body"]["spend"]
+    assert (spend["status"], spend["amount"], spend["authorizationUpdateAmount"]) == ("reversed", 0, -1250)
     assert api.reverse(transaction).status == 400
     assert api.settle(transaction, amount=1).status == 400
 
@@ -257,6 +263,21 @@ def test_an_event_of_a_reduction_carries_the_change_and_the_new_total(api):
     spend = api.sandbox.events("transaction.updated")[0]["event"]["body"]["spend"]
 
     assert (spend["authorizationUpdateAmount"], spend["amount"], spend["authorizedAmount"]) == (-250, 1000, 1000)
+    assert spend["status"] == "reversed"
+
+
+def test_a_full_reversal_is_also_completed_in_the_observed_behavior(observed):
+    transaction = observed.authorized(1250)
+    observed.reverse(transaction)
+
+    updated, completed = (one["event"]["body"]["spend"] for one in observed.sandbox.events()[-2:])
+
+    assert (updated["status"], updated["amount"]) == ("reversed", 0)
+    assert (completed["status"], completed["amount"], completed["postedAt"]) == (
+        "completed",
+        0,
+        updated["authorizedAt"],
+    )
 
 
 def test_settlement_by_the_clock_when_told_so():

@@ -381,3 +381,13 @@ def test_an_external_contract_fixes_the_wallet(api):
     user = api.apply(walletAddress=WALLET, chainId=84532, contractAddress=proxy).body["id"]
 
     assert api.update_user(user, walletAddress=proxy).status == 400
+
+
+def test_a_review_to_the_same_status_sends_nothing(api):
+    """Only a change is an event."""
+    user = api.guide["users"]["denied"][0]
+
+    assert api.sandbox.review(user, "denied")["status"] == "denied"
+    assert api.kinds() == []
+    api.sandbox.review(user, "denied", reason="OTHER")
+    assert api.kinds() == ["user.updated"]

@@ -14,7 +14,7 @@ from workbench.interface.table import CREATE_PAYMENT_ACCOUNT, OPERATIONS
 from workbench.interface.walk import Integer, change, member
 from workbench.sandbox import Sandbox
 
-WORLD = Sandbox()
+WORLD = Sandbox(settings={"over_limit": "authorized"})
 MUCH = 10**9
 
 

@@ -1,6 +1,7 @@
 """Webhooks out: in order, signed, again by the schedule, as the rules of faults want it (W15, W16)."""
 
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
@@ -59,8 +60,8 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def review(sandbox: Sandbox, *statuses: str) -> None:
-    """Have the application of a user take some statuses."""
-    user = sandbox.guide()["users"]["approved"][0]
+    """Move the application of one user through some statuses."""
+    user = sandbox.records("user")[32]["id"]  # exempt at first
     for status in statuses:
         sandbox.review(user, status)
 
@@ -335,3 +336,18 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
     second.close()
 
     assert receiver.seen == ["locked"]
+
+
+@pytest.mark.parametrize("endpoints", [0, 1, 2, 10])
+def test_idle_dispatcher_uses_no_processor(endpoints: int) -> None:
+    """With nothing to deliver the threads wait, and do not wake each other."""
+    sandbox = Sandbox()
+    for number in range(endpoints):
+        sandbox.register_endpoint(f"http://127.0.0.1:9/{number}")
+    assert sandbox.flush()["done"]
+    before = time.process_time()
+    time.sleep(1)
+    used = time.process_time() - before
+    sandbox.close()
+
+    assert used < 0.05

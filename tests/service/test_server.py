@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.service.plain import Plain
+from workbench.http_server import PortTaken
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS
@@ -262,3 +263,11 @@ def test_served_until_interrupted(tmp_path: Path) -> None:
     assert "do not send funds" in said
     assert said.endswith(f"Ended. Its state is kept in {tmp_path / 'sandbox.db'}.\n")
     print(f"\nanswering {seconds:.2f} s after the start of the command")
+
+
+def test_port_that_is_taken(sandbox: Sandbox, url: str) -> None:
+    """A second sandbox on the same port is refused, with the port's number."""
+    port = urlsplit(url).port or 0
+
+    with pytest.raises(PortTaken, match=f"Port {port} "), Sandbox().serve(port=port):
+        pass

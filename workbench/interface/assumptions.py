@@ -73,6 +73,7 @@ BEHAVIOURS: Mapping[str, Behavior] = {
         Behavior("settle_by_clock", "simulations", "an authorization settles by itself after this many seconds of sandbox time; None: only when told", "the document does not say when", G, **_same(None)),
         Behavior("full_reversal_status", "simulate_reversal", "status of the answer to a full reversal", "it fits no documented value exactly", L, documented="authorized", observed="settled"),
         Behavior("full_reversal_reason", "simulate_reversal", "completionReason of the answer to a full reversal", "it fits no documented value exactly", L, documented=None, observed="authorization_reversal"),
+        Behavior("full_reversal_completed", "simulate_reversal", "a full reversal also sends transaction.completed", "seen in events of a live sandbox", S, documented=False, observed=True),
         Behavior("partial_reversal", "simulate_reversal", "a partial reversal answers authorized and holds newAmount", "the document gives no status for it", G),
         Behavior("reversal_bounds", "simulate_reversal", "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal", "not shown", G),
         Behavior("completion_reason_case", "simulations", "casing of completionReason", "live answers are in lower case", L, documented="upper", observed="lower"),
@@ -81,7 +82,7 @@ BEHAVIOURS: Mapping[str, Behavior] = {
         Behavior("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there", G),
         Behavior("wrong_state", "simulations", "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing", "error responses of the simulations are not shown", G),
         Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline", "error responses of the simulations are not shown", W),
-        Behavior("over_limit", "simulate_authorization", "an authorization above the available credit, no decline asked", "the document says authorized where no decline is requested", L, documented="authorized", observed="account_credit_limit_exceeded"),
+        Behavior("over_limit", "simulate_authorization", "an authorization above the available credit is declined with this reason; or authorized", "the document says authorized where no decline is requested; live answers decline", L, **_same("account_credit_limit_exceeded")),
         Behavior("currency", "simulate_authorization", "USD is the only currency that works", "the document shows no list", L, **_same(("USD",))),
         # people
         Behavior("outcome_by_name", "create_user_application", "a status word in the last name chooses the outcome of the review", "the review is not described", W),
@@ -129,6 +130,8 @@ BEHAVIOURS: Mapping[str, Behavior] = {
         Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", S, **_same((15, 2.5, 3, 86400))),
         Behavior("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", G, **_same(0.1)),
         Behavior("event_ids", "events", "the envelope id stays the same over retries", "not shown", S),
+        Behavior("reversal_events", "events", "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount negative", "the events of transactions are not shown", W),
+        Behavior("event_declined_reason", "events", "declinedReason is in lower-case words, as card locked; answers have card_locked", "the events of transactions are not shown", W),
         Behavior("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown", G),
     )
 }  # fmt: skip

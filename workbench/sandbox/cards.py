@@ -83,7 +83,9 @@ def reverse(context: RequestContext, asked: SimulateReversal) -> SimulatedTransa
         context.cancel(f"settle:{spend['id']}")
     _move(context, context.store.get("card", spend["card"]), available=freed, held=-freed)
     spend = _change(context, spend, status=step.to, held=remains)
-    _tell(context, spend, step.emits, change=-freed)
+    _tell(context, spend, step.emits, change=-freed)  # assumed: reversal_events
+    if not remains and context.settings["full_reversal_completed"]:  # assumed: full_reversal_completed
+        _tell(context, {**spend, "posted_at": context.clock.at}, "transaction.completed")
     if remains:
         return SimulatedTransaction(transaction_id=spend["id"], status=spend["status"])
     context.assumed += ("full_reversal_status", "full_reversal_reason")

@@ -84,27 +84,33 @@ def _user(environment: Environment, kept: Record) -> Any:
     )
 
 
-def _spend(environment: Environment, kept: Record) -> Any:
+def _transaction(environment: Environment, kept: Record) -> Any:
     spend, user, kind = kept["spend"], kept["user"], kept["kind"]
-    refund = kept.get("refund")
+    refund, change = kept.get("refund"), kept.get("change")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
     amount = spend["settled"] if spend["status"] == "settled" else spend["held"]
+    authorized = spend["authorized"] if spend["status"] in {"declined", "settled"} else spend["held"]
     if kind == "transaction.requested" or status == "declined":
-        amount = spend["authorized"]
-    held = {"authorized_amount": spend["authorized"] if spend["status"] in {"declined", "settled"} else spend["held"]}
+        amount = authorized = spend["authorized"]
     if kind == "transaction.requested":
-        status, held = "pending", {"authorized_amount": spend["authorized"]}
+        status = "pending"
+    elif kind == "transaction.completed":
+        status = "completed"
+    elif change is not None:
+        status = "reversed"  # assumed: reversal_events
+    if refund:
+        amount = -refund
     return build(
         TransactionChanged,
         {
             "id": spend["id"],
             "type": "spend",
             "spend": {
-                "amount": -refund if refund else amount,
-                **held,
-                "authorization_update_amount": kept.get("change"),
+                "amount": amount,
+                "authorized_amount": authorized,
+                "authorization_update_amount": change,
                 "currency": "usd",
-                "local_amount": -refund if refund else amount,
+                "local_amount": amount,
                 "local_currency": spend["currency"].lower(),
                 "authorization_method": "online",
                 "merchant_name": spend["merchant_name"],
@@ -128,7 +134,7 @@ def _spend(environment: Environment, kept: Record) -> Any:
 
 
 def _words(reason: str | None) -> str | None:
-    return None if reason is None else reason.replace("_", " ").capitalize()
+    return None if reason is None else reason.replace("_", " ")  # assumed: event_declined_reason
 
 
 def _card(environment: Environment, kept: Record) -> Any:
@@ -156,7 +162,7 @@ def _deposit(environment: Environment, kept: Record) -> Any:
 
 _BODIES: Mapping[str, Callable[[Environment, Record], Any]] = {
     "user": _user,
-    "transaction": _spend,
+    "transaction": _transaction,
     "card": _card,
     "microDeposit": _deposit,
 }

@@ -29,7 +29,7 @@ TRANSACTION: Table = {
     ("", "authorize"): Transition("authorized", "transaction.created"),
     ("", "decline"): Transition("declined", "transaction.created"),
     ("authorized", "reduce"): Transition("authorized", "transaction.updated"),
-    ("authorized", "reverse"): Transition("reversed", "transaction.completed"),
+    ("authorized", "reverse"): Transition("reversed", "transaction.updated"),
     ("authorized", "settle"): Transition("settled", "transaction.completed"),
     ("settled", "refund"): Transition("settled", "transaction.completed"),
 }

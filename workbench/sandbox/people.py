@@ -121,14 +121,18 @@ def decide(
     context: RequestContext, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
     action: str = "review",
 ) -> Record:  # fmt: skip
-    """Move an application, and tell of it.
+    """Move an application to a status, and send the event.
 
     Args:
         kind: "user", "owner" or "company".
-        reason: The rejection labels; None for those usual with the status.
-        cause: The statusChangeReason of the event.
+        key: Its id.
+        reason: Rejection labels; None for those usual with the status.
+        cause: The event's statusChangeReason.
+        action: What moves it, as in `lifecycle.APPLICATION`.
     """
     applicant: Record = context.store.get(kind, key)
+    if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:
+        return applicant  # nothing changes, so there is no event
     step = APPLICATION.get((applicant["status"], action))
     if step is None:
         raise context.error(
