@@ -189,7 +189,7 @@ def test_width_is_kept(tmp_path, width):
 
 
 def test_ascii_terminals(tmp_path):
-    """Where nothing beyond ASCII can be shown, nothing beyond it is written (L8)."""
+    """Where nothing beyond ASCII can be shown, nothing beyond it is written."""
     assert told(tmp_path, plain=True).isascii()
 
 

@@ -94,7 +94,7 @@ def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     wb("sandbox", "advance", "--minutes", "2")
     with receiver(key) as (inbox, url):
         ended = wb("listen", "--earlier", "--forward-to", url, "--count", "2")
-        kept = inbox.kept()
+        kept = inbox.stored()
 
     assert ended.code == 0
     assert [one.event.body.application_status for one in kept] == ["pending", "approved"]
@@ -108,7 +108,7 @@ def test_a_receiver_that_refuses_is_said(wb):
     wb("create_user_application", "--from", BODY)
     with receiver("another key") as (inbox, url):
         ended = wb("listen", "--earlier", "--forward-to", url, "--count", "1")
-        kept = inbox.kept()
+        kept = inbox.stored()
 
     assert ended.code == 5
     assert "forwarded: 401" in ended.err

@@ -1,4 +1,4 @@
-"""An inbox keeps each event once, whole, and gives it back (W1–W5, W17)."""
+"""An inbox keeps each event once, whole, and gives it back."""
 
 import itertools
 import json
@@ -46,7 +46,7 @@ def test_same_delivery_again(inbox: Inbox) -> None:
         receipts = list(pool.map(lambda _: inbox.receive(sample.headers, sample.body), range(100)))
 
     assert sum(not receipt.duplicate for receipt in receipts) == 1
-    assert [(one.times, one.conflicting) for one in inbox.kept()] == [(100, False)]
+    assert [(one.times, one.conflicting) for one in inbox.stored()] == [(100, False)]
 
 
 def test_duplicate_after_restart(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_conflicting_bodies(inbox: Inbox) -> None:
     receipts = [inbox.receive(second.headers, second.body) for _ in range(2)]
 
     assert [(one.duplicate, one.conflict) for one in receipts] == [(True, True)] * 2
-    assert [(one.raw, one.conflicting) for one in inbox.kept()] == [(first.body, True)]
+    assert [(one.raw, one.conflicting) for one in inbox.stored()] == [(first.body, True)]
     assert [one.raw for one in inbox.conflicts("e-1")] == [second.body]
-    assert "conflicting" in repr(inbox.kept())
+    assert "conflicting" in repr(inbox.stored())
 
 
 def test_verified_later(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_verified_later(tmp_path: Path) -> None:
     inbox.receive({}, sample.body)
     inbox.receive(sample.headers, sample.body)
 
-    assert [one.verified for one in inbox.kept()] == [True]
+    assert [one.verified for one in inbox.stored()] == [True]
 
 
 def test_repeat_under_another_id(inbox: Inbox) -> None:
@@ -90,8 +90,8 @@ def test_repeat_under_another_id(inbox: Inbox) -> None:
     links = {"url": "https://example.com/new"}
     put(inbox, "approved", 6, application_completion_link=links)
 
-    assert [one.repeat_of for one in inbox.kept()][:2] == [None, first]
-    assert inbox.kept()[2].repeat_of is not None
+    assert [one.repeat_of for one in inbox.stored()][:2] == [None, first]
+    assert inbox.stored()[2].repeat_of is not None
 
 
 def test_state_that_returns_is_no_repeat(inbox: Inbox) -> None:
@@ -101,9 +101,9 @@ def test_state_that_returns_is_no_repeat(inbox: Inbox) -> None:
     put(inbox, "approved", 2)
     put(inbox, "approved", 0)
 
-    assert [one.repeat_of for one in inbox.kept()][:3] == [None, None, None]
-    assert inbox.kept()[3].repeat_of is not None
-    assert first == inbox.kept()[0].event.id
+    assert [one.repeat_of for one in inbox.stored()][:3] == [None, None, None]
+    assert inbox.stored()[3].repeat_of is not None
+    assert first == inbox.stored()[0].event.id
 
 
 # -- history ------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_wait_in_vain(inbox: Inbox) -> None:
 
     with pytest.raises(EventTimeout, match=r"1 of that kind.*application_status") as caught:
         inbox.wait("user.updated", where={"application_status": "denied", "first_name": "Canary"}, within=0.01)
-    with pytest.raises(TimeoutError, match=r"1 events \(user\.updated\)"):
+    with pytest.raises(TimeoutError, match=r"1 events stored \(user\.updated\)"):
         inbox.wait("card.updated", within=0)
     assert "Canary" not in str(caught.value)
 

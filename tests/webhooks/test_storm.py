@@ -1,4 +1,4 @@
-"""Storms of deliveries and kills: nothing acknowledged is lost, nothing happens twice (W1, W5)."""
+"""Storms of deliveries and kills: nothing acknowledged is lost, nothing happens twice."""
 
 import sqlite3
 from pathlib import Path

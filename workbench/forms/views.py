@@ -63,7 +63,7 @@ def guide(api: Any) -> Mapping[str, Any]:
 def received(api: Any) -> list[Any]:
     """Return the received events, each with its time of arrival."""
     inbox = getattr(api, "inbox", None)
-    return [] if inbox is None else inbox.kept()
+    return [] if inbox is None else inbox.stored()
 
 
 def entries(api: Any) -> list[Any]:

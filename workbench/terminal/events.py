@@ -1,18 +1,17 @@
 """`workbench events …`, `listen` and `trigger`: list, redeliver, receive and forward events, and send samples."""
 
-import http.client
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from cyclopts import App, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
+from workbench.http_post import ForbiddenUrl, Target, check_url, post
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.screen import screen_of
@@ -26,7 +25,6 @@ _ABOUT_WIDTH = 124  # columns from which two ids fit in a row
 _POLL_INTERVAL = 0.2  # seconds
 _TIMEOUT = 15.0  # seconds
 _Kind: Any = Literal[tuple(EVENT_KINDS)]
-Target = tuple[str, str, int | None, str]
 
 
 def list_events(
@@ -192,7 +190,7 @@ def listen(
         url = stack.enter_context(inbox.serve(port=port))
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
         while True:
-            for received in inbox.kept(since=seen):
+            for received in inbox.stored(since=seen):
                 seen = max(seen, received.sequence)
                 _show_received(received, how)
                 failed += target is not None and not _forward(target, received, key)
@@ -232,46 +230,29 @@ def _show_received(received: Any, how: Output) -> None:
 
 
 def _forward(target: Target, received: Any, key: str | None) -> bool:
-    status = _post(target, _headers(received.raw, key), received.raw)
-    say(f"  forwarded: {status if status is not None else 'connection refused'}")
-    return status is not None and 200 <= status < 300
+    result = post(target, _headers(received.raw, key), received.raw, _TIMEOUT)
+    say(f"  forwarded: {result.status or result.error}")
+    return result.accepted
 
 
 def _target(url: str) -> Target:
     """Read a URL to send to.
 
     Raises:
-        Exit: The URL is not http or https, or holds a password.
+        Exit: The URL is not http or https, holds a password, or its host is unknown.
     """
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise usage_error(f"Not a URL: {visible(url, 200)}.") from None
-    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
-        raise usage_error(f"Cannot send to {visible(url, 200)}; expected a URL like http://127.0.0.1:8000/webhooks.")
-    return parts.scheme, parts.hostname, port, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _post(target: Target, headers: Mapping[str, str], body: bytes) -> int | None:
-    """Send bytes and return the status of the response; None without one. Redirects are not followed."""
-    scheme, host, port, path = target
-    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-    connection = kind(host, port, timeout=_TIMEOUT)
-    try:
-        connection.request("POST", path, body, dict(headers))
-        return connection.getresponse().status
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
+        return check_url(url, reach="any")
+    except ForbiddenUrl as error:
+        raise usage_error(
+            f"--forward-to {visible(url, 200)}: {error}; expected, for example, http://127.0.0.1:8000/webhooks."
+        ) from None
 
 
 def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
-    status = _post(target, headers, body)
-    if status is None:
-        say("Connection refused.")
+    result = post(target, headers, body, _TIMEOUT)
+    if result.status is None:
+        say(f"{str(result.error).capitalize()}.")
         return NOT_SENT
-    accepted = 200 <= status < 300
-    say(f"{'Accepted' if accepted else 'Rejected'} ({status}).")
-    return DONE if accepted else REFUSED
+    say(f"{'Accepted' if result.accepted else 'Rejected'} ({result.status}).")
+    return DONE if result.accepted else REFUSED

@@ -1,1 +1,1 @@
-"""Events received: verified, stored once, waited for, replayed, handled."""
+"""Webhooks: receive, verify, store and handle events."""

@@ -1,4 +1,4 @@
-"""An inbox of webhook events: each delivery verified, each event stored once before it is acknowledged.
+"""An inbox of webhook events: each delivery is verified, each event stored once before it is acknowledged.
 
 Example:
     inbox = wb.Inbox("events.db", keys=[key])
@@ -10,6 +10,7 @@ Example:
     def post(event): ...
 """
 
+import logging
 import os
 import threading
 import time
@@ -22,46 +23,47 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.errors import EventTimeout, InvalidWebhook, hide_arguments
+from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments
 from workbench.interface.events import Event
-from workbench.webhooks.matching import Where, fits, missed
-from workbench.webhooks.outbox import Failure, Outbox
-from workbench.webhooks.reading import MAX_BODY, TooLarge, read_delivery
-from workbench.webhooks.store import Conflict, Kept, Receipt, Store
-from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key, hmac_signature, lowered
+from workbench.webhooks.handlers import Failure, Handlers
+from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_mismatch, matches, read_delivery
+from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
+from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key, hmac_signature, lower_headers
 
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
-"""Gives the deliveries after a number, each with its own number, and the number to ask after next."""
+"""Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
-_LOOK = 0.05  # seconds between looks, for what another process or a source brings
-_SWEEP = 1000  # deliveries between looks for what is past its time
+_POLL_INTERVAL = 0.05  # seconds between looks for events of another process or of a source
+_PURGE_INTERVAL = 1000  # deliveries between purges of old events
+
+log = logging.getLogger("workbench.webhooks")
 
 
 class Clock(Protocol):
-    """A clock that moves when told."""
+    """A clock that moves when told to."""
 
     def advance(self, *, seconds: float) -> Any:
-        """Move it on."""
+        """Move the clock forward."""
 
 
 @attrs.frozen(kw_only=True)
 class Latest:
-    """The newest report about a resource, by both orders. They differ where deliveries overtook each other."""
+    """The newest event about a resource, by both orders. They differ if deliveries overtook each other."""
 
     by_arrival: Event | None
-    by_event_time: Event | None  # None where no event says its time
+    by_event_time: Event | None  # None if no event has a time
 
     @property
     def differ(self) -> bool:
-        """Whether the two orders disagree about which report is the newest."""
-        return (
-            None not in (self.by_arrival, self.by_event_time) and self.by_arrival.id != self.by_event_time.id  # type: ignore[union-attr]
-        )
+        """Whether the two orders disagree about the newest event."""
+        if self.by_arrival is None or self.by_event_time is None:
+            return False
+        return self.by_arrival.id != self.by_event_time.id
 
 
 @attrs.frozen(kw_only=True, repr=False)
 class Replayed:
-    """How a replay went."""
+    """The result of a replay."""
 
     handled: int
     failures: tuple[tuple[Event, Exception], ...]
@@ -72,7 +74,7 @@ class Replayed:
 
 @attrs.frozen
 class Refusal:
-    """A delivery that was not taken: when, and why. Nothing of it is kept."""
+    """A delivery that was refused: when, and why. Its content is not stored."""
 
     at: datetime
     reason: str
@@ -83,7 +85,7 @@ def _utc_now() -> datetime:
 
 
 class Inbox:
-    """Events received, each kept once, in memory or in a file that survives a kill."""
+    """Received events, each stored once, in memory or in a file that survives a kill."""
 
     @hide_arguments
     def __init__(
@@ -101,13 +103,15 @@ class Inbox:
         """Open the inbox.
 
         Args:
-            path: A file for its owner alone; None keeps everything in memory.
-            keys: What deliveries are signed with; two of them while one is rotated.
+            path: A file, readable by its owner alone; None keeps events in memory.
+            keys: Keys that deliveries are signed with; two while one is rotated.
             scheme: How a signature is checked.
-            accept_unsigned: Take deliveries without a signature and mark them unverified. By default only where there
-                are no keys; the receiver takes them on loopback alone.
-            source: Where to pull deliveries from before each read, as an embedded sandbox.
-            keep_for: Events older than this are purged.
+            accept_unsigned: Accept unsigned deliveries and mark them unverified. By default only if there are no keys;
+                the receiver accepts them on loopback alone.
+            source: Deliveries to pull before each read, as those of an embedded sandbox.
+            keep_for: Purge events that are older than this.
+            max_body: Largest body in bytes.
+            now: Returns the time.
 
         Raises:
             UnusableFile: The file is not an inbox, or cannot be used.
@@ -121,44 +125,44 @@ class Inbox:
         self._pulled = 0
         self._pulling = threading.Lock()
         self._keep_for = keep_for
-        self._since_sweep = 0
+        self._since_purge = 0
         self._now = now
         self.max_body = max_body
         self._store = Store(path)
         self._closed = False
-        self._outbox = Outbox(self._store)
-        self._news = threading.Condition()
+        self._handlers = Handlers(self._store, lambda: self._now().timestamp())
+        self._changed = threading.Condition()
         self._workers: dict[str, threading.Thread] = {}
-        self._working = 0
+        self._running = 0
         self._refusals: deque[Refusal] = deque(maxlen=100)
-        self._sweep()
+        self._purge_old()
 
     # receiving
 
     def receive(self, headers: Headers, body: bytes) -> Receipt:
-        """Verify a delivery and store it once; when this returns, it is stored.
+        """Verify a delivery and store it once; it is stored when this returns.
 
-        Handlers run after that, in this thread, or in threads of their own while `serve()` is on.
+        Handlers run after that: in this thread, or in their own threads while `serve()` or `running()` is on.
 
         Raises:
-            InvalidWebhook: The signature or the form is wrong; nothing was stored.
+            InvalidWebhook: The signature or the format is wrong; nothing was stored.
             UnusableFile: It could not be stored, so it must not be acknowledged.
         """
         held = [body]
         del body  # a traceback that prints locals would show it
-        receipt = self._take(headers, held)
-        with self._news:
-            self._news.notify_all()
-        if not self._working:
-            self._outbox.run()
+        receipt = self._store_delivery(headers, held)
+        with self._changed:
+            self._changed.notify_all()
+        if not self._running:
+            self._handlers.run()
         return receipt
 
-    def _take(self, headers: Headers, held: list[bytes]) -> Receipt:
+    def _store_delivery(self, headers: Headers, held: list[bytes]) -> Receipt:
         body = held.pop()
         try:
             if len(body) > self.max_body:
-                raise TooLarge(f"The body has {len(body):,} bytes; at most {self.max_body:,} are taken.")
-            signed = self._scheme(lowered(headers), body, self._keys) if self._keys else None
+                raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self.max_body:,}.")
+            signed = self._scheme(lower_headers(headers), body, self._keys) if self._keys else None
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
             event = read_delivery(body, self.max_body)
@@ -166,13 +170,13 @@ class Inbox:
             body = b""
             self._refusals.append(Refusal(self._now(), str(refused)))
             raise
-        self._since_sweep += 1
-        if self._since_sweep >= _SWEEP:
-            self._sweep()
-        return self._store.keep(event, body, bool(signed), self._now(), self._outbox.enlist)
+        self._since_purge += 1
+        if self._since_purge >= _PURGE_INTERVAL:
+            self._purge_old()
+        return self._store.keep(event, body, bool(signed), self._now(), self._handlers.enqueue)
 
     def pull(self) -> int:
-        """Take what the source has; give how many events were new. Reads do it first."""
+        """Receive the deliveries of the source and return the number of new events. Reads do this first."""
         if self._source is None or not self._pulling.acquire(blocking=False):
             return 0
         new = 0
@@ -180,63 +184,63 @@ class Inbox:
             deliveries, last = self._source(self._pulled)
             for _, headers, body in deliveries:
                 try:
-                    new += not self._take(headers, [body]).duplicate
+                    new += not self._store_delivery(headers, [body]).duplicate
                 except InvalidWebhook:
-                    continue  # it stands in `refusals`, and the next one is not held up by it
+                    continue  # listed in `refusals`
             self._pulled = last
         finally:
             self._pulling.release()
-        if not self._working:
-            self._outbox.run()
+        if not self._running:
+            self._handlers.run()
         return new
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """What was not taken lately, and why."""
+        """Deliveries refused lately, and why."""
         return tuple(self._refusals)
 
     # reading
 
-    def kept(
+    def stored(
         self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
-    ) -> list[Kept]:
-        """Return what is kept, in order of arrival, each with its raw bytes and marks.
+    ) -> list[StoredEvent]:
+        """Return the events in order of arrival, each with its raw bytes and how it arrived.
 
         Args:
-            kind: As `user.updated`.
+            kind: Only this kind, as `user.updated`; `user.*` works too.
             where: A function of the event, or values by attribute path: `{"body.id": …}`, `{"application_status": …}`.
-            since: A time of arrival, or a number from `mark()`.
+            since: Only events after a time of arrival, or after a number from `mark()`.
         """
         self.pull()
-        rows = self._store.kept(
+        rows = self._store.events(
             kind,
             after=since if isinstance(since, int) else 0,
             since=since if isinstance(since, datetime) else None,
         )
-        return [one for one in rows if fits(one.event, None, where)]
+        return [one for one in rows if matches(one.event, None, where)]
 
     def events(
         self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
     ) -> list[Event]:
-        """Return the events, in order of arrival; arguments as for `kept`."""
-        return [one.event for one in self.kept(kind, where, since)]
+        """Return the events, in order of arrival; arguments as for `stored`."""
+        return [one.event for one in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
-        """Return the bytes of an event exactly as they came.
+        """Return the bytes of an event exactly as they arrived.
 
         Raises:
             KeyError: No event has that id.
         """
         self.pull()
-        found = self._store.kept(event_id=event_id)
+        found = self._store.events(event_id=event_id)
         if not found:
             raise KeyError(event_id)
         return found[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
-        """Return the newest report about a resource, by arrival and by the time that events carry."""
+        """Return the newest event about a resource, by arrival and by the time in the events."""
         self.pull()
-        found = [one.event for one in self._store.kept(kind, about=resource_id)]
+        found = [one.event for one in self._store.events(kind, about=resource_id)]
         timed = [(event.event_received_at, event) for event in found if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=found[-1] if found else None,
@@ -244,11 +248,11 @@ class Inbox:
         )
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
-        """Return deliveries that came under a known id with other bytes. The first ones are kept as the event."""
+        """Return deliveries with a known id but other bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 
     def mark(self) -> int:
-        """Return where the inbox stands now, for `since`."""
+        """Return the current position of the inbox, for `since`."""
         self.pull()
         return self._store.last()
 
@@ -261,77 +265,82 @@ class Inbox:
         since: "datetime | int | None" = None,
         clock: Clock | None = None,
     ) -> Event:
-        """Return the newest event that fits, or the next one that comes.
+        """Return the newest matching event, or wait for the next one.
 
         Args:
-            within: Seconds; of `clock` where one is given, which is then moved on second by second.
-            since: Only what arrived after a time, or after a number from `mark()`.
+            within: Seconds to wait; of `clock` if given, which is then advanced second by second.
+            where: As for `stored`.
+            since: Only events that arrived after a time, or after a number from `mark()`.
 
         Raises:
-            EventTimeout: None came in time.
+            EventTimeout: No matching event arrived in time.
         """
         deadline = time.monotonic() + within
         left = within
-        looked: datetime | int | None = since
+        checked: datetime | int | None = since
         while True:
             newest = self.mark()
-            for one in reversed(self.kept(kind, None, looked) if looked != newest else []):
-                if fits(one.event, None, where):
+            for one in reversed(self.stored(kind, None, checked) if checked != newest else []):
+                if matches(one.event, None, where):
                     return one.event
-            looked = newest
+            checked = newest
             if clock is not None:
                 if left <= 0:
                     break
                 clock.advance(seconds=min(1.0, left))
                 left -= 1.0
                 continue
-            pause = min(_LOOK, deadline - time.monotonic())
+            pause = min(_POLL_INTERVAL, deadline - time.monotonic())
             if pause <= 0:
                 break
-            with self._news:
-                self._news.wait(pause)
+            with self._changed:
+                self._changed.wait(pause)
         wanted = kind or "event"
-        why = missed(self.events(since=since), kind, where)
-        where = None  # a traceback that prints locals would show what was looked for
-        raise EventTimeout(f"No {wanted} that fits came within {within:g} s. {why}")
+        why = describe_mismatch(self.events(since=since), kind, where)
+        where = None  # a traceback that prints locals would show what was checked for
+        raise EventTimeout(f"No matching {wanted} within {within:g} s. {why}")
 
     # handling
 
     def on(
         self, kind: str, *, name: str | None = None, atomic: bool = False
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Return a decorator that registers a handler of events of a kind from now on; `user.*` and `*` work too.
+        """Return a decorator that registers a handler of future events of a kind; `user.*` and `*` work too.
 
-        A failure is recorded and tried again (3 times), and stops nothing else. After a crash the handler of the same
-        name goes on where it was; it may then see an event a second time.
+        A function declared with `async def` is awaited. A failure is recorded and tried again (3 times), and does not
+        stop other handlers. After a crash the handler of the same name continues where it was; it may then see an event
+        a second time.
 
         Args:
-            name: What the store knows it by; by default its module and name.
-            atomic: Call it with the event and the inbox's database, inside the transaction that notes it as done:
+            name: Name of the handler in the store; by default its module and name.
+            atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
                 what it writes there happens exactly once.
+
+        Raises:
+            TypeError: The function cannot be called that way, or is a generator.
         """
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
-            self._outbox.on(kind, name, atomic)(call)
-            if self._working:
-                self._employ()
+            self._handlers.register(call, kind, name, atomic)
+            if self._running:
+                self._start_workers()
             return call
 
         return register
 
     def run_handlers(self) -> int:
-        """Run the handlers on what waits for them, as after a restart; give how many runs went well."""
+        """Run the handlers on waiting events, as after a restart; return the number of successful runs."""
         self.pull()
-        return self._outbox.run()
+        return self._handlers.run()
 
     def failures(self) -> tuple[Failure, ...]:
-        """Return the handler runs that failed and have not gone well since."""
-        return self._outbox.failures()
+        """Return the handler runs that failed and have not succeeded since."""
+        return self._handlers.failures()
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Try failures again now; give how many runs went well."""
-        self._outbox.again(handler, event_id)
-        return self._outbox.run()
+        """Try failed runs again now; return the number of successful runs."""
+        self._handlers.make_due(handler, event_id)
+        return self._handlers.run()
 
     def replay(
         self,
@@ -340,35 +349,35 @@ class Inbox:
         where: Where | None = None,
         since: "datetime | int | None" = None,
     ) -> Replayed:
-        """Call a function with each kept event, in order of arrival; a failure does not stop the rest."""
+        """Call a function with each stored event, in order of arrival; a failure does not stop the rest."""
         handled, failures = 0, []
         for event in self.events(kind, where, since):
             try:
                 handler(event)
                 handled += 1
-            except Exception as error:  # noqa: BLE001 - a user's code may raise anything; it is given back
+            except Exception as error:  # noqa: BLE001 - a user's code may raise anything; it is returned
                 failures.append((event, error))
         return Replayed(handled=handled, failures=tuple(failures))
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Run each handler in a thread of its own, so that neither acknowledgements nor other handlers wait for it."""
-        with self._news:
-            self._working += 1
-        self._employ()
+    def running(self) -> Iterator[None]:
+        """Run each handler in its own thread meanwhile, so that neither acknowledgements nor other handlers wait for it."""
+        with self._changed:
+            self._running += 1
+        self._start_workers()
         try:
             yield
         finally:
-            with self._news:
-                self._working -= 1
-                self._news.notify_all()
-            if not self._working:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+            if not self._running:
                 for thread in list(self._workers.values()):
                     thread.join(5)
                 self._workers.clear()
 
-    def _employ(self) -> None:
-        for name in list(self._outbox.handlers):
+    def _start_workers(self) -> None:
+        for name in list(self._handlers.by_name):
             if name not in self._workers:
                 self._workers[name] = threading.Thread(
                     target=self._work, args=(name,), name=f"inbox-{name}", daemon=True
@@ -376,12 +385,18 @@ class Inbox:
                 self._workers[name].start()
 
     def _work(self, name: str) -> None:
-        while self._working:
-            self._outbox.run(name)
-            due = self._outbox.due_in(name)
-            with self._news:
-                if self._working:
-                    self._news.wait(1.0 if due is None else min(1.0, max(due, 0.01)))
+        while self._running:
+            try:
+                self._handlers.run(name)
+                due = self._handlers.seconds_until_due(name)
+            except UnusableFile as error:  # busy or full: the events stay stored, and are tried again
+                if self._closed:
+                    return
+                log.warning("handler %s waits for the store: %s", name, error)
+                due = None
+            with self._changed:
+                if self._running:
+                    self._changed.wait(1.0 if due is None else min(1.0, max(due, 0.01)))
 
     # over HTTP
 
@@ -389,45 +404,48 @@ class Inbox:
     def serve(
         self, *, host: str = "127.0.0.1", port: int = 0, path: str = "/webhooks", hosts: Sequence[str] = ()
     ) -> Iterator[str]:
-        """Receive over HTTP, and give the URL to send to. Handlers run in threads of their own meanwhile.
+        """Receive over HTTP and yield the URL to send to. Handlers run in their own threads meanwhile.
 
         Args:
-            host: Only loopback, unless the inbox has keys and takes nothing unsigned.
-            hosts: Names besides this machine's own under which it is reached, as that of a tunnel; they need keys, or
-                a path that cannot be guessed.
+            host: Address to listen on: loopback, unless the inbox has keys and accepts nothing unsigned.
+            port: Port to listen on; 0 chooses a free one.
+            path: Path that accepts deliveries.
+            hosts: Further host names under which it is reached, as that of a tunnel; they require keys, or a path
+                that cannot be guessed.
 
         Raises:
             InvalidWebhook: Anybody could send anything this way.
         """
         from workbench.webhooks.receiver import receiving
 
-        with self.at_work(), receiving(self, host=host, port=port, path=path, hosts=hosts) as url:
+        with self.running(), receiving(self, host=host, port=port, path=path, hosts=hosts) as url:
             yield url
 
     @property
     def verifies(self) -> bool:
-        """Whether it takes signed deliveries only."""
+        """Whether only signed deliveries are accepted."""
         return bool(self._keys) and not self._accept_unsigned
 
     # keeping
 
     def purge(self, *naming: str, before: datetime | None = None) -> int:
-        """Delete every event that names one of the ids, or that arrived before a time; give how many.
+        """Delete every event that contains one of the ids, or that arrived before a time; return the number deleted.
 
-        Nothing of them is left in the file. Their envelope ids are, so that a redelivery is not taken for a new event.
+        Nothing of them remains in the file but their envelope ids, so that a redelivery is not taken for a new event.
         """
         if any(not one for one in naming):
-            raise ValueError("An empty id would name everything.")
+            raise ValueError("An empty id would match every event.")
         return self._store.purge(naming, before)
 
-    def _sweep(self) -> None:
-        self._since_sweep = 0
+    def _purge_old(self) -> None:
+        self._since_purge = 0
         if self._keep_for is not None:
             self._store.purge((), self._now() - self._keep_for)
 
     def close(self) -> None:
         """Close the file."""
         self._closed = True
+        self._handlers.close()
         self._store.file.close()
 
     def __enter__(self) -> "Inbox":

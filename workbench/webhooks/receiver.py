@@ -1,4 +1,4 @@
-"""The inbox over HTTP: it takes a POST of JSON on one path, acknowledges what is stored, and reveals nothing."""
+"""An inbox over HTTP: accepts POSTs of JSON on one path, acknowledges what is stored, and reveals nothing."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,23 +12,23 @@ from workbench.webhooks.verify import SignatureRefused
 if TYPE_CHECKING:
     from workbench.webhooks.inbox import Inbox
 
-_SECRET = 24  # characters of a path that nobody guesses
+_MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
 _ACCEPTED = http_server.Response(status=204)
 
 
 @contextmanager
 def receiving(inbox: "Inbox", *, host: str, port: int, path: str, hosts: Sequence[str]) -> Iterator[str]:
-    """Serve an inbox, and give the URL to send to."""
+    """Serve an inbox and yield the URL to send to."""
     if host not in http_server.LOOPBACK and not inbox.verifies:
         raise InvalidWebhook(
-            f"An inbox that takes unsigned deliveries is not opened on {host}: anybody could send anything. "
-            "Give it keys, or stay on 127.0.0.1."
+            f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
+            "Give it keys, or use 127.0.0.1."
         )
     path = "/" + path.lstrip("/")
-    if hosts and not inbox.verifies and len(path) < _SECRET:
+    if hosts and not inbox.verifies and len(path) < _MIN_SECRET_PATH:
         raise InvalidWebhook(
-            "An inbox that takes unsigned deliveries is not opened to other hosts on a path that can be guessed: "
-            f"give it keys, or a path of {_SECRET} characters or more."
+            "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
+            f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
         )
     public = {name.lower() for name in (*hosts, *(() if host in http_server.LOOPBACK else (host,)))}
 
@@ -46,7 +46,7 @@ def _status(inbox: "Inbox", request: http_server.Request, path: str) -> int:
     if request.target != path:
         return 404
     if request.header("origin") is not None:
-        return 403  # a web page in a browser; no sender of webhooks says Origin
+        return 403  # a web page in a browser; senders of webhooks set no Origin
     kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json" or request.header("content-encoding") not in (None, "identity"):
         return 415
@@ -59,5 +59,5 @@ def _status(inbox: "Inbox", request: http_server.Request, path: str) -> int:
     except InvalidWebhook:
         return 400
     except UnusableFile:
-        return 503  # not stored, so not acknowledged: the sender tries again
+        return 503  # not stored, so not acknowledged; the sender retries
     return 204

@@ -1,4 +1,4 @@
-"""Signed examples of every kind of event, for handlers under development. All people in them are made up."""
+"""Signed sample events of every kind, to develop handlers with. All people in them are fictitious."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -64,7 +64,7 @@ _VALUES: Mapping[str, Any] = {
     "expiration_month": "12",
     "expiration_year": "2030",
 }
-"""What a member of a name holds in an example; the others follow from their kind."""
+"""Sample values by member name; other members get a value by their kind."""
 
 _LEFT_OUT = frozenset(
     {"company_id", "status_change_reason", "application_external_verification_link", "application_completion_link",
@@ -78,7 +78,7 @@ _OF_KIND: Mapping[str, Mapping[str, Any]] = {
 
 @attrs.frozen(kw_only=True, repr=False)
 class Sample:
-    """An example delivery: what to send, and what it means."""
+    """A sample delivery: what to send, and the event it is read as."""
 
     headers: Mapping[str, str]
     body: bytes = attrs.field(repr=False)
@@ -97,19 +97,22 @@ def sample(
     event_received_at: datetime | None = _TIME,
     **overrides: Any,
 ) -> Sample:
-    """Return an example delivery of a kind of event, signed where a key is given.
+    """Return a sample delivery of a kind of event, signed if a key is given.
 
     Args:
-        kind: As `user.updated`.
+        kind: Kind of event, as `user.updated`.
+        key: Key to sign with.
         event_id: Id of the envelope; a new one each time by default.
-        overrides: Members of the body by attribute name: `application_status="denied"`; nested ones as mappings.
+        version: Version of the payload; as documented for the kind by default.
+        event_received_at: Time of the event.
+        overrides: Members of the body by attribute name, as `application_status="denied"`; nested ones as mappings.
 
     Raises:
-        ValueError: No such kind, or no such member.
+        ValueError: The kind or a member does not exist.
     """
     row = EVENT_KINDS.get(kind)
     if row is None:
-        raise ValueError(f"No kind of event is called {kind!r}; there are {', '.join(EVENT_KINDS)}.")
+        raise ValueError(f"unknown kind of event {kind!r} (known: {', '.join(EVENT_KINDS)})")
     body = build(row.body, {**_example(row.body), **_OF_KIND.get(kind, {}), **overrides})
     event = build(
         Event,

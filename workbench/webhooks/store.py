@@ -1,4 +1,4 @@
-"""Where an inbox keeps events: each id once, what disagreed beside it, and which handlers still have to see it."""
+"""The store of an inbox: each event once, conflicting deliveries beside it, and the handlers that have still to see it."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import attrs
 
 from workbench.interface.events import Event
 from workbench.storage import Database
-from workbench.webhooks.reading import read_delivery, resource_id, state
+from workbench.webhooks.reading import read_delivery, resource_id, state_digest
 
 APPLICATION = 0x57424958  # "WBIX"
 SCHEMA = """
@@ -56,20 +56,20 @@ _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT i
 
 
 @attrs.frozen(kw_only=True, repr=False)
-class Kept:
-    """An event as the inbox keeps it."""
+class StoredEvent:
+    """An event as the inbox stores it."""
 
     sequence: int  # 1, 2, 3… in order of arrival
     event: Event
-    raw: bytes = attrs.field(repr=False)  # exactly as it came
+    raw: bytes = attrs.field(repr=False)  # exactly as it arrived
     arrived: datetime
     verified: bool
-    times: int  # how often the same bytes came
+    times: int  # deliveries of the same bytes
     repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
-    conflicting: bool  # whether other bytes came under the same id
+    conflicting: bool  # whether other bytes arrived with the same id
 
     def __repr__(self) -> str:
-        marks = [f"came {self.times} times"] if self.times > 1 else []
+        marks = [f"delivered {self.times} times"] if self.times > 1 else []
         marks += ["conflicting"] if self.conflicting else []
         marks += [f"repeats {self.repeat_of}"] if self.repeat_of else []
         marks += [] if self.verified else ["unverified"]
@@ -78,7 +78,7 @@ class Kept:
 
 @attrs.frozen(kw_only=True, repr=False)
 class Conflict:
-    """Other bytes under the id of an event that is kept; the first ones stay."""
+    """A delivery with the id of a stored event but other bytes; the first delivery stays."""
 
     id: str
     arrived: datetime
@@ -87,23 +87,19 @@ class Conflict:
     raw: bytes = attrs.field(repr=False)
 
     def __repr__(self) -> str:
-        return f"<conflict under {self.id}: {self.event!r}>"
+        return f"<conflict with {self.id}: {self.event!r}>"
 
 
 @attrs.frozen(kw_only=True)
 class Receipt:
-    """What became of a delivery that was taken."""
+    """The result of an accepted delivery."""
 
-    event: Event  # as this delivery reads; the one that is kept is `inbox.kept(…)`
+    event: Event  # of this delivery; the stored one is in `inbox.stored(…)`
     verified: bool  # signed with a key of the inbox
-    duplicate: bool  # the id was known already
+    duplicate: bool  # the id was known
     conflict: bool  # … with other bytes
     repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
-    sequence: int | None  # None where the event was purged before
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    sequence: int | None  # None if the event was purged before
 
 
 class Store:
@@ -113,11 +109,12 @@ class Store:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA)
 
     def keep(
-        self, event: Event, raw: bytes, verified: bool, arrived: datetime, enlist: Callable[[Any, int, str], None]
+        self, event: Event, raw: bytes, verified: bool, arrived: datetime, enqueue: Callable[[Any, int, str], None]
     ) -> Receipt:
-        """Store a delivery, each event once, and enlist its handlers in the same transaction."""
+        """Store a delivery, each event once, and enqueue it for its handlers in the same transaction."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()
+        receipt = Receipt(event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None)
         with self.file.write() as db:
             known = db.execute("SELECT sequence, digest, repeat_of FROM events WHERE id = ?", (event.id,)).fetchone()
             if known is not None:
@@ -132,15 +129,10 @@ class Store:
                         "INSERT OR IGNORE INTO conflicts(id, arrived, verified, digest, body) VALUES (?, ?, ?, ?, ?)",
                         (event.id, at, verified, digest, raw),
                     )
-                return Receipt(
-                    event=event, verified=verified, duplicate=True, conflict=first != digest, repeat_of=repeat_of,
-                    sequence=sequence,
-                )  # fmt: skip
+                return attrs.evolve(receipt, conflict=first != digest, repeat_of=repeat_of, sequence=sequence)
             if db.execute("SELECT 1 FROM forgotten WHERE id = ?", (event.id,)).fetchone():
-                return Receipt(
-                    event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None
-                )
-            about, reported = resource_id(event), state(event)
+                return receipt
+            about, reported = resource_id(event), state_digest(event)
             happened = event.event_received_at.isoformat() if isinstance(event.event_received_at, datetime) else None
             repeat_of = self._repeated(db, about, event.kind, reported, happened)
             cursor = db.execute(
@@ -149,17 +141,15 @@ class Store:
                 (event.id, event.kind, about, happened, at, verified, digest, reported, repeat_of, raw),
             )
             sequence = int(cursor.lastrowid or 0)
-            enlist(db, sequence, event.kind)
-        return Receipt(
-            event=event, verified=verified, duplicate=False, conflict=False, repeat_of=repeat_of, sequence=sequence
-        )
+            enqueue(db, sequence, event.kind)
+        return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
         """Return the id of an earlier event with the same state: the one just before, or one of the same time.
 
-        assumed: the envelope id may differ over retries, so a repeat is told by resource, action and state as well. A
-        state may honestly return, so an older event counts only where its time is the same.
+        assumed: the envelope id may differ between retries, so a repeat is recognized by resource, action and state as
+        well. A state may recur, so an older event counts only if its time is the same.
         """
         if about is None:
             return None
@@ -175,11 +165,11 @@ class Store:
         ).fetchone()
         return same[0] if same else None
 
-    def kept(
+    def events(
         self, kind: str | None = None, after: int = 0, since: datetime | None = None, about: str | None = None,
         event_id: str | None = None,
-    ) -> list[Kept]:  # fmt: skip
-        """Return what is kept, in order of arrival."""
+    ) -> list[StoredEvent]:  # fmt: skip
+        """Return the stored events, in order of arrival."""
         tests, values = ["sequence > ?"], [after]  # type: tuple[list[str], list[Any]]
         for column, value in (("kind", kind), ("about", about), ("id", event_id)):
             if value is not None:
@@ -190,22 +180,22 @@ class Store:
             values.append(since.astimezone(UTC).isoformat())
         query = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(tests)} ORDER BY sequence"  # noqa: S608 - no value in it
         return [
-            Kept(
-                sequence=sequence, event=read_delivery(body, len(body)), raw=body, arrived=_moment(arrived),
+            StoredEvent(
+                sequence=sequence, event=read_delivery(body, len(body)), raw=body, arrived=datetime.fromisoformat(arrived),
                 verified=bool(verified), times=times, repeat_of=repeat_of, conflicting=bool(conflicting),
             )
             for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.run(query, values)
         ]  # fmt: skip
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
-        """Return what came under an id that was known with other bytes."""
+        """Return deliveries with a known id but other bytes."""
         rows = self.file.run(
             "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') ORDER BY sequence", (event_id or "",)
         )
         return [
             Conflict(
                 id=one,
-                arrived=_moment(arrived),
+                arrived=datetime.fromisoformat(arrived),
                 verified=bool(verified),
                 event=read_delivery(body, len(body)),
                 raw=body,
@@ -214,7 +204,7 @@ class Store:
         ]
 
     def count(self) -> int:
-        """Return how many events are kept."""
+        """Return the number of events."""
         found: int = self.file.run("SELECT count(*) FROM events")[0][0]
         return found
 
@@ -224,9 +214,9 @@ class Store:
         return found
 
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
-        """Delete what names an id, or arrived before a time, so that nothing of it is left in the file.
+        """Delete events that contain an id, or arrived before a time, so that nothing of them remains in the file.
 
-        The envelope ids are remembered, so that a redelivery is no new event.
+        The envelope ids are remembered, so that a redelivery is not a new event.
         """
         with self.file.write() as db:
             doomed: set[str] = set()

@@ -1,4 +1,4 @@
-"""Whether a delivery was signed by someone who knows a key.
+"""Signatures of deliveries.
 
 # assumed: header `Signature` is the lowercase hex HMAC-SHA256 of the raw body, and `Secondary-Signature` the same with
 # the other key while one is rotated; signing of deliveries is not shown.
@@ -18,16 +18,16 @@ SECONDARY = "secondary-signature"
 Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
 
 Scheme = Callable[[Mapping[str, str], bytes, Sequence[bytes]], bool | None]
-"""Says of headers (names in lower case), raw body and keys: rightly signed, wrongly signed, or (None) not signed."""
+"""Checks headers (names in lower case), raw body and keys: True if correctly signed, False if wrongly, None if not signed."""
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
 class SignatureRefused(InvalidWebhook):
-    """The signature is missing or wrong. The text is the same for all reasons."""
+    """The signature is missing or wrong. The message is the same for all reasons."""
 
     def __init__(self) -> None:
-        super().__init__("The delivery is not signed with a key of this inbox.")
+        super().__init__("Missing or wrong signature.")
 
 
 def sign(body: bytes, key: str | bytes) -> str:
@@ -36,7 +36,7 @@ def sign(body: bytes, key: str | bytes) -> str:
 
 
 def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes]) -> bool | None:
-    """Check both signature headers against every key, all in the same time."""
+    """Check both signature headers against every key, in constant time."""
     given = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
     if not given:
         return None
@@ -53,16 +53,16 @@ def as_key(key: str | bytes) -> bytes:
     """Return a key as bytes.
 
     Raises:
-        ValueError: It is empty: everybody could sign with it.
+        ValueError: The key is empty.
     """
     made = SigningKey(key.encode() if isinstance(key, str) else bytes(key))
     if not made.strip():
-        raise ValueError("A key for webhooks cannot be empty: anybody could sign with it.")
+        raise ValueError("a webhook key cannot be empty")
     return made
 
 
 class SigningKey(bytes):
-    """A key as an inbox holds it: bytes to whoever signs, and a fingerprint wherever it is printed or dumped."""
+    """A key held by an inbox: bytes for signing, printed as a fingerprint."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ class SigningKey(bytes):
     __str__ = __repr__
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
-        raise TypeError("a key is not pickled")
+        raise TypeError("a key cannot be pickled")
 
     def __copy__(self) -> "SigningKey":
         return self
@@ -81,8 +81,8 @@ class SigningKey(bytes):
         return self
 
 
-def lowered(headers: Headers) -> dict[str, str]:
-    """Return headers with their names in lower case; one that came twice is joined, so a signature given twice is wrong."""
+def lower_headers(headers: Headers) -> dict[str, str]:
+    """Return headers by lower-case name; repeated headers are joined, so a repeated signature is wrong."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     made: dict[str, str] = {}
     for name, value in pairs:

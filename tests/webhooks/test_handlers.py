@@ -1,21 +1,24 @@
-"""Handlers of events: isolated, recorded, tried again, resumed after a crash (W5, W19)."""
+"""Handlers of events: isolated, recorded, tried again, awaited, resumed after a crash."""
 
+import asyncio
+import functools
 import logging
 import sqlite3
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workbench.interface.events import Event
+from workbench.webhooks.handlers import MAX_TRIES
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.outbox import TRIES
 from workbench.webhooks.samples import sample as sample_event
 
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:
-    """Let an event arrive; give its id."""
+    """Let an event arrive; return its id."""
     sample = sample_event(kind)
     return inbox.receive(sample.headers, sample.body).event.id
 
@@ -71,8 +74,8 @@ def test_failure_is_isolated_and_recorded(caplog: pytest.LogCaptureFixture) -> N
 
 def test_tried_again_until_given_up() -> None:
     """A failure is tried again after a while, three times in all, and then only when asked for."""
-    inbox, times = Inbox(), [0.0]
-    inbox._outbox.clock = lambda: times[0]
+    times = [0.0]
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
     calls = []
 
     @inbox.on("*", name="bad")
@@ -86,7 +89,7 @@ def test_tried_again_until_given_up() -> None:
         inbox.run_handlers()
 
     assert calls == [0.0, 1.5, 20.0]
-    assert [(one.tries, one.given_up) for one in inbox.failures()] == [(TRIES, True)]
+    assert [(one.tries, one.given_up) for one in inbox.failures()] == [(MAX_TRIES, True)]
     assert inbox.retry("bad") == 0
     assert calls == [0.0, 1.5, 20.0, 1000.0]
 
@@ -185,7 +188,7 @@ def test_blocked_handler_holds_up_nobody() -> None:
     inbox, release, seen = Inbox(), threading.Event(), threading.Event()
     inbox.on("*", name="stuck")(lambda event: release.wait(30))
     inbox.on("*", name="quick")(lambda event: seen.set())
-    with inbox.at_work():
+    with inbox.running():
         put(inbox)
 
         assert seen.wait(10)
@@ -193,10 +196,10 @@ def test_blocked_handler_holds_up_nobody() -> None:
         release.set()
 
 
-def test_handler_registered_while_at_work() -> None:
+def test_handler_registered_while_others_run() -> None:
     """A handler registered while others run gets a thread as well."""
     inbox, seen = Inbox(), threading.Event()
-    with inbox.at_work():
+    with inbox.running():
         inbox.on("*", name="late")(lambda event: seen.set())
         put(inbox)
 
@@ -232,3 +235,122 @@ def test_handler_of_the_same_name_takes_its_place() -> None:
     put(inbox)
 
     assert seen == [2]
+
+
+async def note_later(seen: list[str], event: Event, db: sqlite3.Connection | None = None) -> None:
+    """Note an event after a turn of the event loop."""
+    await asyncio.sleep(0)
+    if db is not None:
+        db.execute("INSERT INTO ledger VALUES (?)", (event.id,))
+    seen.append(event.id)
+
+
+@pytest.mark.parametrize("mode", ["receive", "receive in a loop", "threads"])
+def test_async_handlers_are_awaited(mode: str) -> None:
+    """An async handler is awaited before it counts as done, wherever the delivery is received."""
+    inbox, seen, done = Inbox(), [], threading.Event()
+
+    @inbox.on("*")
+    async def note(event: Event) -> None:
+        await note_later(seen, event)
+        done.set()
+
+    async def receive() -> str:
+        return put(inbox)
+
+    if mode == "receive":
+        first = put(inbox)
+    elif mode == "receive in a loop":
+        first = asyncio.run(receive())
+    else:
+        with inbox.running():
+            first = put(inbox)
+            assert done.wait(10)
+
+    assert seen == [first]
+    assert inbox.run_handlers() == 0
+    assert inbox.failures() == ()
+    inbox.close()
+
+
+def test_async_handlers_share_one_loop_each() -> None:
+    """An async client that a handler makes once can be used for every event: its event loop stays the same."""
+    inbox, loops = Inbox(), []
+
+    @inbox.on("*")
+    async def note(event: Event) -> None:
+        loops.append(asyncio.get_running_loop())
+
+    put(inbox)
+    put(inbox)
+
+    assert loops[0] is loops[1]
+    inbox.close()
+
+
+def test_a_failing_async_handler_is_recorded() -> None:
+    """A failure of an async handler is recorded and can be tried again."""
+    inbox, ready = Inbox(), []
+
+    @inbox.on("*")
+    async def later(event: Event) -> None:
+        if not ready:
+            raise LookupError
+
+    put(inbox)
+
+    assert [one.error for one in inbox.failures()] == ["LookupError: "]
+    ready.append(True)
+    assert inbox.retry() == 1
+    inbox.close()
+
+
+def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> None:
+    """What an atomic async handler writes stands with the record that it is done."""
+    with Inbox(tmp_path / "inbox.db") as inbox:
+        inbox._store.file.connection.execute("CREATE TABLE ledger(id TEXT)")
+        inbox.on("*", name="book", atomic=True)(functools.partial(note_later, []))
+        event_id = put(inbox)
+
+        assert inbox._store.file.run("SELECT * FROM ledger") == [(event_id,)]
+
+
+def numbers(event: Event) -> Any:
+    """Be a generator, whose body never runs."""
+    yield event
+
+
+@pytest.mark.parametrize(
+    "call, atomic",
+    [
+        (None, False),
+        (lambda: None, False),
+        (lambda event: None, True),
+        (lambda event, db: None, False),
+        (numbers, False),
+    ],
+    ids=["no function", "no argument", "no database", "too many", "generator"],
+)
+def test_what_cannot_be_a_handler_is_refused(call: Any, atomic: bool) -> None:
+    """What cannot be called as a handler is refused when it is registered."""
+    with pytest.raises(TypeError):
+        Inbox().on("*", name="wrong", atomic=atomic)(call)
+
+
+def test_a_handler_that_exits_does_not_end_its_thread() -> None:
+    """SystemExit in a handler is recorded as a failure, and later events are still handled."""
+    inbox, seen = Inbox(), threading.Event()
+
+    @inbox.on("*")
+    def leave(event: Event) -> None:
+        if not inbox.failures():
+            raise SystemExit(3)
+        seen.set()
+
+    with inbox.running():
+        put(inbox)
+        while not inbox.failures():
+            pass
+        put(inbox)
+
+        assert seen.wait(10)
