@@ -121,7 +121,7 @@ def test_points_per_dollar_is_a_sum_by_a_sum() -> None:
     assert names(axes) == ["gas · 5.00 USD", "dining · 35.50 USD"]
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["all together: 1.123 points per USD"]
+    assert [text.get_text() for text in legend.get_texts()] == ["all: 1.123 points per USD"]
     assert "currency is not shown" in footnotes(axes)
 
 
@@ -213,8 +213,8 @@ def test_waterfall_ends_at_the_balance(month: Any) -> None:
     assert heights(axes)[-1] == total == -532.45
     assert says(axes)[:2] == ["−64.80", "64.80"]
     assert says(axes)[-1] == "−532.45"
-    assert axes.get_ylabel() == "USD, change of what is available"
-    assert title(axes) == "What 12 movements left available: −532.45 USD"
+    assert axes.get_ylabel() == "USD, change of available"
+    assert title(axes) == "12 movements, change of available: −532.45 USD"
 
 
 def test_a_long_waterfall_is_drawn_by_kind(month: Any) -> None:
@@ -223,10 +223,10 @@ def test_a_long_waterfall_is_drawn_by_kind(month: Any) -> None:
     axes = charts.waterfall_chart(frame)
 
     assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "15 × hold", "3 × release", "15 × settlement", "3 × refund", "in all",
+        "15 × hold", "3 × release", "15 × settlement", "3 × refund", "total",
     ]  # fmt: skip
     assert says(axes)[-1] == "−1,597.35"
-    assert "drawn together by kind" in footnotes(axes)
+    assert "grouped by kind" in footnotes(axes)
 
 
 def test_timeline_shows_each_movement_at_its_time(month: Any) -> None:
@@ -250,7 +250,7 @@ def test_many_movements_are_running_totals(month: Any) -> None:
     assert says(axes) == ["release 170.55", "refund 567.00", "settlement 2,164.35", "hold 2,334.90"]
     assert says(ordered) == says(axes)
     assert axes.get_xlabel() == "week (UTC)"
-    assert ordered.get_xlabel() == "movements, in their order"
+    assert ordered.get_xlabel() == "movements, in order"
 
 
 def test_amounts_of_a_timeline_do_not_stand_on_each_other() -> None:
@@ -281,7 +281,7 @@ def test_overall_rate_is_drawn_beside_the_numbers() -> None:
     axes = charts.points_per_dollar_chart(frame)
     drawn = [line.get_ydata() for line in axes.lines if line.get_linestyle() == "--"]
 
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["all together: 2.467 points per USD"]  # type: ignore[union-attr]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["all: 2.467 points per USD"]  # type: ignore[union-attr]
     assert [list(one) for one in drawn] == [[-0.5, 0.5], [1.5, 2.5]]
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from tests.charts import samples
 from workbench import charts
-from workbench.charts.words import LONGEST, label, number, scale_of, wrapped
+from workbench.charts.text import MAX_LABEL, label, number, scale_of, wrapped
 from workbench.errors import hidden_characters
 
 HOSTILE = (
@@ -61,7 +61,7 @@ def test_a_label_is_one_short_harmless_line(text: str) -> None:
     assert "\n" not in made
     assert not is_math_text(made)
     assert re.search(r"(?<!\\)\$", made) is None
-    assert 0 < len(made.replace(r"\$", "$")) <= max(LONGEST, len("(empty)"))
+    assert 0 < len(made.replace(r"\$", "$")) <= max(MAX_LABEL, len("(empty)"))
 
 
 @given(st.text(max_size=400) | st.sampled_from(HOSTILE), st.integers(12, 90))
@@ -152,7 +152,7 @@ def test_balances_beyond_a_float_are_drawn() -> None:
     "years", [(1, 9_999), (1_970, 1_970), (9_999, 9_999), (1, 1), (1_900, 2_026)], ids=str
 )  # fmt: skip
 def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
-    """Odd times make an odd chart, not an error; no row is lost."""
+    """Times at the limits are drawn, without an error and without losing a row."""
     frame = samples.rewards_of(
         [{"points": Decimal(1), "created_at": datetime(year, 6, 1, tzinfo=UTC)} for year in years]
     )

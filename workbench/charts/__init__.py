@@ -1,22 +1,19 @@
-"""What people would rather look at: functions on frames that draw, return the Axes and leave nothing behind.
-
-Names are loaded when first used, since matplotlib takes more than a second.
-"""
+"""Charts: functions of frames that draw on matplotlib Axes, return them, and change no global state."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.charts.applications import funnel_chart as funnel_chart
     from workbench.charts.applications import status_time_chart as status_time_chart
     from workbench.charts.collateral import collateral_chart as collateral_chart
+    from workbench.charts.money import money_timeline_chart as money_timeline_chart
     from workbench.charts.money import waterfall_chart as waterfall_chart
     from workbench.charts.outcomes import declines_chart as declines_chart
     from workbench.charts.outcomes import deliveries_chart as deliveries_chart
-    from workbench.charts.points import points_chart as points_chart
-    from workbench.charts.points import posting_chart as posting_chart
-    from workbench.charts.spending import categories_chart as categories_chart
-    from workbench.charts.spending import merchants_chart as merchants_chart
-    from workbench.charts.spending import points_per_dollar_chart as points_per_dollar_chart
-    from workbench.charts.timeline import money_timeline_chart as money_timeline_chart
+    from workbench.charts.rewards import categories_chart as categories_chart
+    from workbench.charts.rewards import merchants_chart as merchants_chart
+    from workbench.charts.rewards import points_chart as points_chart
+    from workbench.charts.rewards import points_per_dollar_chart as points_per_dollar_chart
+    from workbench.charts.rewards import posting_chart as posting_chart
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

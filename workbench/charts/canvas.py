@@ -1,12 +1,13 @@
-"""The paper of a chart: its size, its ink, its title and its footnotes, without a trace in matplotlib's global state.
+"""The canvas of a chart: its Axes, title, notes, bars and lines, without changes of matplotlib's global state.
 
-A figure of our own is a plain `Figure`: no pyplot, so nothing piles up and a notebook shows it once, by the Axes that is
-returned. It is transparent, in an ink that can be read on white and on black; the colors of a style that you set are
+A new figure is a plain `Figure` without pyplot, so none accumulate, and a notebook shows it once, as the Axes that is
+returned. It is transparent, in a color that is readable on white and on black; the colors of a style that you set are
 kept.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from io import BytesIO
 from typing import Any, Literal
 
@@ -14,22 +15,26 @@ import attrs
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.charts.words import plain, wrapped
+from workbench.charts.text import Number, Scale, plain, scale_of, wrapped
+from workbench.rendering.palette import Look
 
 INK = "#6f7681"
 """Contrast 4.6 on white, 4.1 on #111."""
 Size = Literal["notebook", "slide"] | tuple[float, float]
 _SIZES = {"notebook": (6.4, 4.0), "slide": (13.3, 7.5)}
 _DPI = 144
-_MOST_NOTES = 5
-_WIDE = 0.58  # width of a letter, of the font's size
-_CALM: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
+_MAX_NOTES = 5
+_LETTER = 0.58  # width of a letter, of the font size
+_MARKERS = 12  # along a line
+THICKNESS = 0.66
+_NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
 
 class Chart(Axes):
-    """Axes that a notebook shows as a picture."""
+    """Axes that a notebook shows as a PNG."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         figure = self.get_figure(root=True)
@@ -41,8 +46,8 @@ class Chart(Axes):
 
 
 @attrs.frozen(kw_only=True)
-class Sheet:
-    """The Axes that is drawn on, the font size that fits it, and its ink."""
+class Canvas:
+    """The Axes that is drawn on, the font size that fits it, and the color of its text."""
 
     axes: Axes
     base: float
@@ -52,31 +57,31 @@ class Sheet:
 
     @property
     def small(self) -> float:
-        """The size of footnotes and direct labels."""
+        """The font size of notes and labels."""
         return self.base * 0.82
 
     def letters(self, inches: float, size: float) -> int:
-        """Return how many letters of a size fit into a width."""
-        return int(inches * 72 / (_WIDE * size))
+        """Return how many letters of a font size fit into a width."""
+        return int(inches * 72 / (_LETTER * size))
 
-    def title(self, text: str, *, beside: Iterable[str] = (), keyed: bool = False) -> None:
-        """Write the title, wrapped to what is left beside the labels `beside` the axis; over a legend where `keyed`."""
-        taken = max((len(one) for one in beside), default=8) * _WIDE * self.base * 0.92 / 72 + 0.35
+    def title(self, text: str, *, labels: Iterable[str] = (), legend: bool = False) -> None:
+        """Write the title, wrapped to the width beside the labels of the axis, above a legend if there is one."""
+        taken = max((len(one) for one in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
         width = self.letters(self.width - taken, self.base * 1.2)
         self.axes.set_title(
             wrapped(text, width), x=0, ha="left", fontsize=self.base * 1.2, fontweight="bold", color=self.ink,
-            pad=self.base * (2.3 if keyed else 0.9), linespacing=1.25,
+            pad=self.base * (2.3 if legend else 0.9), linespacing=1.25,
         )  # fmt: skip
 
     def notes(self, notes: Iterable[str]) -> None:
-        """Write the footnotes, each once, below everything."""
+        """Write the notes, each once, below everything."""
         found = list(dict.fromkeys(note for note in notes if note))
         if not found:
             return
         width = int(self.letters(self.width - 0.2, self.small) * 1.06)
-        shown = [wrapped(note, width) for note in found[:_MOST_NOTES]]
-        if len(found) > _MOST_NOTES:
-            shown.append(f'… and {len(found) - _MOST_NOTES} more: frame.attrs["notes"]')
+        shown = [wrapped(note, width) for note in found[:_MAX_NOTES]]
+        if len(found) > _MAX_NOTES:
+            shown.append(f'… and {len(found) - _MAX_NOTES} more: frame.attrs["notes"]')
         look: Any = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
         text = "\n".join(shown)
         if self.own:
@@ -89,62 +94,152 @@ class Sheet:
             ).set_gid("notes")  # fmt: skip
 
     def labels(self, x: str, y: str) -> None:
-        """Name the axes, with their units."""
+        """Label the axes, with their units."""
         self.axes.set_xlabel(plain(x), fontsize=self.base, color=self.ink)
         self.axes.set_ylabel(plain(y), fontsize=self.base, color=self.ink)
 
     def numbers(self, which: Literal["x", "y"], *, whole: bool = False) -> None:
-        """Let an axis carry numbers: grouped by thousands, few, with faint lines across."""
+        """Show a few numbers on an axis, grouped by thousands, with faint grid lines."""
         axis = self.axes.xaxis if which == "x" else self.axes.yaxis
         axis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
 
-    def text(self, x: float, y: float, text: str, **look: Any) -> None:
-        """Write a direct label at a point of the data, moved by `dx`, `dy` points (of a notebook's size)."""
+    def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
+        """Write a label at a point of the data, moved by `dx`, `dy` points (at the size of a notebook)."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
-        look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, **look}
+        look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
 
-    def legend(self, handles: list[Any] | None = None, **where: Any) -> None:
-        """Show what the patterns mean, between the title and the plot."""
-        look = {
-            "loc": "lower left",
-            "bbox_to_anchor": (-0.008, 1.0),
-            "ncols": 6,
-            "borderaxespad": 0.25,
-            "borderpad": 0,
-            **where,
-        }
+    def legend(self, handles: list[Any] | None = None) -> None:
+        """Show the legend between title and plot."""
         self.axes.legend(
-            handles=handles, frameon=False, fontsize=self.small, labelcolor=self.ink, handlelength=2.2, handleheight=1.1, columnspacing=1.4, **look
+            handles=handles, loc="lower left", bbox_to_anchor=(-0.008, 1.0), ncols=6, borderaxespad=0.25, borderpad=0,
+            frameon=False, fontsize=self.small, labelcolor=self.ink, handlelength=2.2, handleheight=1.1, columnspacing=1.4,
         )  # fmt: skip
 
-    def nothing(self, why: str) -> None:
-        """Say in the middle of the empty plot why there is nothing."""
+    def empty(self, reason: str) -> None:
+        """Write in the middle of the empty plot why there is nothing."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
         self.axes.text(
-            0.5, 0.5, wrapped(why, self.letters(self.width - 1, self.base)), ha="center", va="center",
+            0.5, 0.5, wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)), ha="center", va="center",
             transform=self.axes.transAxes, fontsize=self.base, color=self.ink,
         )  # fmt: skip
 
+    def barh(self, bars: Sequence["Bar"], unit: str, *, whole: bool = False) -> Scale:
+        """Draw horizontal bars, the first on top, each with its name and label; return their scale."""
+        scale = scale_of(part.length for bar in bars for part in bar.parts)
+        ends = []
+        for place, bar in enumerate(bars):
+            for part in bar.parts:
+                self.axes.barh(
+                    place + part.down, scale(part.length), left=scale(part.left), height=part.height, **part.style
+                )
+            last = [scale(part.left) + scale(part.length) for part in bar.parts]
+            ends.append(max([*last, scale(bar.reach)]) if max(last) >= 0 else min(last))
+            right = ends[-1] >= 0
+            side = "left" if right else "right"
+            self.annotate(ends[-1], place, bar.label, dx=5 if right else -5, ha=side, va="center")
+        self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
+        self.axes.set_ylim(len(bars) - 0.4, -0.6)
+        self._make_room(ends, max(len(bar.label) for bar in bars))
+        self.numbers("x", whole=whole)
+        self.labels(scale.unit(unit), "")
+        return scale
 
-def tick(value: float) -> str:
-    """Return the number at a tick."""
-    return f"{value:,.10g}".replace("-", "−")
+    def _make_room(self, lengths: Sequence[float], letters: int) -> None:
+        """Extend the axis by the width of the labels behind the bars."""
+        low, high = min(0.0, *lengths, 0.0), max(0.0, *lengths, 0.0)
+        wide = letters * 0.6 * self.small / 72 / max(self.width * 0.62, 1)
+        span = (high - low) or 1.0
+        more = span * min(wide / (1 - min(wide, 0.6)), 1.2) + span * 0.02
+        self.axes.set_xlim(low - (more if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
+
+    def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
+        """Draw lines over the same places, each with its label at its end; return their scale."""
+        scale = scale_of(value for one in lines for value in one.values)
+        ends = []
+        for one in lines:
+            heights = [scale(value) for value in one.values]
+            self.axes.plot(
+                places, heights, color=one.color, linestyle=one.dash, linewidth=self.base / 5, marker=one.marker,
+                markersize=self.base / 2.2, markevery=max(1, len(heights) // _MARKERS), label=one.name,
+            )  # fmt: skip
+            ends.append((heights[-1], one.label, one.color))
+        self.axes.axhline(0, color=self.ink, linewidth=0.8)
+        self.numbers("y")
+        low, high = self.axes.get_ylim()
+        figure = self.axes.get_figure(root=True)
+        assert isinstance(figure, Figure)
+        height = self.axes.get_position().height * figure.get_figheight() * 72 * 0.75
+        least = (high - low) * self.small * 1.5 / max(height, 1)  # between two labels
+        place = float("-inf")
+        for y, text, color in sorted(ends):
+            place = max(y, place + least)
+            self.annotate(places[-1], place, text, dx=6.75, va="center", color=color, fontweight="bold")
+        return scale
+
+
+@attrs.frozen(kw_only=True)
+class Part:
+    """A rectangle of a horizontal bar."""
+
+    length: Number
+    style: dict[str, Any]
+    left: Number = 0
+    height: float = THICKNESS
+    down: float = 0  # from the middle of the bar
+
+
+@attrs.frozen(kw_only=True)
+class Bar:
+    """A horizontal bar: its name, its parts, and the label behind it (behind `reach`, if that is further)."""
+
+    name: str
+    label: str
+    parts: Sequence[Part]
+    reach: Number = 0
+
+
+@attrs.frozen(kw_only=True)
+class LineSpec:
+    """A line: its values, its name, the label at its end, and its style."""
+
+    values: Sequence[Decimal]
+    name: str
+    label: str
+    color: str
+    dash: str | tuple[int, tuple[int, int]]
+    marker: str
+
+
+def filled(color: str, hatch: str = "") -> dict[str, Any]:
+    """Return the style of a bar in a color, with its pattern in white."""
+    return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+
+
+def outlined(color: str, hatch: str = "") -> dict[str, Any]:
+    """Return the style of a bar that is only outlined."""
+    return {"facecolor": "none", "edgecolor": color, "hatch": hatch, "linewidth": 1.4}
+
+
+def legend_key(label: str, look: Look | str) -> Patch:
+    """Return the legend entry of filled bars; its pattern is denser, since it is small."""
+    style = filled(look) if isinstance(look, str) else filled(look.color, look.hatch * 2)
+    return Patch(**style, label=label)
 
 
 @contextmanager
-def sheet(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Sheet]:
-    """Return what to draw on; nothing of matplotlib's settings is changed by it, then or later.
+def canvas(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Canvas]:
+    """Yield the canvas of a chart; matplotlib's settings stay as they are.
 
     Args:
-        ax: An Axes of yours; where left out, one in a figure of its own.
-        size: Of a figure of its own: "notebook", "slide", or width and height in inches.
-        rows: Lines of a chart of horizontal bars; a figure of its own in a notebook is as high as they need.
+        ax: Existing Axes; a new figure by default.
+        size: Size of a new figure: "notebook", "slide", or width and height in inches.
+        rows: Number of horizontal bars; a new figure in a notebook is as high as they need.
     """
-    with mpl.rc_context(_CALM):
+    with mpl.rc_context(_NEUTRAL):
         text, face = mpl.rcParams["text.color"], mpl.rcParams["figure.facecolor"]
         ink = INK if text == "black" else text
         if ax is None:
@@ -164,4 +259,4 @@ def sheet(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Sheet]:
         axes.spines["bottom"].set_color(ink)
         axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=base * 0.92, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
-        yield Sheet(axes=axes, base=base, ink=ink, width=width, own=ax is None)
+        yield Canvas(axes=axes, base=base, ink=ink, width=width, own=ax is None)

@@ -1,4 +1,4 @@
-"""What the tokens of contracts are worth, by chain, and what is advanced on them."""
+"""The value of the tokens of contracts by chain, and the amount advanced on them."""
 
 from decimal import Decimal
 from typing import Any
@@ -8,76 +8,61 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from workbench.chains.families import chain_of
-from workbench.charts.bars import THICK, filled, key, named, open_bar, room_behind
-from workbench.charts.canvas import Sheet, Size, sheet
-from workbench.charts.facts import exact, left_out, notes_of, sums, table, whole
-from workbench.charts.words import counted, label, number, others, scale_of
-from workbench.rendering.palette import BLUE
+from workbench.charts.canvas import THICKNESS, Bar, Part, Size, canvas, filled, legend_key, outlined
+from workbench.charts.data import notes_of, sums, table, total
+from workbench.charts.text import counted, label, left_out, not_drawn, number
+from workbench.rendering.palette import BLUE, Look
 from workbench.tables.reports import contract_values
-
-_SHORT = "Addresses are shortened; those of the frame are whole."
+from workbench.tables.decimals import decimals
 
 
 def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw the value of contracts by chain and token in USD, and within it what is advanced.
+    """Draw the value of contracts by chain and token in USD, and within it the advance.
 
     Args:
-        contracts: Contracts, their frame, or what `tables.contract_values` gave.
-        top: How many chains and tokens are drawn, those worth most; the others are a footnote.
-        ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
+        contracts: Contracts, their frame, or the result of `tables.contract_values`.
+        top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
     """
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
     data = table(contracts if known else contract_values(contracts), "chain_id", "tokens.address", "value", "advance")
-    values, advances = exact(data["value"]), exact(data["advance"])
+    values = decimals(data["value"])
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
-    value, advance = sums(keys, values), sums(keys, advances)
+    value, advance = sums(keys, values), sums(keys, decimals(data["advance"]))
     ranked = sorted(value, key=lambda key: (value[key].copy_negate(), str(key)))
     shown, rest = ranked[: max(top, 1)], ranked[max(top, 1) :]
-    rows = [
-        (_named(chain, token), value[chain, token], advance.get((chain, token), Decimal(0))) for chain, token in shown
-    ]
-    totals = whole(value.values()), whole(advance.values())
-    with sheet(ax, size, rows=len(rows)) as on:
-        on.title(
-            "Collateral by chain and token",
-            beside=[name for name, _, _ in rows],
-            keyed=bool(rows),
-        )
-        if rows:
-            _nested(on, rows)
+    bars = [_bar(_name(*key), value[key], advance.get(key, Decimal(0))) for key in shown]
+    with canvas(ax, size, rows=len(bars)) as on:
+        on.title("Collateral by chain and token", labels=[bar.name for bar in bars], legend=bool(bars))
+        if bars:
+            on.barh(bars, "USD")
+            on.legend([Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))])
         else:
-            on.nothing("Nothing to show: no token with a balance and a rate.")
+            on.empty("no token with a balance and a rate")
+        number_of = data["id"].nunique() if "id" in data else 0
+        sum_of_values, sum_of_advances = (number(total(one.values()), 2) for one in (value, advance))
         worthless = sum(one is None for one in values)
         on.notes(
             notes_of(
                 data,
-                f"In all: value {number(totals[0], 2)} USD, advance {number(totals[1], 2)} USD, "
-                f"{counted(data['id'].nunique() if 'id' in data else 0, 'contract')}.",
-                others(len(rest), f"{number(whole(value[k] for k in rest), 2)} USD") if rest else "",
+                f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {counted(number_of, 'contract')}.",
+                not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
                 left_out(worthless, "without a value") if not known and not data.attrs.get("notes") else "",
-                _SHORT if rows else "",
+                "Addresses are shortened; the frame has them in full." if bars else "",
             )
         )
     return on.axes
 
 
-def _named(chain: Any, token: Any) -> str:
+def _name(chain: Any, token: Any) -> str:
     where = f"chain {chain}" if not isinstance(chain, int) or chain < 1 else chain_of(chain).name
     text = str(token)
     short = text if len(text) <= 13 else f"{text[:6]}…{text[-4:]}"
     return f"{label(where, 22)} · {label(short, 13)}"
 
 
-def _nested(on: Sheet, rows: list[tuple[str, Decimal, Decimal]]) -> None:
-    scale = scale_of(value for _, value, _ in rows)
-    says = []
-    for place, (_, value, advance) in enumerate(rows):
-        on.axes.barh(place, scale(value), height=THICK, **open_bar(BLUE))
-        on.axes.barh(place, scale(advance), height=THICK * 0.62, **filled(BLUE, "//"))
-        says.append(f"{number(value, 2)}, advance {number(advance, 2)}")
-        on.text(max(scale(value), 0), place, says[-1], dx=4, va="center", gid="value")
-    named(on, [name for name, _, _ in rows])
-    room_behind(on, [scale(value) for _, value, _ in rows], max(map(len, says)))
-    on.numbers("x")
-    on.labels(scale.unit("USD"), "")
-    on.legend([Patch(**open_bar(BLUE), label="value"), key("of it advanced", BLUE, "//")])
+def _bar(name: str, value: Decimal, advance: Decimal) -> Bar:
+    outer = Part(length=value, style=outlined(BLUE))
+    inner = Part(length=advance, style=filled(BLUE, "//"), height=THICKNESS * 0.62)
+    return Bar(name=name, label=f"{number(value, 2)}, advance {number(advance, 2)}", parts=[outer, inner])

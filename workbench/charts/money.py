@@ -1,6 +1,7 @@
-"""The money of simulated transactions as a waterfall."""
+"""Charts of the money of simulated transactions: a waterfall of movements, and movements over time."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -8,138 +9,268 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from workbench.charts.bars import filled, key, open_bar
-from workbench.charts.canvas import Sheet, Size, sheet
-from workbench.charts.facts import notes_of, table
-from workbench.charts.words import counted, dollars, label, scale_of, usd
+from workbench.charts.canvas import Canvas, LineSpec, Size, canvas, filled, legend_key, outlined
+from workbench.charts.data import Steps, notes_of, running, steps_of, sums, table
+from workbench.charts.text import counted, dollars, label, scale_of, usd
 from workbench.rendering.palette import Look, look
 from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import to_frame
 
-LOOKS: Mapping[str, tuple[Look, str]] = {
-    "hold": (look("authorized"), "o"),
-    "above the hold": (look("declined"), "^"),
-    "release": (look("reversed"), "s"),
-    "settlement": (look("settled"), "D"),
-    "refund": (look("refunded"), "v"),
-}
-_MOST_STEPS = 14
-_COLUMNS = ("step", "source", "target", "amount", "kind")
-
 
 @attrs.frozen
-class _Step:
-    name: str
-    says: str
-    moved: int  # of what is available, in cents
-    amount: int
+class _Style:
+    look: Look
+    marker: str
+    dash: str | tuple[int, tuple[int, int]]
 
 
-def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw what each step of a transaction did to the money a cardholder can spend, one bar after the other.
-
-    Args:
-        ledger: A ledger, its frame, or the run it belongs to.
-        ax: An Axes to draw on; where left out, one in a figure of its own, of `size`.
-    """
-    data = ledger_of(ledger)
-    steps = [
-        _Step(
-            str(name),
-            str(says),
-            (target == "available") * int(amount) - (source == "available") * int(amount),
-            int(amount),
-        )
-        for name, source, target, amount, says in zip(*(data[column].to_list() for column in _COLUMNS), strict=True)
-    ]
-    together = len(steps) > _MOST_STEPS
-    shown = _by_kind(steps) if together else steps
-    net = sum(step.moved for step in steps)
-    with sheet(ax, size) as on:
-        on.title(f"What {counted(len(steps), 'movement')} left available: {_signed(net)} USD", keyed=bool(shown))
-        if shown:
-            _waterfall(on, shown, net)
-        else:
-            on.nothing("Nothing to show: no money moved.")
-        on.notes(
-            notes_of(
-                data,
-                f"More than {_MOST_STEPS} movements: drawn together by kind." if together else "",
-                "A settlement moves what was held to posted; what is available stays as it is." if shown else "",
-            )
-        )
-    return on.axes
+_KINDS: Mapping[str, _Style] = {
+    "hold": _Style(look("authorized"), "o", "-"),
+    "above the hold": _Style(look("declined"), "^", "-."),
+    "release": _Style(look("reversed"), "s", "--"),
+    "settlement": _Style(look("settled"), "D", (0, (5, 1))),
+    "refund": _Style(look("refunded"), "v", ":"),
+}
+"""The kinds of movements, in the order of lanes and legends."""
+_OTHER = _Style(look(""), "o", "-")
+_COLUMNS = ("step", "source", "target", "amount", "kind")
+_MAX_MOVEMENTS = 14
+_MAX_MARKS = 20  # side by side, by inches of width over points of the font: 14 in a notebook, 19 on a slide
+_MAX_POINTS = 200
 
 
-def ledger_of(ledger: Any) -> pd.DataFrame:
-    """Return the frame of a ledger, or of the ledger of a run."""
+def _ledger(ledger: Any) -> pd.DataFrame:
     if isinstance(ledger, pd.DataFrame):
         return table(ledger, *_COLUMNS)
     return to_frame(ledger if isinstance(ledger, Ledger) else ledger.ledger())
 
 
-def _by_kind(steps: Sequence[_Step]) -> list[_Step]:
-    kinds = sorted(
-        {step.says for step in steps}, key=lambda says: (list(LOOKS).index(says) if says in LOOKS else 99, says)
-    )
-    of = {kind: [step for step in steps if step.says == kind] for kind in kinds}
+@attrs.frozen
+class _Movement:
+    name: str
+    kind: str
+    change: int  # of what is available, in cents
+    amount: int
+
+
+def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw how each step of a transaction changed the money that a cardholder can spend, one bar after the other.
+
+    Args:
+        ledger: A ledger, its frame, or the run that it belongs to.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _ledger(ledger)
+    movements = [
+        _Movement(str(name), str(kind), ((target == "available") - (source == "available")) * int(amount), int(amount))
+        for name, source, target, amount, kind in zip(*(data[column].to_list() for column in _COLUMNS), strict=True)
+    ]
+    grouped = len(movements) > _MAX_MOVEMENTS
+    shown = _by_kind(movements) if grouped else movements
+    net = sum(one.change for one in movements)
+    with canvas(ax, size) as on:
+        on.title(f"{counted(len(movements), 'movement')}, change of available: {_signed(net)} USD", legend=bool(shown))
+        if shown:
+            _waterfall(on, shown, net)
+        else:
+            on.empty("no money moved")
+        many = f"More than {_MAX_MOVEMENTS} movements: grouped by kind." if grouped else ""
+        settled = "A settlement posts the held amount; the available amount does not change." if shown else ""
+        on.notes(notes_of(data, many, settled))
+    return on.axes
+
+
+def _by_kind(movements: Sequence[_Movement]) -> list[_Movement]:
+    order = list(_KINDS)
+    groups: dict[str, list[_Movement]] = {}
+    for one in movements:
+        groups.setdefault(one.kind, []).append(one)
+    kinds = sorted(groups, key=lambda kind: (order.index(kind) if kind in _KINDS else len(order), kind))
     return [
-        _Step(f"{len(same):,} × {kind}", kind, sum(one.moved for one in same), sum(one.amount for one in same))
-        for kind, same in of.items()
-    ][:_MOST_STEPS]  # fmt: skip
+        _Movement(
+            f"{len(groups[kind]):,} × {kind}", kind, sum(one.change for one in groups[kind]),
+            sum(one.amount for one in groups[kind]),
+        )
+        for kind in kinds[:_MAX_MOVEMENTS]
+    ]  # fmt: skip
 
 
 def _signed(cents: int) -> str:
     return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents))
 
 
-def _waterfall(on: Sheet, steps: Sequence[_Step], net: int) -> None:
+def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
     levels = [0]
-    for step in steps:
-        levels.append(levels[-1] + step.moved)
-    scale = scale_of([usd(level) for level in levels] + [usd(step.amount) for step in steps])
-    height = [scale(usd(level)) for level in levels]
-    slanted, tight = len(steps) > 5, len(steps) > 1.4 * on.width
-    for place, step in enumerate(steps):
-        style = LOOKS.get(step.says, (look(""), "o"))[0]
-        low, high = sorted((height[place], height[place + 1]))
-        if step.moved:
+    for one in movements:
+        levels.append(levels[-1] + one.change)
+    scale = scale_of([usd(level) for level in levels] + [usd(one.amount) for one in movements])
+    heights = [scale(usd(level)) for level in levels]
+    count = len(movements)
+    small = on.small * (0.86 if count > 1.4 * on.width else 1)
+
+    def write(x: int, y: float, text: str, *, down: bool, **style: Any) -> None:
+        va = "top" if down else "bottom"
+        on.annotate(x, y, text, dy=-3 if down else 3, ha="center", va=va, fontsize=small, **style)
+
+    tops = list(heights)
+    for place, one in enumerate(movements):
+        style = _KINDS.get(one.kind, _OTHER).look
+        low, high = sorted((heights[place], heights[place + 1]))
+        if one.change:
             on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style.color, style.hatch))
+            write(place, low if one.change < 0 else high, _signed(one.change), down=one.change < 0)
         else:
-            on.axes.bar(place, scale(usd(step.amount)), bottom=high, width=0.7, **open_bar(style.color))
-        down = step.moved < 0
-        end = low if down else high if step.moved else high + scale(usd(step.amount))
-        _beside(on, place, end, _signed(step.moved) if step.moved else dollars(step.amount), down=down, tight=tight)
-        on.axes.plot([place - 0.35, place + 1.35], [height[place + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
-    on.axes.bar(len(steps), height[-1], width=0.7, **filled(on.ink, "xx"))
-    _beside(on, len(steps), height[-1], _signed(net), down=net < 0, tight=tight, fontweight="bold")
+            top = high + scale(usd(one.amount))
+            on.axes.bar(place, top - high, bottom=high, width=0.7, **outlined(style.color))
+            write(place, top, dollars(one.amount), down=False)
+            tops.append(top)
+        on.axes.plot([place - 0.35, place + 1.35], [heights[place + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
+    on.axes.bar(count, heights[-1], width=0.7, **filled(on.ink, "xx"))
+    write(count, heights[-1], _signed(net), down=net < 0, fontweight="bold")
     on.axes.axhline(0, color=on.ink, linewidth=1)
-    names = [label(step.name, 22 if len(steps) < 5 else 18) for step in steps] + ["in all"]
-    on.axes.set_xticks(range(len(names)), names)
-    if slanted:
+    on.axes.set_xticks(range(count + 1), [*(label(one.name, 22 if count < 5 else 18) for one in movements), "total"])
+    if count > 5:
         on.axes.tick_params(axis="x", labelrotation=35)
-        for text_of in on.axes.get_xticklabels():
-            text_of.set(ha="right", rotation_mode="anchor")
-    tops = [*height, *(h + scale(usd(step.amount)) for h, step in zip(height, steps, strict=False) if not step.moved)]
-    span = (max(tops) - min(tops)) or 1.0
-    on.axes.set_ylim(min(tops) - span * 0.11, max(tops) + span * 0.11)
+        for text in on.axes.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+    margin = ((max(tops) - min(tops)) or 1.0) * 0.11
+    on.axes.set_ylim(min(tops) - margin, max(tops) + margin)
     on.numbers("y")
-    on.labels("", scale.unit("USD, change of what is available"))
-    kinds = [kind for kind in LOOKS if any(step.says == kind for step in steps)]
-    on.legend([_key(kind) for kind in kinds])
+    on.labels("", scale.unit("USD, change of available"))
+    kinds = {one.kind for one in movements}
+    on.legend([_legend_key(kind) for kind in _KINDS if kind in kinds])
     on.axes.spines["bottom"].set_visible(False)
 
 
-def _beside(on: Sheet, x: int, y: float, text: str, *, down: bool, tight: bool, **look_of: Any) -> None:
-    """Write the amount of a bar at the end it moved to."""
-    on.text(
-        x, y, text, dy=-3 if down else 3, ha="center", va="top" if down else "bottom", gid="value",
-        fontsize=on.small * (0.86 if tight else 1), **look_of,
-    )  # fmt: skip
+def _legend_key(kind: str) -> Patch:
+    style = _KINDS[kind].look
+    posted = kind == "settlement"
+    return Patch(**outlined(style.color), label="settlement (posted)") if posted else legend_key(kind, style)
 
 
-def _key(kind: str) -> Patch:
-    style = LOOKS[kind][0]
-    if kind == "settlement":
-        return Patch(**open_bar(style.color), label="settlement (posted)")
-    return key(kind, style.color, style.hatch)
+def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw holds, releases, settlements and refunds in order; if there are many, their running totals over time.
+
+    Args:
+        run: A run or several, a ledger, or its frame. Times are those of the run's steps, or of a column `at`.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _timed(run)
+    lanes = [kind for kind in _KINDS if (data["kind"] == kind).any()]
+    known = data[data["kind"].isin(lanes)]
+    with canvas(ax, size) as on:
+        few = len(known) <= _MAX_MARKS * on.width / on.base
+        transactions = counted(data["transaction_id"].nunique(), "transaction")
+        title = f"Hold, release, settle, refund: {counted(len(data), 'movement')} of {transactions}"
+        on.title(title + ("" if few else ", running totals"), labels=["settlement"])
+        notes = []
+        if not len(known):
+            on.empty("no money moved")
+        elif few:
+            notes.append("Amounts in USD. A line is one transaction; movements are evenly spaced, in order.")
+            if not _marks(on, known, lanes):
+                notes.append("Each tick below starts a new time; times too close to be readable have no label.")
+        else:
+            _totals(on, known, lanes)
+        notes.append("No times are known." if "at" not in data and len(known) else "")
+        on.notes(notes_of(data, *notes))
+    return on.axes
+
+
+def _timed(run: Any) -> pd.DataFrame:
+    data = table(_ledger(run), "transaction_id", "kind", "amount")
+    if isinstance(run, pd.DataFrame | Ledger):
+        return data
+    keys = ["step", "transaction_id"]
+    made = data.merge(to_frame(run)[[*keys, "at"]].drop_duplicates(keys), on=keys, how="left")
+    made.attrs.update(data.attrs)
+    return made
+
+
+def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
+    """Draw each movement as a marker; return whether every time has a label."""
+    letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # its width in places
+    ys = [lanes.index(kind) for kind in data["kind"]]
+    for _, rows in data.reset_index(drop=True).groupby("transaction_id", sort=False):
+        on.axes.plot(rows.index, [ys[place] for place in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
+    taken: dict[str, float] = {}
+    for x, (kind, amount) in enumerate(zip(data["kind"], data["amount"], strict=True)):
+        style, text = _KINDS[kind], dollars(int(amount))
+        above = x >= taken.get(kind, 0)  # else it would cover the one before it
+        taken[kind] = x + len(text) * letter if above else 0
+        on.axes.plot(
+            [x], [ys[x]], marker=style.marker, markersize=on.base * 0.95, color=style.look.color,
+            markeredgecolor=on.ink, linestyle="none",
+        )  # fmt: skip
+        va, dy = ("bottom", 0.55) if above else ("top", -0.55)
+        on.annotate(x, ys[x], text, dx=on.base * 0.3, dy=on.base * dy, ha="left", va=va)
+    at = [None if one is pd.NaT else one for one in data["at"]] if "at" in data else [None] * len(data)
+    starts = _new_times(at)
+    places, texts = _time_labels(at, starts, 6 * letter)
+    on.axes.set_xticks(places, texts)
+    for x in starts[1:]:
+        on.axes.axvline(x - 0.5, ymax=0.06, color=on.ink, linewidth=0.8)
+    on.axes.set_xlim(-0.6, len(data) - 0.4)
+    on.axes.set_yticks(range(len(lanes)), lanes)
+    on.axes.set_ylim(len(lanes) - 0.45, -0.75)
+    on.labels("time (UTC)" if starts else "order", "")
+    return len(places) == len(starts)
+
+
+def _new_times(at: list[Any]) -> list[int]:
+    """Return the places at which a new minute starts."""
+    starts: list[int] = []
+    last: Any = None
+    for place, one in enumerate(at):
+        minute = None if one is None else one.floor("min")
+        if minute is not None and minute != last:
+            starts.append(place)
+            last = minute
+    return starts
+
+
+def _time_labels(at: list[Any], starts: list[int], least: float) -> tuple[list[int], list[str]]:
+    """Return places at least `least` apart, and their labels: time, and where it changes the day and the year."""
+    places: list[int] = []
+    texts: list[str] = []
+    last: Any = None
+    for place in starts:
+        if places and place - places[-1] < least:
+            continue
+        one = at[place]
+        day = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
+        year = f"\n{one.year}" if last is None or one.year != last.year else ""
+        places.append(place)
+        texts.append(f"{day}\n{one:%H:%M}{year}")
+        last = one
+    return places, texts
+
+
+def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:
+    """Draw the running total of each kind: over time if several times are known, otherwise in order."""
+    times: Steps | None = steps_of(data["at"]) if "at" in data else None
+    if times is None or len(times.starts) <= 1:
+        times, count = None, min(len(data), _MAX_POINTS)
+        places = [n * count // len(data) for n in range(len(data))]
+        xs = [(step + 1) * len(data) / count for step in range(count)]
+    else:
+        places, count = times.places.tolist(), len(times.starts)
+        xs = [float(step) for step in range(count)]
+    amounts = [Decimal(int(amount)) for amount in data["amount"]]
+    found = sums(zip(data["kind"], places, strict=True), amounts)
+    lines = []
+    for kind in lanes:
+        values = running(usd(found.get((kind, step), Decimal(0))) for step in range(count))
+        style, text = _KINDS[kind], f"{kind} {dollars(values[-1].scaleb(2))}"
+        lines.append(
+            LineSpec(values=values, name=kind, label=text, color=style.look.color, dash=style.dash, marker=style.marker)
+        )
+    scale = on.lines(xs, lines)
+    if times is not None:
+        on.axes.set_xticks(*times.ticks(on.width))
+        on.axes.set_xlim(-0.7, max(count - 0.3, 0.7))
+    else:
+        on.numbers("x", whole=True)
+    on.labels(f"{times.by} (UTC)" if times is not None else "movements, in order", scale.unit("USD, running total"))

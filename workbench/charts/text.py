@@ -1,4 +1,4 @@
-"""Text and numbers as a chart shows them: text of others harmless and short, numbers exact until they are scaled."""
+"""Text and numbers in charts: foreign text harmless and short, numbers exact until they are scaled."""
 
 import re
 import textwrap
@@ -13,42 +13,37 @@ from matplotlib import font_manager
 
 from workbench.errors import visible
 
-LONGEST = 30
+MAX_LABEL = 30
 """Characters of a label that are shown."""
-_READ = 400  # more of a text is never looked at
+_MAX_READ = 400  # characters of a text that are read at all
 _NO_GLYPH = "\u25a1"
-_STACKED = 2  # combining marks on one letter; more would be drawn over the neighbors
+_MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
 _EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def label(text: Any, limit: int = LONGEST, *, none: str = "(none)") -> str:
-    """Return a text of others as a label: one line, no hidden character, no mathematics, cut at `limit`."""
+def label(text: Any, limit: int = MAX_LABEL, *, none: str = "(none)") -> str:
+    """Return foreign text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
     if text is None or text != text:
         return none
-    shown = visible(str(text)[:_READ].strip())
-    if len(shown) > limit or len(str(text)) > _READ:
+    shown = visible(str(text)[:_MAX_READ].strip())
+    if len(shown) > limit or len(str(text)) > _MAX_READ:
         shown = shown[: limit - 1].rstrip() + "…"
     return plain(shown) or "(empty)"
 
 
 def plain(text: str) -> str:
-    """Return text that matplotlib draws as it stands: a dollar opens no formula, a letter has a shape in the font."""
-    return drawable(text).replace("$", r"\$")
-
-
-def drawable(text: str) -> str:
-    """Return text with a box for each character that the font has no shape for, and few marks on one letter."""
+    """Return text that matplotlib draws literally: no dollar opens a formula, each character has a glyph."""
     if text.isascii():
-        return text
+        return text.replace("$", r"\$")
     made: list[str] = []
-    stacked = 0
+    marks = 0
     fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
     for c in text:
-        stacked = stacked + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
-        if stacked <= _STACKED:
+        marks = marks + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
+        if marks <= _MAX_MARKS:
             made.append(c if any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH)
-    return "".join(made)
+    return "".join(made).replace("$", r"\$")
 
 
 @lru_cache(maxsize=8)
@@ -58,26 +53,29 @@ def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def wrapped(text: str, width: int, lines: int = 3) -> str:
-    """Return text in lines of `width` characters at most, as many as `lines`, harmless."""
+    """Return harmless text in at most `lines` lines of at most `width` characters."""
     made = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * (lines + 1)])), max(width, 12)) or [""]
     if len(made) > lines:
         made = [*made[: lines - 1], made[lines - 1][: width - 1] + "…"]
     return "\n".join(plain(line) for line in made)
 
 
+Number = Decimal | int | float
+
+
 @attrs.frozen
 class Scale:
-    """What numbers are divided by before they are drawn, and what an axis says of that."""
+    """The power of ten by which numbers are divided before they are drawn."""
 
     power: int = 0
 
     @property
     def word(self) -> str:
-        """`millions`, or `×10¹⁸`; nothing where numbers are drawn as they are."""
+        """`millions`, or `×10¹⁸`; empty if numbers are not divided."""
         return _POWERS.get(self.power, f"×10{str(self.power).translate(_RAISED)}")
 
-    def __call__(self, value: Decimal | int) -> float:
-        """Return a number as a float on this scale: the only place where exactness ends."""
+    def __call__(self, value: Number) -> float:
+        """Return a number as a float on this scale; the only place where exactness is lost."""
         return float(_EXACT.create_decimal(value).scaleb(-self.power, context=_EXACT))
 
     def unit(self, unit: str) -> str:
@@ -89,18 +87,18 @@ _POWERS = {0: "", 6: "millions", 9: "billions", 12: "trillions"}
 _SIGNS = {6: " M", 9: " bn", 12: " tn"}
 
 
-def scale_of(values: Iterable[Decimal | int]) -> Scale:
-    """Return the scale on which the largest of the values stays readable."""
+def scale_of(values: Iterable[Number]) -> Scale:
+    """Return the scale that keeps the largest of the values readable."""
     largest = max((Decimal(value).copy_abs() for value in values), default=Decimal(0))
     exponent = largest.adjusted() if largest else 0
     return Scale(exponent // 3 * 3 if exponent >= 6 else 0)
 
 
-def number(value: Decimal | int, places: int | None = None) -> str:
-    """Return a number as a direct label: all digits where they are few, else four of them and the scale.
+def number(value: Number, places: int | None = None) -> str:
+    """Return a number as a label: all digits up to ten million, then four digits and the scale.
 
     Args:
-        places: Decimal places; as many as the value has, three at most, where left out.
+        places: Decimal places; by default those that the value has, at most three.
     """
     return _number(_EXACT.create_decimal(value), places).replace("-", "−")
 
@@ -116,26 +114,31 @@ def _number(exact: Decimal, places: int | None) -> str:
     return f"{exact.scaleb(-power, context=_EXACT):.4g}{sign}"
 
 
-def usd(cents: Decimal | int) -> Decimal:
+def usd(cents: Number) -> Decimal:
     """Return cents as dollars, exactly."""
     return _EXACT.create_decimal(cents).scaleb(-2, context=_EXACT)
 
 
-def dollars(cents: Decimal | int) -> str:
+def dollars(cents: Number) -> str:
     """Return cents as dollars: `1,234.50`."""
     return number(usd(cents), 2)
 
 
-def share(part: int, whole: int) -> str:
-    """Return a part as a percentage of the whole."""
-    return f"{100 * part / whole:.0f} %" if whole else "–"
+def percent(part: int, total: int) -> str:
+    """Return a part of a total as a percentage."""
+    return f"{100 * part / total:.0f} %" if total else "–"
 
 
-def others(count: int, says: str) -> str:
-    """Say what is beyond the top of a ranking: a bar of it would dwarf the others."""
-    return f"Not drawn: {counted(count, 'other')}, together {says}."
+def not_drawn(count: int, total: str) -> str:
+    """Return a note on what is beyond the top of a ranking; empty if nothing is."""
+    return f"Not drawn: {counted(count, 'other')}, together {total}." if count else ""
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things that no line parts: `1 row`, `2 rows`."""
+    """Return a number of things, not broken over lines: `1 row`, `2 rows`."""
     return f"{count:,}\xa0{noun}{'' if count == 1 else 's'}"
+
+
+def left_out(count: int, reason: str) -> str:
+    """Return a note on rows that are not in the chart; empty if all are."""
+    return f"{counted(count, 'row')} {reason} {'is' if count == 1 else 'are'} left out." if count else ""

@@ -1,0 +1,163 @@
+"""The data of a chart: its frame, its notes, exact sums, and times as steps of an axis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from decimal import Context, Decimal, localcontext
+from itertools import accumulate
+from typing import Any, Literal
+
+import attrs
+import numpy as np
+import pandas as pd
+
+from workbench.interface.table import OPERATIONS
+from workbench.tables.frames import to_frame
+from workbench.tables.rewards import HIDDEN
+
+REASON = "All earned rows have the reason CARD_SPEND, adjustments too: it does not distinguish them."
+"""Source: Resources, "Rewards activity item"."""
+INCOMPLETE = "Not complete: rows are missing."
+_EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
+
+By = Literal["day", "week", "month", "year"]
+MAX_STEPS = 2_000
+"""Steps of an axis; a period that needs more is drawn by the next longer step."""
+_DAYS: dict[By, float] = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}
+_UNITS: dict[By, str] = {"day": "datetime64[D]", "month": "datetime64[M]", "year": "datetime64[Y]"}
+_MONDAY = 3  # 1970-01-01 was a Thursday
+
+
+def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
+    """Return the frame of a chart's data: a frame, records, or a result that has one.
+
+    Raises:
+        ValueError: One of `columns` is missing.
+    """
+    if not isinstance(data, pd.DataFrame):
+        data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
+    assert isinstance(data, pd.DataFrame)
+    missing = [name for name in columns if name not in data.columns]
+    if missing and len(data.columns):
+        raise ValueError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
+    return data.reindex(columns=list(columns)) if missing else data
+
+
+def rewards_table(rewards: Any, *columns: str) -> pd.DataFrame:
+    """Return the frame of rewards activity."""
+    return table(rewards, *columns, of=OPERATIONS["list_rewards_activity"])
+
+
+def notes_of(data: pd.DataFrame, *more: str) -> list[str]:
+    """Return the notes of a chart: that its frame is incomplete, `more`, and those of the frame."""
+    first = [INCOMPLETE] if data.attrs.get("complete") is False else []
+    return [*first, *more, *data.attrs.get("notes", ())]
+
+
+def rewards_notes(data: pd.DataFrame, *more: str) -> list[str]:
+    """Return the notes of a chart of rewards, with those that apply to all rewards."""
+    return [*notes_of(data, *more), HIDDEN, REASON]
+
+
+def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
+    """Return exact sums by key; missing values add nothing."""
+    made: dict[Any, Decimal] = {}
+    with localcontext(_EXACT):
+        for key, value in zip(keys, values, strict=True):
+            if value is not None:
+                made[key] = made[key] + value if key in made else value
+    return made
+
+
+def total(values: Iterable[Decimal]) -> Decimal:
+    """Return the exact sum."""
+    with localcontext(_EXACT):
+        return sum(values, Decimal(0))
+
+
+def running(values: Iterable[Decimal]) -> list[Decimal]:
+    """Return the exact running total."""
+    with localcontext(_EXACT):
+        return list(accumulate(values))
+
+
+def ratio(part: Decimal, of: Decimal) -> Decimal:
+    """Return a quotient to 38 digits."""
+    return Context(prec=38).divide(part, of)
+
+
+def texts(column: pd.Series[Any]) -> list[str | None]:
+    """Return a column as stripped text; None where it is missing."""
+    return [None if value is None or value != value else str(value).strip() for value in column.to_list()]
+
+
+def tally(values: Iterable[str | None]) -> dict[str, int]:
+    """Return how often each value occurs; missing ones are not counted."""
+    return dict(Counter(value for value in values if value is not None))
+
+
+@attrs.frozen(kw_only=True)
+class Steps:
+    """The steps of a time axis, from first to last without a gap, and the step of each row (-1: no time)."""
+
+    by: By
+    starts: Any  # datetime64[D], one a step
+    places: Any
+
+    def label(self, place: int, *, year: bool) -> str:
+        """Return the label of a step, optionally with its year."""
+        day = pd.Timestamp(self.starts[place])
+        if self.by == "year":
+            return f"{day.year}"
+        text = f"{day:%b}" if self.by == "month" else f"{day.day} {day:%b}"
+        return f"{text}\n{day.year}" if year else text
+
+    @property
+    def period(self) -> str:
+        """The first and the last step: `Jan 2026 to Nov 2026`."""
+        ends = [self.label(place, year=True).replace("\n", " ") for place in (0, len(self.starts) - 1)]
+        return " to ".join(dict.fromkeys(ends))
+
+    @property
+    def unit(self) -> str:
+        """The label of the axis."""
+        return f"{'week from Monday' if self.by == 'week' else self.by} (UTC)"
+
+    def ticks(self, width: float) -> tuple[list[int], list[str]]:
+        """Return places and labels of an axis `width` inches wide: few, each year once."""
+        count = len(self.starts)
+        most = max(2, int(width / 6.4 * (13 if self.by == "month" else 8)))
+        every = next((n for n in (1, 2, 3, 4, 6, 12) if count / n <= most), -(-count // most))
+        places = list(range(0, count, every))
+        years = [pd.Timestamp(self.starts[place]).year for place in places]
+        before = [None, *years[:-1]]
+        return places, [self.label(p, year=now != then) for p, now, then in zip(places, years, before, strict=True)]
+
+
+def steps_of(times: pd.Series[Any], by: By | None = None) -> Steps:
+    """Return times as days, weeks (from Monday), months or years; by default what fits their period."""
+    days = times.dt.tz_localize(None).to_numpy().astype("datetime64[D]")
+    missing = np.isnat(days)
+    known = days[~missing]
+    if not len(known):
+        return Steps(by=by or "day", starts=known, places=np.full(len(days), -1))
+    length = int((known.max() - known.min()).astype(int)) + 1
+    wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
+    if length / _DAYS[wanted] > MAX_STEPS:
+        wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
+    if wanted == "week":
+        numbers = (days.astype("int64") + _MONDAY) // 7
+    else:
+        numbers = days.astype(_UNITS[wanted]).astype("int64")
+    first, last = int(numbers[~missing].min()), int(numbers[~missing].max())
+    every = np.arange(first, last + 1)
+    starts = every * 7 - _MONDAY if wanted == "week" else every.astype(_UNITS[wanted])
+    return Steps(by=wanted, starts=starts.astype("datetime64[D]"), places=np.where(missing, -1, numbers - first))
+
+
+def duration_unit(days: Sequence[float]) -> tuple[str, float]:
+    """Return the unit for durations that are given in days, and how many of it make a day."""
+    longest = max((abs(one) for one in days), default=0.0)
+    units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
+    return next((name, factor) for name, factor, least in units if longest >= least)

@@ -1,0 +1,278 @@
+"""Charts of rewards: points over time, where they come from, points per dollar, and the time until they are minted."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, canvas, filled, legend_key
+from workbench.charts.data import (
+    By,
+    Steps,
+    duration_unit,
+    ratio,
+    rewards_notes,
+    rewards_table,
+    running,
+    steps_of,
+    sums,
+    texts,
+    total,
+)
+from workbench.charts.text import counted, dollars, label, left_out, not_drawn, number, scale_of, usd
+from workbench.interface.rules import RewardType
+from workbench.rendering.palette import GREEN, GREY, TEAL, look
+from workbench.tables.decimals import decimals
+
+Value = Literal["points", "spend"]
+_COLUMNS: dict[Value, str] = {"points": "points", "spend": "transaction_amount_cents"}
+_TYPES = tuple(str(kind) for kind in RewardType)
+_MAX_HATCHED = 130  # more bars than this are too thin for a pattern
+
+
+def points_chart(
+    rewards: Any, *, cumulated: bool = False, by: By | None = None, on: str = "created_at", ax: Axes | None = None,
+    size: Size = "notebook",
+) -> Axes:  # fmt: skip
+    """Draw points earned (above the axis) and redeemed (below it) over time.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        cumulated: Draw running totals and the remaining points instead.
+        by: "day", "week", "month" or "year"; by default what fits the period.
+        on: The column of times.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = rewards_table(rewards, "type", "points", on)
+    types = texts(data["type"])
+    steps = steps_of(data[on], by)
+    found = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
+    series = {kind: [found.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
+    with canvas(ax, size) as paper:
+        title = "Points earned and redeemed, " + ("cumulated" if cumulated else f"by {steps.by}")
+        if not len(steps.starts):
+            paper.title(title)
+            paper.empty("no rewards activity with a time")
+        else:
+            (_running_points if cumulated else _points)(paper, series, steps)
+            paper.axes.set_xticks(*steps.ticks(paper.width))
+            paper.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
+            paper.title(f"{title}, {steps.period} ({counted(len(data), 'row')})", legend=not cumulated)
+        undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
+        paper.notes(rewards_notes(data, left_out(undated, f"without {on}"), left_out(other, "of another type")))
+    return paper.axes
+
+
+def _points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
+    drawn = {"earned": series["earned"], "redeemed": [value.copy_negate() for value in series["redeemed"]]}
+    scale = scale_of(value for values in drawn.values() for value in values)
+    for kind, values in drawn.items():
+        style = look(kind)
+        few = len(values) <= _MAX_HATCHED
+        bars = {place: scale(value) for place, value in enumerate(values) if few or value}
+        fill = filled(style.color, style.hatch if few else "")
+        on.axes.bar(list(bars), list(bars.values()), width=0.76 if few else 1, label=kind, **fill)
+    on.axes.axhline(0, color=on.ink, linewidth=0.8)
+    on.numbers("y")
+    on.labels(steps.unit, scale.unit("points"))
+    below = {"redeemed": " (below)"}
+    on.legend([legend_key(f"{kind} {number(total(series[kind]))}{below.get(kind, '')}", look(kind)) for kind in _TYPES])
+
+
+def _running_points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
+    totals = {kind: running(series[kind]) for kind in ("earned", "redeemed")}
+    totals["remaining"] = [total((a, b.copy_negate())) for a, b in zip(*totals.values(), strict=True)]
+    styles = ((look("earned").color, "-", "o"), (look("redeemed").color, "--", "s"), (TEAL, ":", "D"))
+    shown = [
+        LineSpec(values=values, name=kind, label=f"{kind} {number(values[-1])}", color=color, dash=dash, marker=marker)
+        for (kind, values), (color, dash, marker) in zip(totals.items(), styles, strict=True)
+    ]
+    scale = on.lines(range(len(steps.starts)), shown)
+    on.labels(steps.unit, scale.unit("points, running total"))
+
+
+def categories_chart(
+    rewards: Any, *, value: Value = "points", top: int = 12, ax: Axes | None = None, size: Size = "notebook"
+) -> Axes:  # fmt: skip
+    """Draw points earned, or dollars spent, by spend category.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        value: "points", or "spend" for the amounts of the transactions.
+        top: Number of categories drawn; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    return _ranking(rewards, "spend_category", "spend category", value, top, ax, size)
+
+
+def merchants_chart(
+    rewards: Any, *, value: Value = "points", top: int = 10, ax: Axes | None = None, size: Size = "notebook"
+) -> Axes:  # fmt: skip
+    """Draw the merchants with the most points earned, or dollars spent.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        value: "points", or "spend" for the amounts of the transactions.
+        top: Number of merchants drawn; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size)
+
+
+def _ranking(
+    rewards: Any, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size
+) -> Axes:  # fmt: skip
+    if value not in _COLUMNS:
+        raise ValueError(f"value must be one of {', '.join(_COLUMNS)}")
+    data, earned = _earned(rewards, column, _COLUMNS[value])
+    groups = sums(texts(earned[column]), decimals(earned[_COLUMNS[value]]))
+    ranked = sorted(groups, key=lambda name: (groups[name].copy_negate(), name is None, name or ""))
+    named = [name for name in ranked if name is not None]
+    shown, rest = named[: max(top, 1)], named[max(top, 1) :]
+    points = value == "points"
+    fractions = points and any(amount != amount.to_integral_value() for amount in groups.values())
+    text = partial(number, places=2 if fractions else 0) if points else dollars
+
+    def bar(name: str | None) -> Bar:
+        amount = groups[name]
+        style = filled(GREEN if points else TEAL) if name is not None else filled(GREY, "..")
+        title = f"no {noun} given" if name is None else label(name)
+        return Bar(name=title, label=text(amount), parts=[Part(length=amount if points else usd(amount), style=style)])
+
+    bars = [bar(name) for name in (*shown, *([None] if None in groups else []))]
+    what, unit = ("Points earned", "points") if points else ("Spend that earned points", "USD")
+    with canvas(ax, size, rows=len(bars)) as on:
+        limit = f", the top {len(shown)} of {len(named):,}" if rest else ""
+        on.title(f"{what} by {noun}{limit}", labels=[one.name for one in bars])
+        if bars:
+            on.barh(bars, unit)
+        else:
+            on.empty("no earned rows")
+        in_total = f"{counted(len(earned), 'earned row')}; total {text(total(groups.values()))} {unit}."
+        others = not_drawn(len(rest), f"{text(total(groups[name] for name in rest))} {unit}")
+        on.notes(rewards_notes(data, in_total, others, left_out(len(data) - len(earned), "not earned")))
+    return on.axes
+
+
+def _earned(rewards: Any, *columns: str) -> tuple[Any, Any]:
+    data = rewards_table(rewards, "type", *columns)
+    return data, data[(data["type"] == "earned").to_numpy(dtype=bool, na_value=False)]
+
+
+def points_per_dollar_chart(
+    rewards: Any, *, by: Literal["spend_category", "merchant_name"] = "spend_category", top: int = 12,
+    ax: Axes | None = None, size: Size = "notebook",
+) -> Axes:  # fmt: skip
+    """Draw points earned per dollar, by spend category or merchant: the sum of points by the sum of dollars.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        by: The column by which rows are grouped.
+        top: Number of groups drawn, those with most dollars.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data, earned = _earned(rewards, by, "points", "transaction_amount_cents")
+    points, cents = decimals(earned["points"]), decimals(earned["transaction_amount_cents"])
+    both = [a is not None and b is not None and b != 0 for a, b in zip(points, cents, strict=True)]
+    names = texts(earned[by])
+    spent = sums(names, [b if ok else None for b, ok in zip(cents, both, strict=True)])
+    got = sums(names, [a if ok else None for a, ok in zip(points, both, strict=True)])
+    rates = {name: ratio(got[name], usd(spent[name])) for name in spent if spent[name] > 0}
+    shown = sorted(rates, key=lambda name: (spent[name].copy_negate(), name or ""))[: max(top, 1)]
+    shown.sort(key=lambda name: (rates[name].copy_negate(), name or ""))
+    bars = [
+        Bar(
+            name=f"{label(name, 20)} · {dollars(spent[name])} USD", label=number(rates[name], 3),
+            parts=[Part(length=rates[name], style=filled(GREEN))],
+        )
+        for name in shown
+    ]  # fmt: skip
+    noun = "spend category" if by == "spend_category" else "merchant"
+    with canvas(ax, size, rows=len(bars)) as on:
+        on.title(f"Points earned per dollar, by {noun}", labels=[bar.name for bar in bars], legend=bool(bars))
+        if bars:
+            scale = on.barh(bars, "points per USD")
+            mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))
+            _mean_line(
+                on, scale(mean), f"all: {number(mean, 3)} points per USD", [scale(rates[name]) for name in shown]
+            )
+        else:
+            on.empty("no earned row with points and an amount")
+        on.notes(
+            rewards_notes(
+                data,
+                left_out(len(data) - len(earned), "not earned"),
+                left_out(len(both) - sum(both), "without an amount (as adjustments)"),
+                f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
+                "Amounts are taken as US dollars; the currency is not shown.",
+            )
+        )
+    return on.axes
+
+
+def _mean_line(on: Canvas, x: float, text: str, lengths: Sequence[float]) -> None:
+    """Draw the overall rate as a line down the bars, interrupted where the label of a bar is."""
+    color = look("redeemed").color
+    low, high = on.axes.get_xlim()
+    label_width = 6.5 * 0.6 * on.small / 72 / (on.width * 0.62) * (high - low)
+    style: Any = {"color": color, "linestyle": "--", "linewidth": on.base / 9, "alpha": 0.7, "zorder": 0.9}
+    for place, length in enumerate(lengths):
+        if not length <= x <= length + label_width:
+            on.axes.plot([x, x], [place - 0.5, place + 0.5], **style)
+    on.axes.plot(
+        [x], [0], color=color, marker="^", markersize=on.base * 0.8, linestyle="none", label=text, clip_on=False,
+        transform=on.axes.get_xaxis_transform(),
+    )  # fmt: skip
+    on.legend()
+
+
+def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the time from posted to minted as a histogram of rows, with the median.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = rewards_table(rewards, "posted_at", "minted_at")
+    days = (data["minted_at"] - data["posted_at"]).dt.total_seconds().to_numpy(dtype="float64") / 86_400
+    known = days[~np.isnan(days)]
+    with canvas(ax, size) as on:
+        on.title(f"Time from posted to minted ({counted(len(known), 'row')})")
+        if len(known):
+            _histogram(on, known)
+        else:
+            on.empty("no row has both times")
+        unminted, backwards = int(data["minted_at"].isna().sum()), int((known < 0).sum())
+        missing = left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)")
+        early = f"{counted(backwards, 'row')} minted before posted." if backwards else ""
+        on.notes(rewards_notes(data, missing, early))
+    return on.axes
+
+
+def _histogram(on: Canvas, days: Any) -> None:
+    unit, factor = duration_unit(days)
+    lengths = days * factor
+    low, high = min(0.0, float(lengths.min())), float(lengths.max())  # from 0, so that a length is seen as one
+    bins = np.linspace(low, high + (high - low) * 0.04, 26) if high > low else np.array([-0.5, 0.5])
+    counts, edges = np.histogram(lengths, bins=bins)
+    on.axes.bar(edges[:-1], counts, width=np.diff(edges) * 0.94, align="edge", **filled(look("earned").color))
+    median, top, color = float(np.median(lengths)), counts.max() * 1.16, look("redeemed").color
+    on.axes.axvline(median, color=color, linestyle="--", linewidth=on.base / 6)
+    on.axes.set_ylim(0, top)
+    left = median < edges.mean()
+    on.annotate(
+        median, top, f"median {median:,.3g} {unit}", dx=5 if left else -5, dy=-2, ha="left" if left else "right",
+        va="top", color=color, fontweight="bold",
+    )  # fmt: skip
+    on.numbers("x")
+    on.axes.grid(visible=False, axis="x")
+    on.numbers("y", whole=True)
+    on.labels(f"{unit} from posted to minted", "rows")
