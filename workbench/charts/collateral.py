@@ -12,8 +12,8 @@ from workbench.charts.canvas import THICKNESS, Bar, Part, Size, canvas, filled, 
 from workbench.charts.data import notes_of, sums, table, total
 from workbench.charts.text import counted, label, left_out, not_drawn, number
 from workbench.rendering.palette import BLUE, Look
-from workbench.tables.reports import contract_values
 from workbench.tables.decimals import decimals
+from workbench.tables.reports import contract_values
 
 
 def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
