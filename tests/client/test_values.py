@@ -29,7 +29,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sign_withdrawal", {"amount": "١٠"}, "amount"),
     ("sign_withdrawal", {"amount": "-1"}, "amount"),
     # V4: the unit is said
-    ("sign_withdrawal", {"is_amount_native": None}, "is not said; it is True or False"),
+    ("sign_withdrawal", {"is_amount_native": None}, "is not given; it is True or False"),
     # V13: whole matches only
     ("sign_withdrawal", {"recipient_address": EVM + "\n"}, "recipientAddress"),
     ("update_user", {"wallet_address": EVM.replace("0x", "0X")}, "walletAddress"),

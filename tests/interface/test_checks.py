@@ -139,7 +139,7 @@ def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
     (problem,) = problems(build(cls, {"transaction_id": CARD, name: value}))
 
     assert problem.rule == "required"
-    assert problem.message == "is empty; write FULL for the whole amount"
+    assert problem.message == "is empty; write FULL for the full amount"
 
 
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
@@ -153,7 +153,7 @@ def test_the_unit_flag_has_to_be_said() -> None:
     request = build(table.SIGN_WITHDRAWAL.request, {"token": "0x" + "1" * 40, "amount": "1"})
     said = {problem.path: problem.message for problem in problems(request)}
 
-    assert said["isAmountNative"] == "is not said; it is True or False"
+    assert said["isAmountNative"] == "is not given; it is True or False"
 
 
 @pytest.mark.parametrize("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)

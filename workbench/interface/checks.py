@@ -1,21 +1,22 @@
-"""What is wrong with a request before it leaves or when it arrives, and what is odd about an answer.
+"""What is wrong with a request before it is sent or when it arrives, and what is unusual about an answer.
 
 `problems` holds the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
-careful client refuses or warns of: masked values, invisible characters, halves of addresses.
+careful client refuses or warns of: masked values, invisible characters, implausible numbers. `flags` looks at answers.
 """
 
 import ipaddress
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 from workbench.errors import Problem, hidden_characters
-from workbench.interface import masks
 from workbench.interface.cross_rules import AnyOf, CrossRule, OneOf, When
 from workbench.interface.fields import Rule
-from workbench.interface.rules import EMAIL_ADDRESS, ISO_DAY, UUID, Full
+from workbench.interface.privacy import MASK
+from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID
+from workbench.interface.text import is_empty
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -36,271 +37,157 @@ from workbench.interface.walk import (
     record_of,
 )
 
-Check = Callable[[Any, str, list[Problem]], None]
+Broken = Iterator[tuple[str, str]]
+"""Names of rules that a value breaks, each with a message."""
 
 
 def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
     """Return all that is wrong with a request by the rules of the interface, each with its wire path; empty if nothing.
 
     Args:
-        partial: Take nested records that the service is taken to accept in part as they are.
+        partial: Accept a nested record in part where the service is taken to accept one, as an address to update.
     """
-    found: list[Problem] = []
-    _check_record(record, "", found, False, partial)
-    return tuple(found)
+    return tuple(_problems(record, "", partial, False))
 
 
-def _check_record(record: Any, prefix: str, found: list[Problem], in_part: bool, partial: bool) -> None:
-    plan, rules = _plan(type(record))
-    for name, wire, needed, inner, check, takes_part, absent in plan:
-        value = getattr(record, name)
+def _problems(record: Any, prefix: str, partial: bool, in_part: bool) -> Iterator[Problem]:
+    for one in members(type(record)):
+        value = getattr(record, one.name)
+        path = prefix + one.wire
         if value is None:
-            if needed and not (in_part and partial):
-                found.append(Problem(prefix + wire, "required", absent))
-        elif inner is not None and type(value) is inner:
-            _check_record(value, f"{prefix}{wire}.", found, takes_part, partial)
+            if one.required and not (in_part and partial):
+                yield Problem(path, "required", _missing(one.kind))
+        elif isinstance(one.kind, Nested) and type(value) is one.kind.of:
+            yield from _problems(value, f"{path}.", partial, one.about.partial)
         else:
-            check(value, prefix + wire, found)
-    for rule in rules:
-        found.extend(_cross(record, rule, prefix))
+            yield from _value_problems(one.kind, one.about.rule, value, path)
+    for rule in cross_rules(type(record)):
+        yield from _cross_problems(record, rule, prefix)
 
 
-def _absent(kind: Kind) -> str:
+def _missing(kind: Kind) -> str:
     if isinstance(kind, Integer) and kind.full:
-        return "is empty; write FULL for the whole amount"
-    return "is not said; it is True or False" if isinstance(kind, Boolean) else "is missing"
+        return "is empty; write FULL for the full amount"
+    return "is not given; it is True or False" if isinstance(kind, Boolean) else "is missing"
 
 
-_Planned = tuple[str, str, bool, type[Any] | None, Check, bool, str]
+def _value_problems(kind: Kind, rule: Rule, value: Any, path: str) -> Iterator[Problem]:
+    if isinstance(kind, Array) and isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            if is_record(item):
+                yield from _problems(item, f"{path}[{i}].", False, False)
+            else:
+                yield from _value_problems(kind.of, rule, item, f"{path}[{i}]")
+        return
+    if type(kind) not in _CHECKS:
+        raise TypeError(f"no check is known for {kind}")
+    for name, message in _CHECKS[type(kind)](value, kind, rule):
+        yield Problem(path, name, message)
 
 
-_PLANS: dict[type[Any], tuple[tuple[_Planned, ...], tuple[CrossRule, ...]]] = {}
+def _text(value: Any, _: Kind, rule: Rule) -> Broken:
+    if not isinstance(value, str):
+        yield "type", f"must be text, not {_named(value)}"
+        return
+    length = len(value)
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        yield "text", "contains half of a surrogate pair, which cannot be sent"
+    elif "\0" in value:
+        yield "text", "contains a NUL character, which cannot be sent"
+    if rule.max_length is not None and length > rule.max_length:
+        yield "max_length", f"has {length:,} characters; at most {rule.max_length:,} are allowed"
+    if rule.min_length is not None and length < rule.min_length:
+        yield "min_length", f"is too short; at least {rule.min_length} character{'s' if rule.min_length > 1 else ''}"
+    elif rule.pattern and not re.fullmatch(rule.pattern, value):
+        yield "pattern", f"must be {rule.says}" if rule.says else f"must match {rule.pattern}"
+    form = rule.format or ""
+    if form in _FORMATS and not _FORMATS[form][0](value):
+        yield form, f"must be {_FORMATS[form][1]}"
 
 
-def _plan(cls: type[Any]) -> tuple[tuple[_Planned, ...], tuple[CrossRule, ...]]:
-    made = _PLANS.get(cls)
-    if made is None:
-        made = _PLANS[cls] = _planned(cls)
-    return made
-
-
-def _planned(cls: type[Any]) -> tuple[tuple[_Planned, ...], tuple[CrossRule, ...]]:
-    return (
-        tuple(
-            (
-                one.name,
-                one.wire,
-                one.required,
-                one.kind.of if isinstance(one.kind, Nested) else None,
-                checker(one.kind, one.about.rule),
-                one.about.partial,
-                _absent(one.kind),
-            )
-            for one in members(cls)
-        ),
-        cross_rules(cls),
-    )
-
-
-def checker(kind: Kind, rule: Rule) -> Check:
-    """Return the check of a value by its kind and rule.
-
-    Raises:
-        TypeError: No check is known for the kind.
-    """
-    for known, make in _CHECKS:
-        if isinstance(kind, known):
-            return make(kind, rule)
-    raise TypeError(f"no check is known for {kind}")
-
-
-def _text(_: Kind, rule: Rule) -> Check:
-    pattern = re.compile(rule.pattern) if rule.pattern else None
-    words = rule.says or f"must match {rule.pattern}"
-    low, high = rule.min_length, rule.max_length
-    special = _FORMATS.get(rule.format or "")
-
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if not isinstance(value, str):
-            found.append(Problem(path, "type", f"must be text, not {_named(value)}"))
-            return
-        if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-            found.append(Problem(path, "text", "holds half of a surrogate pair, which cannot be sent"))
-        elif "\0" in value:
-            found.append(Problem(path, "text", "holds a NUL character, which cannot be sent"))
-        if high is not None and len(value) > high:
-            found.append(Problem(path, "max_length", f"has {len(value):,} characters; at most {high:,} are allowed"))
-        if low is not None and len(value) < low:
-            found.append(
-                Problem(path, "min_length", f"is too short; at least {low} {'character' if low == 1 else 'characters'}")
-            )
-        elif pattern is not None and pattern.fullmatch(value) is None:
-            found.append(Problem(path, "pattern", f"must be {words}" if rule.says else words))
-        if special is not None:
-            special(value, path, found)
-
-    return check
-
-
-def _uuid(value: str, path: str, found: list[Problem]) -> None:
-    if UUID.fullmatch(value) is None:
-        found.append(Problem(path, "uuid", "must be a UUID (8-4-4-4-12 hexadecimal digits)"))
-
-
-def _email(value: str, path: str, found: list[Problem]) -> None:
-    if EMAIL_ADDRESS.fullmatch(value) is None:
-        found.append(Problem(path, "email", "must be an email address"))
-
-
-def _ip(value: str, path: str, found: list[Problem]) -> None:
+def _is_ip(value: str) -> bool:
     try:
         ipaddress.ip_address(value)
     except ValueError:
-        pass
-    else:
-        if "%" not in value:  # a zone means something on one machine only
-            return
-    found.append(Problem(path, "ip", "must be an IP address"))
+        return False
+    return "%" not in value  # a zone means something on one machine only
 
 
-_FORMATS: dict[str, Check] = {"uuid": _uuid, "email": _email, "ip": _ip}
+_FORMATS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    "uuid": (UUID.fullmatch, "a UUID (8-4-4-4-12 hexadecimal digits)"),
+    "email": (EMAIL_ADDRESS.fullmatch, "an email address"),
+    "ip": (_is_ip, "an IP address"),
+}
 
 
-def _whole(kind: Kind, rule: Rule) -> Check:
-    low, high = rule.minimum, rule.maximum
+def _integer(value: Any, kind: Kind, rule: Rule) -> Broken:
     unit, in_unit = (f" of {rule.unit}", f", in {rule.unit}") if rule.unit else ("", "")
-    takes_full = isinstance(kind, Integer) and kind.full
-
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if type(value) is not int:
-            if takes_full and value is Full.FULL:
-                return
-            if takes_full and _empty(value):
-                found.append(Problem(path, "required", _absent(kind)))
-                return
-            found.append(Problem(path, "type", f"must be a whole number{unit}, not {_named(value)}"))
-        elif low is not None and value < low:
-            found.append(Problem(path, "minimum", f"must be at least {low:,}{in_unit}"))
-        elif high is not None and value > high:
-            found.append(Problem(path, "maximum", f"must be at most {high:,}{in_unit}"))
-
-    return check
+    if type(value) is not int:
+        full = isinstance(kind, Integer) and kind.full
+        if full and is_empty(value):
+            yield "required", _missing(kind)
+        elif not (full and value is FULL):
+            yield "type", f"must be a whole number{unit}, not {_named(value)}"
+    elif rule.minimum is not None and value < rule.minimum:
+        yield "minimum", f"must be at least {rule.minimum:,}{in_unit}"
+    elif rule.maximum is not None and value > rule.maximum:
+        yield "maximum", f"must be at most {rule.maximum:,}{in_unit}"
 
 
-def _flag(_: Kind, __: Rule) -> Check:
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if type(value) is not bool:
-            found.append(Problem(path, "type", f"must be True or False, not {_named(value)}"))
-
-    return check
+def _boolean(value: Any, _: Kind, __: Rule) -> Broken:
+    if type(value) is not bool:
+        yield "type", f"must be True or False, not {_named(value)}"
 
 
-def _number(_: Kind, __: Rule) -> Check:
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if type(value) is not int and not (isinstance(value, Decimal) and value.is_finite()):
-            found.append(Problem(path, "type", f"must be an exact number, not {_named(value)}"))
-
-    return check
+def _number(value: Any, _: Kind, __: Rule) -> Broken:
+    if type(value) is not int and not (isinstance(value, Decimal) and value.is_finite()):
+        yield "type", f"must be an exact number, not {_named(value)}"
 
 
-def _moment(_: Kind, __: Rule) -> Check:
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            found.append(Problem(path, "type", "must be a datetime with a time zone"))
-
-    return check
+def _time(value: Any, _: Kind, __: Rule) -> Broken:
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        yield "type", "must be a datetime with a time zone"
 
 
-def _day(_: Kind, __: Rule) -> Check:
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if isinstance(value, str) and ISO_DAY.fullmatch(value):
-            try:
-                date.fromisoformat(value)
-                return
-            except ValueError:
-                found.append(Problem(path, "date", "is not a day of the calendar"))
-                return
-        if isinstance(value, datetime) or not isinstance(value, date):
-            found.append(Problem(path, "date", "must be a date written YYYY-MM-DD, as 1990-02-01"))
-
-    return check
+def _date(value: Any, _: Kind, __: Rule) -> Broken:
+    if isinstance(value, str) and ISO_DAY.fullmatch(value):
+        try:
+            date.fromisoformat(value)
+        except ValueError:
+            yield "date", "is not a day of the calendar"
+    elif isinstance(value, datetime) or not isinstance(value, date):
+        yield "date", "must be a date written YYYY-MM-DD, as 1990-02-01"
 
 
-def _choice(kind: Kind, _: Rule) -> Check:
+def _choice(value: Any, kind: Kind, _: Rule) -> Broken:
     assert isinstance(kind, Choice)
-    values = frozenset(kind.of)
-
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if not isinstance(value, str) or value not in values:
-            found.append(Problem(path, "enum", f"must be one of {', '.join(kind.of)}"))
-
-    return check
+    if not isinstance(value, str) or value not in frozenset(kind.of):
+        yield "enum", f"must be one of {', '.join(kind.of)}"
 
 
-def _part(kind: Kind, _: Rule) -> Check:
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        found.append(Problem(path, "type", f"must be an object, not {_named(value)}"))
-
-    return check
+def _of_type(words: str) -> Callable[[Any, Kind, Rule], Broken]:
+    return lambda value, _, __: iter([("type", f"must be {words}, not {_named(value)}")])
 
 
-def _many(kind: Kind, rule: Rule) -> Check:
-    assert isinstance(kind, Array)
-    inner = checker(kind.of, rule)
+_CHECKS: Mapping[type[Kind], Callable[[Any, Kind, Rule], Broken]] = {
+    Text: _text, Integer: _integer, Boolean: _boolean, DecimalNumber: _number, Numeric: _number, DateTime: _time,
+    Date: _date, Choice: _choice, Nested: _of_type("an object"), Array: _of_type("a list"),
+    Untyped: lambda value, _, __: iter(()),
+}  # fmt: skip
+"""What checks a value of a kind; a nested record and the items of a list are checked by themselves."""
 
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if not isinstance(value, list | tuple):
-            found.append(Problem(path, "type", f"must be a list, not {_named(value)}"))
-            return
-        for i, item in enumerate(value):
-            if is_record(item):
-                _check_record(item, f"{path}[{i}].", found, False, False)
-            else:
-                inner(item, f"{path}[{i}]", found)
-
-    return check
-
-
-def _loose(_: Kind, __: Rule) -> Check:
-    return lambda value, path, found: None
-
-
-_CHECKS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Kind, Rule], Check]], ...] = (
-    (Text, _text),
-    (Integer, _whole),
-    (Boolean, _flag),
-    ((DecimalNumber, Numeric), _number),
-    (DateTime, _moment),
-    (Date, _day),
-    (Choice, _choice),
-    (Nested, _part),
-    (Array, _many),
-    (Untyped, _loose),
-)
-
-
-def _empty(value: Any) -> bool:
-    """Whether a value is how a table, in text or of pandas, says that a cell is empty."""
-    return (
-        value is None
-        or (isinstance(value, str) and not value.strip())
-        or (isinstance(value, float) and value != value)
-        or (isinstance(value, Decimal) and value.is_nan())
-        or type(value).__name__ in {"NAType", "NaTType"}
-    )
+_TYPE_NAMES = {
+    "bool": "True or False", "int": "a number", "str": "text", "dict": "an object", "list": "a list", "Decimal": "a decimal",
+}  # fmt: skip
 
 
 def _named(value: Any) -> str:
-    if _empty(value):
+    if is_empty(value):
         return "empty"
-    if isinstance(value, float | Decimal):
-        return f"a {'float' if isinstance(value, float) else 'decimal'}"
-    return {"bool": "True or False", "int": "a number", "str": "text", "dict": "an object", "list": "a list"}.get(
-        type(value).__name__, f"a {type(value).__name__}"
-    )
+    return "a float" if isinstance(value, float) else _TYPE_NAMES.get(type(value).__name__, f"a {type(value).__name__}")
 
 
-def _cross(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
+def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
     wires = {one.name: one.wire for one in members(type(record))}
 
     def has(name: str) -> bool:
@@ -311,32 +198,28 @@ def _cross(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
 
     match rule:
         case OneOf(groups=groups):
-            begun = [group for group in groups if any(has(name) for name in group)]
+            begun = [group for group in groups if any(map(has, group))]
             if len(begun) > 1:
-                yield Problem(
-                    prefix.rstrip("."),
-                    "one_of",
-                    f"{rule.doc}; given are {' and '.join(spelled([n for n in g if has(n)]) for g in begun)}",
-                )
+                given = " and ".join(spelled([*filter(has, group)]) for group in begun)
+                yield Problem(prefix.rstrip("."), "one_of", f"{rule.doc}; given are {given}")
             elif not begun:
-                said = len(groups) == 2 and all(wires[name] in rule.doc for group in groups for name in group)
-                ways = "neither is given" if said else f"give {' or '.join(spelled(group) for group in groups)}"
+                named = len(groups) == 2 and all(wires[name] in rule.doc for group in groups for name in group)
+                ways = "neither is given" if named else f"give {' or '.join(map(spelled, groups))}"
                 yield Problem(prefix.rstrip("."), "one_of", f"{rule.doc}; {ways}")
             else:
                 for name in begun[0]:
                     if not has(name):
                         yield Problem(prefix + wires[name], "required", f"is missing; {spelled(begun[0])} go together")
         case AnyOf(names=names):
-            if not any(has(name) for name in names):
+            if not any(map(has, names)):
                 yield Problem(prefix.rstrip("."), "any_of", f"{rule.doc}; give one of {spelled(names)}")
         case When(name=name, value=value):
             if getattr(record, name) != value:
                 return
             for needed in rule.needs:
                 if not has(needed):
-                    yield Problem(
-                        prefix + wires[needed], "required", f"is missing; {rule.doc[0].lower()}{rule.doc[1:]}"
-                    )
+                    message = f"is missing; {rule.doc[0].lower()}{rule.doc[1:]}"
+                    yield Problem(prefix + wires[needed], "required", message)
             if rule.pattern is not None:
                 field, pattern, words = rule.pattern
                 text = getattr(record, field)
@@ -344,188 +227,131 @@ def _cross(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
                     yield Problem(prefix + wires[field], "pattern", f"must be {words}")
 
 
+# what a careful client adds
+
+MASKED = "is a masked value, not the real one (it contains •); allowing(masked_value=True) sends it"
+
+
 def cautions(record: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return what a careful client refuses, and what it only warns of, beyond the interface's rules.
 
     Args:
-        allowing: Names of refusals that are waived: "masked_value", "unusual_text".
+        allowing: Rules that are waived: "masked_value", "unusual_text".
     """
-    refused: list[Problem] = []
-    warned: list[Problem] = []
-    _caution(record, "", frozenset(allowing), refused, warned)
-    return tuple(refused), tuple(warned)
+    found = [*_cautions(record, "")]
+    refused = tuple(one for one in found if one.rule in {"masked_value", "unusual_text"} and one.rule not in allowing)
+    return refused, tuple(one for one in found if one.rule in {"max_length", "advice"})
 
 
-def _caution(
-    record: Any, prefix: str, allowing: Collection[str], refused: list[Problem], warned: list[Problem]
-) -> None:
+def _cautions(record: Any, prefix: str) -> Iterator[Problem]:
     for one in members(type(record)):
         value = getattr(record, one.name)
         path = prefix + one.wire
-        if value is None:
-            continue
         if is_record(value):
-            _caution(value, f"{path}.", allowing, refused, warned)
-        elif type(value) is str:
-            if not value.isascii():
-                _unusual(one, value, path, allowing, refused, warned)
-            elif "unusual_text" not in allowing and (hidden := _hidden(value)):
-                refused.append(_invisible(hidden, path))
-        advice = _ADVICE.get(one.name)
-        if advice is not None and isinstance(value, str | date) and (words := advice(value, record)):
-            warned.append(Problem(path, "advice", words))
+            yield from _cautions(value, f"{path}.")
+        elif type(value) is str and not (value.isascii() and value.isprintable()):
+            yield from _unusual(one, value, path)
+        if one.name in _ADVICE and isinstance(value, str | date) and (words := _ADVICE[one.name](value, record)):
+            yield Problem(path, "advice", words)
 
 
-def _hidden(value: str) -> tuple[str, ...]:
-    """Return the names of the characters that nobody can see, without those that cannot be sent at all."""
-    if value.isascii() and value.isprintable():
-        return ()
-    return tuple(name for name in hidden_characters(value) if name != "U+0000" and not name.startswith(_SURROGATES))
-
-
-_SURROGATES = ("U+D8", "U+D9", "U+DA", "U+DB", "U+DC", "U+DD", "U+DE", "U+DF")
-
-
-def _invisible(hidden: tuple[str, ...], path: str) -> Problem:
-    return Problem(
-        path,
-        "unusual_text",
-        f"holds characters nobody can see ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them",
-    )
-
-
-def _unusual(
-    one: Member, value: str, path: str, allowing: Collection[str], refused: list[Problem], warned: list[Problem]
-) -> None:
-    if masks.MASK in value and "masked_value" not in allowing:
-        refused.append(
-            Problem(
-                path,
-                "masked_value",
-                "is a masked value, not the real one (it holds •); allowing(masked_value=True) sends it",
-            )
-        )
-    if "unusual_text" not in allowing and (hidden := _hidden(value)):
-        refused.append(_invisible(hidden, path))
+def _unusual(one: Member, value: str, path: str) -> Iterator[Problem]:
+    if MASK in value:
+        yield Problem(path, "masked_value", MASKED)
+    # half a surrogate pair and NUL cannot be sent at all: `problems` has them
+    hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
+    if hidden:
+        words = f"contains invisible characters ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them"
+        yield Problem(path, "unusual_text", words)
     limit = one.about.rule.max_length
     units = len(value) + sum(ord(c) > 0xFFFF for c in value)
     if limit is not None and len(value) <= limit < units:
-        warned.append(
-            Problem(path, "max_length", f"has {units} UTF-16 units, over {limit}; how the service counts is not shown")
-        )
+        words = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
+        yield Problem(path, "max_length", words)
 
 
-def _national_id(value: str, record: Any) -> str | None:
+def _ssn(value: str, record: Any) -> str | None:
     if getattr(record, "country_of_issue", None) != "US" or not re.fullmatch(r"[0-9]{9}", value):
         return None
-    if value[:3] in {"000", "666"} or value[0] == "9" or value[3:5] == "00" or value[5:] == "0000":
-        return "is in a range that is never issued as an SSN"
-    return None
+    never = value[:3] in {"000", "666"} or value[0] == "9" or value[3:5] == "00" or value[5:] == "0000"
+    return "is in a range that is never issued as an SSN" if never else None
 
 
 def _country(value: str, _: Any) -> str | None:
     return f"is usually written in capitals, {value.upper()}" if len(value) == 2 and value != value.upper() else None
 
 
-def _address(value: str, _: Any) -> str | None:
+def _public_ip(value: str, _: Any) -> str | None:
+    documentation = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
     try:
-        if not ipaddress.ip_address(value).is_global and not _documentation(value):
-            return "is not a public address; it has to be the applicant's own"
+        public = ipaddress.ip_address(value).is_global or value.startswith(documentation)
     except ValueError:
         return None
-    return None
-
-
-def _documentation(value: str) -> bool:
-    return value.startswith(("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:"))
+    return None if public else "is not a public address; it must be the applicant's own"
 
 
 def _birth(value: date | str, _: Any) -> str | None:
     day = value.isoformat() if isinstance(value, date) else value
-    if ISO_DAY.fullmatch(day) is None or (day[:4] >= "1900" and day <= datetime.now(UTC).date().isoformat()):
+    if ISO_DAY.fullmatch(day) is None or "1900" <= day <= datetime.now(UTC).date().isoformat():
         return None
-    return "is hardly a date of birth: it lies in the future, or before 1900"
+    return "is not a plausible date of birth (1900 to today)"
 
 
-def _mcc(value: str, _: Any) -> str | None:
-    return None if re.fullmatch(r"[0-9]{4}", value) else "is usually four digits, as 0742"
-
-
-def _currency(value: str, _: Any) -> str | None:
-    return None if re.fullmatch(r"[A-Za-z]{3}", value) else "is usually three letters, as USD"
-
-
-_ADVICE: dict[str, Callable[[Any, Any], str | None]] = {
+_ADVICE: Mapping[str, Callable[[Any, Any], str | None]] = {
     "birth_date": _birth,
-    "national_id": _national_id,
+    "national_id": _ssn,
     "country_of_issue": _country,
-    "ip_address": _address,
-    "merchant_category_code": _mcc,
-    "currency": _currency,
+    "ip_address": _public_ip,
+    "merchant_category_code": lambda value, _: (
+        None if re.fullmatch(r"[0-9]{4}", value) else "is usually four digits, as 0742"
+    ),
+    "currency": lambda value, _: None if re.fullmatch(r"[A-Za-z]{3}", value) else "is usually three letters, as USD",
 }
 
 
+# what is unusual about an answer
+
+
 def flags(answer: Any) -> tuple[Problem, ...]:
-    """Return all that is odd about an answer that was read all the same: missing, unknown, or beside its rule."""
-    found: list[Problem] = []
-    _flag_record(answer, "", found)
-    return tuple(found)
+    """Return all that is unusual about an answer that was read all the same: missing, unknown, or beside its rule."""
+    return tuple(_flags(answer, ""))
 
 
-def _flag_record(answer: Any, prefix: str, found: list[Problem]) -> None:
-    if answer.marks:
-        found.extend(Problem(prefix + mark.path, mark.rule, mark.message) for mark in answer.marks)
-    if answer.extra:
-        found.extend(
-            Problem(prefix + str(name), "unknown", "is a member the document does not name") for name in answer.extra
-        )
-    for name, wire, needed, inner, check, many in _answer_plan(type(answer)):
-        value = getattr(answer, name)
+def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
+    for mark in answer.marks:
+        yield Problem(prefix + mark.path, mark.rule, mark.message)
+    for name in answer.extra:
+        yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
+    for one, inner, limited in _looked_at(type(answer)):
+        value = getattr(answer, one.name)
         if value is None:
-            if needed:
-                found.append(Problem(prefix + wire, "required", "is missing"))
-        elif inner is None:
-            if check is not None:
-                check(value, prefix + wire, found)
-        elif not many:
-            _flag_record(value, f"{prefix}{wire}.", found)
-        else:
-            for i, item in enumerate(value):
+            if one.about.needed:
+                yield Problem(prefix + one.wire, "required", "is missing")
+        elif isinstance(one.kind, Choice):
+            if type(value) is not one.kind.of:
+                yield Problem(prefix + one.wire, "enum", f"is not one of {', '.join(one.kind.of)}")
+        elif limited:
+            yield from _value_problems(one.kind, one.about.rule, value, prefix + one.wire)
+        elif inner is not None:
+            alone = isinstance(one.kind, Nested)
+            for i, item in enumerate((value,) if alone else value):
                 if item is not None:
-                    _flag_record(item, f"{prefix}{wire}[{i}].", found)
+                    yield from _flags(item, f"{prefix}{one.wire}." if alone else f"{prefix}{one.wire}[{i}].")
 
 
-_AnswerPlan = tuple[tuple[str, str, bool, type[Any] | None, Check | None, bool], ...]
-
-_ANSWER_PLANS: dict[type[Any], _AnswerPlan] = {}
+_LOOKED_AT: dict[type[Any], tuple[tuple[Member, type[Any] | None, bool], ...]] = {}
 
 
-def _answer_plan(cls: type[Any]) -> _AnswerPlan:
-    made = _ANSWER_PLANS.get(cls)
-    if made is None:
-        made = _ANSWER_PLANS[cls] = tuple(
-            (one.name, one.wire, one.about.needed, record_of(one.kind), _flagging(one), isinstance(one.kind, Array))
-            for one in members(cls)
-        )
-    return made
+def _looked_at(cls: type[Any]) -> tuple[tuple[Member, type[Any] | None, bool], ...]:
+    """Return the members of an answer, each with the record in it, and whether its values can be beside its rule."""
+    if cls not in _LOOKED_AT:
+        _LOOKED_AT[cls] = tuple((one, record_of(one.kind), _is_limited(one)) for one in members(cls))
+    return _LOOKED_AT[cls]
 
 
-def _flagging(one: Member) -> Check | None:
-    """Return the check of an answer's member, or None where what was read cannot be beside its rule."""
-    kind, rule = one.kind, one.about.rule
-    if isinstance(kind, DateTime | Untyped | Boolean | DecimalNumber | Numeric):
-        return None  # a time that could not be read is among the marks
-    if isinstance(kind, Text | Integer) and not any((rule.pattern, rule.format in _FORMATS, rule.min_length,
-                                                   rule.max_length, rule.minimum, rule.maximum)):  # fmt: skip
-        return None
-    if isinstance(kind, Choice):
-        return _flag_choice(kind)
-    return checker(kind, rule)
-
-
-def _flag_choice(kind: Choice) -> Check:
-    def check(value: Any, path: str, found: list[Problem]) -> None:
-        if type(value) is not kind.of:
-            found.append(Problem(path, "enum", f"is none of {', '.join(kind.of)}"))
-
-    return check
+def _is_limited(one: Member) -> bool:
+    rule = one.about.rule
+    limits = (rule.pattern, rule.min_length, rule.max_length, rule.minimum, rule.maximum)
+    if isinstance(one.kind, Text | Integer | Array) and record_of(one.kind) is None:
+        return rule.format in _FORMATS or any(limit is not None for limit in limits)
+    return isinstance(one.kind, Date)
