@@ -78,7 +78,7 @@ def execute(path: Path, folder: Path) -> Executed:
     outputs = [output for cell in ran for output in cell.outputs]
     text = json.dumps(outputs, ensure_ascii=False, sort_keys=True)
     return Executed(
-        outputs=re.sub(r'"model_id": "[0-9a-f]+"|wb-still-[0-9a-f]+', "…", text),
+        outputs=re.sub(r'"model_id": "[0-9a-f]+"|wb-static-[0-9a-f]+', "…", text),
         errors=tuple(f"{one.ename}: {one.evalue}" for one in outputs if one.output_type == "error"),
         seconds=tuple(_seconds(cell.metadata["execution"]) for cell in ran if cell.source.strip()),
         widgets=notebook.metadata.get("widgets"),

@@ -66,7 +66,7 @@ transaction_id = { ref = "self.transaction_id" }
     told = [str(problem) for problem in wrong(text)]
 
     assert any(one.startswith("buy.amount (line 7) must be at least 1") for one in told), told
-    assert any("buy.tip (line 7) is no argument" in one for one in told)
+    assert any("buy.tip (line 7) is not an argument" in one for one in told)
     assert any("back.do (line 18)" in one and "simulate_refnd" in one for one in told)
     assert any("early.with (line 22)" in one and "names a later step" in one for one in told)
     assert any("nobody, which is not declared" in one for one in told)
@@ -83,8 +83,8 @@ transaction_id = { ref = "self.transaction_id" }
         ('"cards.active" }', '"cards.active", more = 1 }', "must be a UUID"),
         ('name = "buy"', 'name = "$(reboot)"', "must begin with a letter"),
         ('do = "simulate_authorization"', 'do = "sign_withdrawal"', "never a step of a script"),
-        ('do = "simulate_authorization"', 'do = "__import__"', "is no operation"),
-        ('do = "simulate_authorization"', 'do = "reset"', "is no operation"),
+        ('do = "simulate_authorization"', 'do = "__import__"', "is not an operation"),
+        ('do = "simulate_authorization"', 'do = "reset"', "is not an operation"),
         ("amount = 1200", "amount = {ref = 3}", "must be followed by a path"),
         ("[[steps]]", "[[steps]]\nif = true", "is not known here"),
         ('name = "good"', "name = 3", "must be text"),
@@ -97,7 +97,7 @@ transaction_id = { ref = "self.transaction_id" }
         (
             'do = "simulate_authorization"',
             'do = "simulate_authorization"\nexpect = {events = ["card.exploded"]}',
-            "is no kind",
+            "is not a kind",
         ),
         ("[params.card_id]", "[params.card_id]\nvalue = 1", "is not known here"),
         ("amount = 1200", "amount = 1200\nweird = nan", "is a float"),

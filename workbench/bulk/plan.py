@@ -19,6 +19,7 @@ from workbench.interface.operation import Call, Operation, Sync
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
 from workbench.interface.table import SIGN_WITHDRAWAL
+from workbench.interface.text import is_empty
 from workbench.tables.bodies import Body, nested, raw_bodies, read_cells
 
 MAX_PROBLEMS_SHOWN = 50
@@ -193,14 +194,7 @@ def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tup
 
 def _given(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a row without its empty cells: an empty cell counts as not given."""
-    return {str(name): value for name, value in row.items() if not _empty(value)}
-
-
-def _empty(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and value == ""):
-        return True
-    name = type(value).__name__
-    return name in {"NAType", "NaTType"} or (name in {"float", "float64"} and bool(value != value))
+    return {str(name): value for name, value in row.items() if not is_empty(value)}
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:

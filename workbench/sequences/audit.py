@@ -1,7 +1,7 @@
-"""What is wrong with a sequence before its first call: names, types, references, limits; all of it, with step and line."""
+"""The problems of a sequence before its first call: names, types, references, limits; all of them, with step and line."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -12,105 +12,104 @@ from workbench.interface.operation import Operation
 from workbench.interface.rules import UUID
 from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL
 from workbench.sandbox.controls import CONTROLS
+from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import (
-    PARAMETER_TYPES,
-    Guide,
-    Param,
-    Parameter,
-    Ref,
-    Step,
-    duration,
-    references,
-)
+from workbench.sequences.steps import PARAMETER_TYPES, Guide, Param, Parameter, Ref, Step, duration, references
 
-MONEY = ("available", "held", "posted", "refunded")
-STEPS_OF_ITS_OWN = ("advance", "wait")
-_LEFT_OUT = frozenset({"advance", "reset", "snapshot", "restore", "add_fault", "clear_faults", "register_endpoint"})
-SCRIPTED = {name: row for name, row in OPERATIONS.items() if row is not SIGN_WITHDRAWAL}
-"""The operations a step may do: all but the one that authorizes moving funds."""
-CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _LEFT_OUT}
-"""The controls of the sandbox that a step may do: those that change a record, not the sandbox itself."""
+OWN_STEPS = {"advance": ("by",), "wait": ("kind", "within", "where")}
+"""The steps that are neither operations nor controls, and their arguments."""
+SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not SIGN_WITHDRAWAL}
+"""The operations a step may call: all but the one that authorizes moving funds."""
+_NOT_SCRIPTED = frozenset({"advance", "reset", "snapshot", "restore", "add_fault", "clear_faults", "register_endpoint"})
+CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
+"""The controls of the sandbox a step may call: those that change a record, not the sandbox itself."""
 
 
 def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tuple[Problem, ...]:
-    """Return all that is wrong with a sequence; empty if nothing.
+    """Return all problems of a sequence; empty if there are none.
 
     Args:
+        sequence: The sequence.
         values: The parameters of a run, to be checked too; None leaves them out.
     """
-    found = [*_named(sequence), *_parameters(sequence)]
+    found = [*_header_problems(sequence), *_parameter_problems(sequence)]
     if values is not None:
         found += problems_of_values(sequence, values)
-    names = frozenset(one.name for one in sequence.steps)
+    names = frozenset(step.name for step in sequence.steps)
     earlier: dict[str, Step] = {}
-    for one in sequence.steps:
-        found += _step(one, names, earlier)
-        earlier[one.name] = one
+    for step in sequence.steps:
+        found += _step_problems(step, names, earlier)
+        earlier[step.name] = step
     return tuple(found)
 
 
-def _named(sequence: Sequence) -> Iterator[Problem]:
+def _header_problems(sequence: Sequence) -> Iterator[Problem]:
     if not sequence.steps:
         yield Problem("steps", "required", "are missing; a sequence has at least one")
     if sequence.profile not in (None, "documented", "observed"):
         yield Problem("profile", "enum", "must be documented or observed")
     seen: set[str] = set()
-    for one in sequence.steps:
-        if not re.fullmatch(r"[A-Za-z][\w -]{0,79}", one.name):
-            yield _at(
-                one, "name", "pattern", "must begin with a letter and hold letters, digits, blanks, _ and - alone"
-            )
-        if one.name in seen:
-            yield _at(one, "name", "unique", "stands for two steps")
-        seen.add(one.name)
+    for step in sequence.steps:
+        if not re.fullmatch(r"[A-Za-z][\w -]{0,79}", step.name):
+            message = "must begin with a letter, and contain only letters, digits, spaces, _ and -"
+            yield _at(step, "name", "pattern", message)
+        if step.name in seen:
+            yield _at(step, "name", "unique", "is the name of two steps")
+        seen.add(step.name)
 
 
-def _at(one: Step, member: str, rule: str, message: str) -> Problem:
-    where = f"{visible(one.name, 60)}.{member}" if member else visible(one.name, 60)
-    return Problem(where + (f" (line {one.line})" if one.line else ""), rule, message)
+def _at(step: Step, member: str, rule: str, message: str) -> Problem:
+    line = f" (line {step.line})" if step.line else ""
+    return Problem(f"{visible(step.name, 60)}.{member}{line}", rule, message)
 
 
-def _parameters(sequence: Sequence) -> Iterator[Problem]:
+def _unknown_arguments(step: Step, known: Collection[str]) -> Iterator[Problem]:
+    for name in step.arguments:
+        if name not in known:
+            message = f"is not an argument of {step.do}; its arguments are {', '.join(known)}"
+            yield _at(step, visible(name, 60), "unknown", message)
+
+
+def _parameter_problems(sequence: Sequence) -> Iterator[Problem]:
     declared = {one.name for one in sequence.parameters}
     for one in sequence.parameters:
         where = f"params.{visible(one.name, 60)}"
         if one.type not in PARAMETER_TYPES:
             yield Problem(f"{where}.type", "enum", f"must be one of {', '.join(PARAMETER_TYPES)}")
-        elif one.default is not None and not isinstance(one.default, Guide) and (said := _mistyped(one, one.default)):
-            yield Problem(f"{where}.default", "type", said)
-    for each in sequence.steps:
-        for reference in references((each.arguments, each.expect.state, each.expect.result, _wheres(each))):
+        elif one.default is not None and not isinstance(one.default, Guide):
+            message = _type_problem(one, one.default)
+            if message is not None:
+                yield Problem(f"{where}.default", "type", message)
+    for step in sequence.steps:
+        for reference in references(_parts(step)):
             if isinstance(reference, Param) and reference.name not in declared:
-                yield _at(
-                    each,
-                    "with",
-                    "reference",
-                    f"names the parameter {visible(reference.name, 60)}, which is not declared",
-                )
+                message = f"names the parameter {visible(reference.name, 60)}, which is not declared"
+                yield _at(step, "with", "reference", message)
 
 
-def _wheres(one: Step) -> list[Any]:
-    return [event.where for event in one.expect.events]
+def _parts(step: Step) -> list[Any]:
+    """Return the parts of a step that may hold references."""
+    expect = step.expect
+    return [step.arguments, expect.state, expect.result, *(event.where for event in expect.events)]
 
 
-def _mistyped(one: Parameter, value: Any) -> str | None:
-    fits: Mapping[str, Callable[[Any], bool]] = {
-        "text": lambda v: isinstance(v, str),
-        "whole": lambda v: type(v) is int,
-        "flag": lambda v: type(v) is bool,
-        "id": lambda v: isinstance(v, str) and UUID.fullmatch(v) is not None,
-        "date": lambda v: type(v) is date,
-        "duration": _is_duration,
-    }
-    words = {
-        "whole": "a whole number",
-        "flag": "true or false",
-        "id": "a UUID",
-        "duration": "a span of time as 2d or 1h 30m",
-    }
-    check = fits.get(one.type)
-    return None if check is None or check(value) else f"must be {words.get(one.type, 'a ' + one.type)}"
+def _type_problem(parameter: Parameter, value: Any) -> str | None:
+    match parameter.type:
+        case "text":
+            fits, name = isinstance(value, str), "text"
+        case "whole":
+            fits, name = type(value) is int, "a whole number"
+        case "flag":
+            fits, name = type(value) is bool, "true or false"
+        case "id":
+            fits, name = isinstance(value, str) and UUID.fullmatch(value) is not None, "a UUID"
+        case "date":
+            fits, name = type(value) is date, "a date"
+        case "duration":
+            fits, name = _is_duration(value), "a span of time such as 2d or 1h 30m"
+        case _:
+            return None
+    return None if fits else f"must be {name}"
 
 
 def _is_duration(value: Any) -> bool:
@@ -124,122 +123,101 @@ def _is_duration(value: Any) -> bool:
 
 
 def problems_of_values(sequence: Sequence, values: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the parameters of a run."""
+    """Yield the problems of the parameters of a run."""
     declared = {one.name: one for one in sequence.parameters}
     for name in values:
         if name not in declared:
             known = f"declared are {', '.join(declared)}" if declared else "none is declared"
-            yield Problem(visible(name, 60), "unknown", f"is no parameter of this sequence; {known}")
+            yield Problem(visible(name, 60), "unknown", f"is not a parameter of this sequence; {known}")
     for name, one in declared.items():
         value = values.get(name)
+        message = _type_problem(one, value)
         if value is None:
             if one.default is None:
-                yield Problem(
-                    name, "required", f"is missing; {one.doc[:1].lower() + one.doc[1:] or 'it has no default'}"
-                )
-        elif said := _mistyped(one, value):
-            yield Problem(name, "type", said)
+                yield Problem(name, "required", f"is missing; {one.doc[:1].lower() + one.doc[1:] or 'no default'}")
+        elif message is not None:
+            yield Problem(name, "type", message)
 
 
-def _step(one: Step, names: Collection[str], earlier: Mapping[str, Step]) -> Iterator[Problem]:
-    if one.do == SIGN_WITHDRAWAL.name:
-        yield _at(one, "do", "forbidden", "sign_withdrawal authorizes moving funds and is never a step of a script")
+def _step_problems(step: Step, names: Collection[str], earlier: Mapping[str, Step]) -> Iterator[Problem]:
+    if step.do == SIGN_WITHDRAWAL.name:
+        yield _at(step, "do", "forbidden", "sign_withdrawal authorizes moving funds and is never a step of a script")
         return
-    yield from _references(one, names, earlier)
-    if one.do in SCRIPTED:
-        yield from _arguments(one, SCRIPTED[one.do])
-    elif one.do in CONTROLLED:
-        yield from _of_control(one)
-    elif one.do in STEPS_OF_ITS_OWN:
-        yield from _of_its_own(one)
+    yield from _reference_problems(step, names, earlier)
+    if step.do in SCRIPTED:
+        yield from _request_problems(step, SCRIPTED[step.do])
+    elif step.do in CONTROLLED:
+        yield from _control_problems(step)
+    elif step.do in OWN_STEPS:
+        yield from _own_step_problems(step)
     else:
-        known = sorted((*SCRIPTED, *CONTROLLED, *STEPS_OF_ITS_OWN))
-        near = [name for name in known if name.split("_")[-1] == one.do.split("_")[-1]]
-        said = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
-        yield _at(one, "do", "unknown", f"{visible(one.do, 60)!r} is no operation, control, advance or wait; {said}")
-    yield from _expectations(one)
+        known = sorted((*SCRIPTED, *CONTROLLED, *OWN_STEPS))
+        near = [name for name in known if name.split("_")[-1] == step.do.split("_")[-1]]
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+        message = f"{visible(step.do, 60)!r} is not an operation, control, advance or wait; {hint}"
+        yield _at(step, "do", "unknown", message)
+    yield from _expectation_problems(step)
 
 
-def _arguments(one: Step, operation: Operation[..., Any]) -> Iterator[Problem]:
+def _request_problems(step: Step, operation: Operation[..., Any]) -> Iterator[Problem]:
     fields = {field.name: field for field in walk.members(operation.request)}
-    for name in one.arguments:
-        if name not in fields:
-            yield _at(
-                one, visible(name, 60), "unknown", f"is no argument of {one.do}; its arguments are {', '.join(fields)}"
-            )
-    literal = {name: value for name, value in one.arguments.items() if name in fields and not [*references(value)]}
-    later = tuple(fields[name].wire for name in one.arguments if name in fields and name not in literal)
+    yield from _unknown_arguments(step, fields)
+    given = {name: value for name, value in step.arguments.items() if name in fields}
+    literal = {name: value for name, value in given.items() if not any(True for _ in references(value))}
+    unresolved = tuple(fields[name].wire for name in given if name not in literal)
     try:
         request = walk.build(operation.request, literal)
     except walk.UnknownMember as error:
-        yield _at(
-            one, "with", "unknown", f"{error.of.__name__} has no {', '.join(visible(str(n), 60) for n in error.names)}"
-        )
+        unknown = ", ".join(visible(str(name), 60) for name in error.names)
+        yield _at(step, "with", "unknown", f"{error.of.__name__} has no {unknown}")
         return
     for problem in checks.problems(request):
-        waits = any(problem.path == wire or problem.path.startswith(f"{wire}.") for wire in later)
-        if not waits and not (later and problem.rule in {"one_of", "any_of"}):
-            yield _at(one, problem.path or "with", problem.rule, problem.message)
+        later = any(problem.path == wire or problem.path.startswith(f"{wire}.") for wire in unresolved)
+        if not later and not (unresolved and problem.rule in {"one_of", "any_of"}):
+            yield _at(step, problem.path or "with", problem.rule, problem.message)
 
 
-def _of_control(one: Step) -> Iterator[Problem]:
-    known = {name: p for name, p in CONTROLLED[one.do].signature.parameters.items() if name != "self"}
-    for name in one.arguments:
-        if name not in known:
-            yield _at(
-                one, visible(name, 60), "unknown", f"is no argument of {one.do}; its arguments are {', '.join(known)}"
-            )
-    for name, parameter in known.items():
-        if (
-            parameter.default is parameter.empty
-            and parameter.kind is not parameter.VAR_KEYWORD
-            and name not in one.arguments
-        ):
-            yield _at(one, name, "required", "is missing")
+def _control_problems(step: Step) -> Iterator[Problem]:
+    known = {name: one for name, one in CONTROLLED[step.do].signature.parameters.items() if name != "self"}
+    yield from _unknown_arguments(step, known)
+    for name, one in known.items():
+        required = one.default is one.empty and one.kind is not one.VAR_KEYWORD
+        if required and name not in step.arguments:
+            yield _at(step, name, "required", "is missing")
 
 
-def _of_its_own(one: Step) -> Iterator[Problem]:
-    allowed = {"advance": ("by",), "wait": ("kind", "within", "where")}[one.do]
-    for name in one.arguments:
-        if name not in allowed:
-            yield _at(
-                one, visible(name, 60), "unknown", f"is no argument of {one.do}; its arguments are {', '.join(allowed)}"
-            )
-    span = one.arguments.get("by" if one.do == "advance" else "within", None if one.do == "advance" else "0s")
+def _own_step_problems(step: Step) -> Iterator[Problem]:
+    yield from _unknown_arguments(step, OWN_STEPS[step.do])
+    name = "by" if step.do == "advance" else "within"
+    span = step.arguments.get(name, None if step.do == "advance" else "0s")
     if span is None:
-        yield _at(one, "by", "required", "is missing; it is a span of time as 2d")
+        yield _at(step, name, "required", "is missing; it is a span of time such as 2d")
     elif not isinstance(span, Param) and not _is_duration(span):
-        yield _at(one, "by" if one.do == "advance" else "within", "duration", "must be a span of time as 2d or 1h 30m")
-    if one.do == "wait":
-        kind = one.arguments.get("kind")
-        if kind not in EVENT_KINDS:
-            yield _at(one, "kind", "enum", f"must be one of {', '.join(EVENT_KINDS)}")
+        yield _at(step, name, "duration", "must be a span of time such as 2d or 1h 30m")
+    if step.do == "wait" and step.arguments.get("kind") not in EVENT_KINDS:
+        yield _at(step, "kind", "enum", f"must be one of {', '.join(EVENT_KINDS)}")
 
 
-def _references(one: Step, names: Collection[str], earlier: Mapping[str, Step]) -> Iterator[Problem]:
-    for reference in references((one.arguments, one.expect.state, one.expect.result, _wheres(one))):
+def _reference_problems(step: Step, names: Collection[str], earlier: Mapping[str, Step]) -> Iterator[Problem]:
+    for reference in references(_parts(step)):
         if not isinstance(reference, Ref):
             continue
-        shown = visible(reference.path, 80)
-        own = reference.step == one.name
-        if own and reference not in references(one.arguments):
+        own = reference.step == step.name
+        if own and reference not in references(step.arguments):
             continue  # an expectation may name the result of its own step
         if own:
-            yield _at(one, "with", "reference", f"{shown} refers to this very step")
+            message: str | None = "refers to this very step"
         elif reference.step not in names:
-            yield _at(one, "with", "reference", f"{shown} names no step of this sequence")
+            message = "names no step of this sequence"
         elif reference.step not in earlier:
-            yield _at(
-                one,
-                "with",
-                "reference",
-                f"{shown} names a later step; a step refers to earlier ones alone (no circles)",
-            )
-        elif said := _no_such_attribute(earlier[reference.step], reference):
-            yield _at(one, "with", "reference", f"{shown} {said}")
+            message = "names a later step; a step can only refer to earlier ones"
+        else:
+            message = _attribute_problem(earlier[reference.step], reference)
+        if message is not None:
+            yield _at(step, "with", "reference", f"{visible(reference.path, 80)} {message}")
 
 
-def _no_such_attribute(target: Step, reference: Ref) -> str | None:
+def _attribute_problem(target: Step, reference: Ref) -> str | None:
     operation = SCRIPTED.get(target.do)
     if operation is None or not reference.attribute or operation.many:
         return None
@@ -256,29 +234,26 @@ def _no_such_attribute(target: Step, reference: Ref) -> str | None:
     return None
 
 
-def _expectations(one: Step) -> Iterator[Problem]:
-    for name, value in one.expect.money.items():
-        if name not in MONEY:
-            yield _at(one, f"expect.money.{visible(name, 60)}", "unknown", f"must be one of {', '.join(MONEY)}")
+def _expectation_problems(step: Step) -> Iterator[Problem]:
+    expect = step.expect
+    for name, value in expect.money.items():
+        if name not in ACCOUNTS:
+            yield _at(step, f"expect.money.{visible(name, 60)}", "unknown", f"must be one of {', '.join(ACCOUNTS)}")
         elif type(value) is not int:
-            yield _at(one, f"expect.money.{name}", "type", "must be a whole number of cents")
-    for event in one.expect.events:
+            yield _at(step, f"expect.money.{name}", "type", "must be a whole number of cents")
+    for event in expect.events:
         if event.kind not in EVENT_KINDS:
-            yield _at(
-                one,
-                "expect.events",
-                "enum",
-                f"{visible(event.kind, 60)!r} is no kind; kinds are {', '.join(EVENT_KINDS)}",
-            )
-    for name in one.expect.error:
+            message = f"{visible(event.kind, 60)!r} is not a kind of event; kinds are {', '.join(EVENT_KINDS)}"
+            yield _at(step, "expect.events", "enum", message)
+    for name in expect.error:
         if name not in ("status", "error", "message"):
-            yield _at(one, f"expect.error.{visible(name, 60)}", "unknown", "must be status, error or message")
-    if one.expect.state and "of" not in one.expect.state:
-        yield _at(one, "expect.state", "required", "needs `of`, the id of the record to look at")
-    operation = SCRIPTED.get(one.do)
+            yield _at(step, f"expect.error.{visible(name, 60)}", "unknown", "must be status, error or message")
+    if expect.state and "of" not in expect.state:
+        yield _at(step, "expect.state", "required", "needs `of`, the id of the record to look at")
+    operation = SCRIPTED.get(step.do)
     if operation is not None and not operation.many:
         fields = {field.name for field in walk.members(operation.answer)} | {"extra"}
-        for name in one.expect.result:
+        for name in expect.result:
             if name.partition(".")[0] not in fields:
-                said = f"is no member of the answer of {one.do}; they are {', '.join(sorted(fields))}"
-                yield _at(one, f"expect.result.{visible(name, 60)}", "unknown", said)
+                message = f"is not a member of the answer of {step.do}; they are {', '.join(sorted(fields))}"
+                yield _at(step, f"expect.result.{visible(name, 60)}", "unknown", message)
