@@ -106,6 +106,13 @@ def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(s
     assert "buy.transaction_id cannot be read: step buy is refused" in came.verdict
 
 
+def test_unknown_members_of_an_answer_can_be_expected(sandbox: Sandbox) -> None:
+    """They are in `extra`."""
+    buy = step("buy", "simulate_authorization", expect={"result": {"extra": {}}}, **BUY)
+
+    assert run(Sequence(name="extra", steps=(buy,)), sandbox).ok
+
+
 def test_production_is_refused_before_anything_is_sent() -> None:
     """Sequences are for sandboxes."""
     api = connect(environment="production")

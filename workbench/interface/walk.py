@@ -243,7 +243,8 @@ def get_path(x: Any, path: str) -> Any:
         elif isinstance(x, list | tuple):
             x = x[int(name)] if name.isdecimal() and int(name) < len(x) else None
         elif is_record(x):
-            x = next((getattr(x, one.name) for one in members(type(x)) if name in (one.name, one.wire)), None)
+            extra = getattr(x, "extra", None) if name == "extra" else None
+            x = next((getattr(x, one.name) for one in members(type(x)) if name in (one.name, one.wire)), extra)
         else:
             return None
     return x
