@@ -138,7 +138,7 @@ def test_a_session_lists_little_besides_its_operations() -> None:
         public = {name for name in dir(api) if not name.startswith("_")} - set(OPERATIONS)
 
     assert public <= {
-        "allowing", "arm", "armed", "base_url", "call", "check_operation", "clock_skew", "close", "converter", "disarm",
+        "allowing", "arm", "armed", "base_url", "call", "check_operation", "clock", "clock_skew", "close", "converter", "disarm",
         "environment", "events", "from_wire", "has_journal", "host", "inbox", "info", "journal", "limits", "notices",
-        "pace", "request", "sandbox", "sandbox_settings", "send", "verify_assumptions",
+        "sandbox", "sandbox_settings", "send", "verify_assumptions",
     }  # fmt: skip

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from workbench.client.calls import Calls, EnvironmentName, client_problems
+from workbench.client.base import BaseClient, EnvironmentName, client_problems
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
-from workbench.client.journal import Journal
+from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
@@ -38,7 +38,7 @@ class _Unset:
 _UNSET: Final[Any] = _Unset()
 
 
-class _Session(Calls):
+class _Session(BaseClient):
     """What both sessions add to a client."""
 
     @hide_arguments
@@ -63,9 +63,9 @@ class _Session(Calls):
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
-        self._inbox: Any = None
-        if self._context.journal is not None:
-            self._context.journal.events = lambda: self.events
+        self._inboxes: list[Inbox] = []  # one at most; views share the list
+        if self.has_journal:
+            recorder_of(self.journal).events = lambda: self.events
         _show_records()
 
     @property
@@ -86,17 +86,15 @@ class _Session(Calls):
     @property
     def inbox(self) -> "Inbox":
         """The webhook events received; those of a sandbox arrive by themselves."""
-        holder: Any = self._parent
-        if holder._inbox is None:
+        if not self._inboxes:
             from workbench.webhooks.inbox import Inbox
 
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None
             if self._sandbox is not None:
                 source = partial(self._sandbox.drain, api_key=keys[0].decode()) if self._keys else self._sandbox.drain
-            holder._inbox = Inbox(self._inbox_path, keys=keys, source=source)
-        inbox: Inbox = holder._inbox
-        return inbox
+            self._inboxes.append(Inbox(self._inbox_path, keys=keys, source=source))
+        return self._inboxes[0]
 
     @property
     def events(self) -> "list[Event]":
@@ -104,12 +102,10 @@ class _Session(Calls):
         return self.inbox.events()
 
     def _close_parts(self) -> None:
-        holder: Any = self._parent
-        if holder._inbox is not None:
-            holder._inbox.close()
-            holder._inbox = None
-        if hasattr(holder._sandbox, "close"):  # a served one is not ours to close
-            holder._sandbox.close()
+        while self._inboxes:
+            self._inboxes.pop().close()
+        if hasattr(self._sandbox, "close"):  # a served one is not ours to close
+            self._sandbox.close()
 
     def __repr__(self) -> str:
         text = super().__repr__()

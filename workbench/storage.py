@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import filelock
 
-from workbench.errors import FileBusy, UnusableFile
+from workbench.errors import FileBusy, UnusableFile, hide_arguments
 
 _MAGIC = b"SQLite format 3\0"
 _WAIT = 0.05  # seconds that SQLite waits by itself for another process
@@ -86,6 +86,7 @@ class FileLock:
 class Database:
     """A database of ours, in a file or in memory. One connection, used by one thread at a time."""
 
+    @hide_arguments
     def __init__(
         self,
         path: str | os.PathLike[str] | None,

@@ -196,7 +196,7 @@ def flight(size: int) -> Figures:
     """Pages a second with 8 and 64 in flight, and a stock AsyncClient with 64, of a service without delay."""
     import httpx
 
-    from workbench.client.bodies import Bodies
+    from workbench.client.client import Bodies
     from workbench.interface.rewards import ListRewardsActivity
     from workbench.interface.walk import build
     from workbench.tables.reading import Gate
@@ -246,7 +246,7 @@ def flight(size: int) -> Figures:
 
 def latency(size: int) -> Figures:
     """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
-    from workbench.client.bodies import Bodies
+    from workbench.client.client import Bodies
     from workbench.interface.rewards import ListRewardsActivity
     from workbench.interface.walk import build
     from workbench.tables.rewards import read

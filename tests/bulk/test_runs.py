@@ -15,7 +15,7 @@ from workbench.bulk import BulkResult, Interrupted, RunChanged, resume
 from workbench.bulk.sending import run
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
-from workbench.client.journal import Journal
+from workbench.client.journal import Journal, recorder_of
 from workbench.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, WrongEnvironment
 from workbench.interface.rules import FULL
 from workbench.progress import Progress
@@ -242,7 +242,7 @@ def test_an_odd_answer_never_sends_a_row_again(
 def test_a_journal_that_cannot_record_pauses_the_run_by_name(sandbox: Sandbox, tmp_path: Path) -> None:
     """The run says that the journal is in the way, not that the service is away."""
     broken = Journal()
-    broken.begin = _full  # type: ignore[method-assign]
+    recorder_of(broken).begin = _full  # type: ignore[method-assign]
     stopped = run(api_of(sandbox, journal=broken).create_user_application, people(3), progress=False)
 
     assert stopped.counts == {"not_sent": 1, "planned": 2}

@@ -19,9 +19,8 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
-from workbench.client.key_sources import find_key
 from workbench.client.keys import Key
-from workbench.client.settings import client_settings, open_profile
+from workbench.client.settings import client_settings, find_key, open_profile
 from workbench.sequences import Sequence, from_journal
 from workbench.sequences import run as run_sequence
 
@@ -48,7 +47,7 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "session of a profile": lambda: wb.connect("acme"),
     "view": lambda: wb.Client(base_url=URL, api_key=KEY).allowing(again=True),
     "call": lambda: wb.Client(base_url=URL, api_key=KEY).list_contracts,
-    "line of a client": lambda: wb.Client(base_url=URL, api_key=KEY)._context,
+    "context of a client": lambda: wb.Client(base_url=URL, api_key=KEY)._context,
     "profile": lambda: open_profile("acme"),
     "settings of a client": lambda: client_settings(open_profile("acme")),
     "info": lambda: wb.Client(base_url=URL, api_key=KEY).info(),

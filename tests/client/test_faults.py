@@ -18,7 +18,7 @@ from tests.client.test_calls import ADDRESS, BANK_ADDRESS
 from workbench.client.advice import AdviceWarning
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
-from workbench.client.journal import Journal
+from workbench.client.journal import Journal, recorder_of
 from workbench.errors import (
     CannotRecord,
     NotSent,
@@ -398,23 +398,23 @@ def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatc
         assert rig.network.effects == rig.network.sent == recorded
 
 
-@pytest.mark.parametrize("at", ["add", "close_entry"])
-def test_an_interrupt_inside_the_journal_leaves_no_call_in_the_air(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at", ["begin", "finish"])
+def test_an_interrupt_inside_the_journal_leaves_no_call_in_flight(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while the journal writes: the call is unknown where it may have left, and never shown as in the air."""
     rig = Rig()
     arguments = rig.arguments("update_user")
-    whole = getattr(rig.client.journal._store, at)
+    whole = getattr(recorder_of(rig.client.journal), at)
 
-    def interrupted(*given: Any) -> None:
-        if at == "add":
+    def interrupted(*given: Any, **more: Any) -> None:
+        if at == "begin":
             whole(*given)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(rig.client.journal._store, at, interrupted)
+        patch.setattr(recorder_of(rig.client.journal), at, interrupted)
         with pytest.raises(KeyboardInterrupt):
             rig.client.update_user(**arguments)
     (entry,) = rig.client.journal.unknown()
 
-    assert entry.error == "its end was not recorded"
-    assert rig.network.effects == (0 if at == "add" else 1)
+    assert entry.error == "its outcome was not recorded"
+    assert rig.network.effects == (0 if at == "begin" else 1)

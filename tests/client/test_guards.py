@@ -6,7 +6,7 @@ import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
 from workbench.client.guards import Limits, confirmation
-from workbench.client.journal import Journal
+from workbench.client.journal import Journal, recorder_of
 from workbench.errors import CannotRecord, InvalidProfile, InvalidRequest, NotArmed, WrongEnvironment
 from workbench.interface.table import OPERATIONS
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_recorded_is_not_armed(monkeypatch: pytest.MonkeyPatch) -
     def full(*_: Any) -> None:
         raise CannotRecord("full")
 
-    monkeypatch.setattr(client.journal._store, "note", full)
+    monkeypatch.setattr(recorder_of(client.journal), "note", full)
     with pytest.raises(CannotRecord):
         client.arm(operations={"update_user"}, minutes=10, reason="x")
 

@@ -15,11 +15,11 @@ import httpx
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
+from workbench.client import recorder
 from workbench.client.advice import AdviceWarning
 from workbench.client.effects import Outcome
-from workbench.client.journal import Journal
-from workbench.client.journal_file import installation_secret
-from workbench.client.processes import is_running, this_process
+from workbench.client.journal import Journal, recorder_of
+from workbench.client.state import installation_secret, is_running, this_process
 from workbench.errors import (
     BadRequest,
     CannotRecord,
@@ -255,11 +255,11 @@ def test_an_end_that_cannot_be_recorded_is_told(make: Callable[[], Journal], mon
     journal = make()
     client = client_on(Service(AUTHORIZED), journal=journal)
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise CannotRecord("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal._store, "close_entry", full)
+        patch.setattr(recorder_of(journal), "finish", full)
         with pytest.warns(AdviceWarning, match="could not be recorded"):
             answer = client.simulate_authorization(**PURCHASE)
 
@@ -352,19 +352,19 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
     child.join()
     (entry,) = Journal(path).unknown()
 
-    assert entry.error == "its end was not recorded"
+    assert entry.error == "its outcome was not recorded"
     assert not is_running(entry.process)
     assert is_running(this_process())
 
 
-def test_a_call_in_the_air_elsewhere_is_not_unknown(tmp_path: Path) -> None:
-    """A call that another living process has in the air is sending, not unknown."""
+def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that another living process has in flight is sending, not unknown."""
     path = tmp_path / "journal.db"
     other = Journal(path)
 
     def look(_: httpx.Request) -> httpx.Response:
+        monkeypatch.setattr(recorder, "this_process", lambda: "elsewhere:1:1")
         mine = Journal(path)
-        mine._process = ("elsewhere:1:1", os.getpid())
         ends.extend((entry.outcome, entry.is_unknown) for entry in mine)
         return httpx.Response(200, json=AUTHORIZED)
 
@@ -396,7 +396,7 @@ def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -
     clock = FakeClock()
     service = Service({"id": CARD}, {"id": CARD}, httpx.Response(400), {"id": CARD}, {"id": CARD})
     client = _real(service, journal=make(), clock=clock, environment="production")
-    client._context.journal._clock = clock
+    recorder_of(client.journal).clock = clock
     client.arm(operations={"update_user"}, minutes=100, reason="test")
     client.update_user(user_id=CARD, first_name="Grace")
     with pytest.raises(DuplicateSuspected, match=r"Nothing was sent.*again=True") as caught:
@@ -417,7 +417,7 @@ def test_the_same_again_is_a_warning_on_a_sandbox_of_others(make: Callable[[], J
     """On a real sandbox the same write within a day is only warned of, and not after a day."""
     clock = FakeClock()
     journal = make()
-    journal._clock = clock
+    recorder_of(journal).clock = clock
     client = _real(Service(AUTHORIZED), journal=journal, clock=clock)
     client.simulate_authorization(**PURCHASE)
     with pytest.warns(AdviceWarning, match="it is sent again"):
@@ -442,8 +442,9 @@ def test_hashes_are_keyed(make: Callable[[], Journal]) -> None:
     journal = make()
     row = OPERATIONS["update_ubo"]
 
-    assert journal.digest(row, b"900113344") == journal.digest(row, b"900113344")
-    assert journal.digest(row, b"900113344") != Journal().digest(row, b"900113344")
+    mine, other = recorder_of(journal), recorder_of(Journal())
+    assert mine.digest(row, b"900113344") == mine.digest(row, b"900113344")
+    assert mine.digest(row, b"900113344") != other.digest(row, b"900113344")
 
 
 def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
@@ -475,11 +476,10 @@ def test_processes_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_running(mine)
 
 
-def test_a_journal_of_no_client_sends_nothing() -> None:
+def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
     """A journal that is opened by itself can be read and resolved, and sends nothing."""
-    journal = Journal()
-    attempt = _unknown(client_on(Service(LOST), journal=journal))
-    journal.send_again = None
+    attempt = _unknown(client_on(Service(LOST), journal=tmp_path / "journal.db"))
+    journal = Journal(tmp_path / "journal.db")
     with pytest.raises(InvalidRequest, match="belongs to no client"):
         journal.resend(attempt, object(), accept_double=True)
 
@@ -577,5 +577,8 @@ def test_entries_are_listed_and_filtered() -> None:
     )
 
     assert list(api.journal) == api.journal.list()
+    assert api.journal.get("nothing") is None
+    assert [row["outcome"] for row in api.journal.export()] == ["done"]
+    assert json.loads(json.dumps(api.journal.export()))[0]["id"] == api.journal.list()[0].id
     assert [] == api.journal.list(operation="update_user")
     assert 1 == len(api.journal.list(operation="simulate_authorization", outcome="done"))

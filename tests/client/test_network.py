@@ -20,7 +20,7 @@ import pytest
 import trustme
 
 from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, FakeClock
-from workbench.client import flight
+from workbench.client import transports
 from workbench.client.advice import AdviceWarning
 from workbench.client.client import AsyncClient, Client
 from workbench.client.effects import Outcome
@@ -436,7 +436,7 @@ def test_an_interrupt_before_the_first_byte_is_not_sent(monkeypatch: pytest.Monk
     def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(flight.Timely, "connect_tcp", interrupted)
+    monkeypatch.setattr(transports.TimelyBackend, "connect_tcp", interrupted)
     client = Client(base_url="http://127.0.0.1:9", api_key=KEY)
     with pytest.raises(KeyboardInterrupt) as caught:
         client.simulate_authorization(**PURCHASE)

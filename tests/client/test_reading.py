@@ -76,10 +76,10 @@ def test_odd_bodies_are_refused(body: Any, words: str) -> None:
 
 
 def test_odd_operations_and_paths_are_refused() -> None:
-    """An unknown operation, or an argument that is no part of the path, is refused with what there is."""
+    """An unknown operation, or an argument that is not part of the path, is refused with what there is."""
     with pytest.raises(InvalidArguments, match="known: list_contracts"):
         CLIENT.from_wire("nothing", {})
-    with pytest.raises(InvalidArguments, match="user is no part of the path; there are user_id"):
+    with pytest.raises(InvalidArguments, match="user is not part of the path; there are user_id"):
         CLIENT.from_wire("update_user", {}, user=CARD)
     with pytest.raises(InvalidArguments, match="there is none"):
         CLIENT.from_wire("list_contracts", {}, user=CARD)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.client import key_sources
+from workbench.client import settings
 from workbench.client.base_url import base_url
 from workbench.client.settings import client_settings, config_path, key_variable, open_profile, profile_names
 from workbench.client.state import state_folder
@@ -18,7 +18,7 @@ from workbench.errors import InvalidProfile
 KEY = "canary-key-77"
 
 
-TYPES = key_sources._somebody_types
+TYPES = settings.can_prompt
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     monkeypatch.setitem(sys.modules, "keyring", None)
-    monkeypatch.setattr(key_sources, "_somebody_types", lambda: False)
+    monkeypatch.setattr(settings, "can_prompt", lambda: False)
     return tmp_path
 
 
@@ -188,16 +188,16 @@ def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatc
     write(home, GOOD)
     profile = open_profile("acme-test")
     asked: list[str] = []
-    monkeypatch.setattr(key_sources, "_somebody_types", lambda: True)
-    monkeypatch.setattr(key_sources.getpass, "getpass", lambda prompt: asked.append(prompt) or "typed-key")
-    typed = key_sources.find_key(profile).fingerprint
+    monkeypatch.setattr(settings, "can_prompt", lambda: True)
+    monkeypatch.setattr(settings.getpass, "getpass", lambda prompt: asked.append(prompt) or "typed-key")
+    typed = settings.find_key(profile).fingerprint
     ring = types.SimpleNamespace(get_password=lambda service, name: f"ring-{service}-{name}")
     monkeypatch.setitem(sys.modules, "keyring", ring)
-    from_ring = key_sources.find_key(profile).fingerprint
+    from_ring = settings.find_key(profile).fingerprint
     monkeypatch.setenv("WORKBENCH_API_KEY", "general-key")
-    general = key_sources.find_key(profile).fingerprint
+    general = settings.find_key(profile).fingerprint
     monkeypatch.setenv(key_variable("acme-test"), "own-key")
-    own = key_sources.find_key(profile).fingerprint
+    own = settings.find_key(profile).fingerprint
 
     assert len({typed, from_ring, general, own}) == 4
     assert asked == ["API key of acme-test (sandbox): "]
@@ -212,7 +212,7 @@ def test_a_broken_keyring_is_no_keyring(home: Path, monkeypatch: pytest.MonkeyPa
     write(home, GOOD)
     monkeypatch.setitem(sys.modules, "keyring", types.SimpleNamespace(get_password=broken))
     with pytest.raises(InvalidProfile, match="WORKBENCH_ACME_TEST_API_KEY or WORKBENCH_API_KEY"):
-        key_sources.find_key(open_profile("acme-test"))
+        settings.find_key(open_profile("acme-test"))
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -229,7 +229,7 @@ def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch
     """A profile can ask that the key's variable is taken away after reading."""
     write(home, GOOD.replace("timeout = 12.5", 'forget_key_variable = true\nkey_variable = "OURS"'))
     monkeypatch.setenv("OURS", KEY)
-    key_sources.find_key(open_profile("acme-test"))
+    settings.find_key(open_profile("acme-test"))
 
     assert "OURS" not in os.environ
 

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from workbench import tables
-from workbench.client.bodies import Bodies
-from workbench.client.client import Client
+from workbench.client.client import Bodies, Client
 from workbench.errors import InvalidRequest, NotSent, Unauthorized
 from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.simulations import SimulateRefund

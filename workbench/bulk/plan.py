@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from workbench.client.guards import cap_problems
-from workbench.client.pasted import pasted_keys
+from workbench.client.requests import pasted_keys
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, walk
 from workbench.interface.convert import converter

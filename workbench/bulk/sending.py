@@ -15,7 +15,7 @@ from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.effects import Outcome
-from workbench.client.journal_file import installation_secret
+from workbench.client.state import installation_secret
 from workbench.errors import (
     ApiError,
     CannotRecord,

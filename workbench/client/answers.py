@@ -1,4 +1,4 @@
-"""An answer as it is met in practice: read where it can be read, and put in words where it is a refusal."""
+"""Answers as they occur in practice: successes read where they can be, refusals put in words."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _NO_BODY = frozenset({204, 205})
 
 @attrs.frozen
 class Reading:
-    """What came of reading an answer: the record, or why there is none, with what was read of it."""
+    """The result of reading an answer: the record, or why there is none, with what was read of it."""
 
     answer: Any = None
     why: str | None = None
@@ -50,7 +50,9 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
         if operation is LIST_REWARDS_ACTIVITY and not _has_items(raw, converter):
             # A page without items is not a page of zero items.
             return Reading(
-                why="it is no page", problems=(Problem("items", "required", "is missing or no list"),), raw=raw
+                why="unexpected structure",
+                problems=(Problem("items", "required", "is missing or not a list"),),
+                raw=raw,
             )
         if raw is None or not (operation.many or isinstance(raw, dict)):
             return Reading(why="it is not an object")
@@ -58,7 +60,7 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
     except strict_json.NotJson as error:
         return Reading(why=str(error))
     except Unreadable as error:
-        return Reading(why="it has another shape", problems=error.problems, raw=raw)
+        return Reading(why="unexpected structure", problems=error.problems, raw=raw)
 
 
 def _has_items(raw: Any, converter: Converter) -> bool:
@@ -68,7 +70,7 @@ def _has_items(raw: Any, converter: Converter) -> bool:
 
 @attrs.frozen
 class Refusal:
-    """A refusal in the service's words, whatever their form; what they repeat of private values is masked."""
+    """A refusal in the service's words, whatever their form; private values they repeat are masked."""
 
     body: Any
     error: str | None
@@ -95,7 +97,7 @@ def refusal(response: Response, request: Any, key: bytes) -> Refusal:
 
 
 def without_private(words: str, request: Any, key: bytes) -> str:
-    """Return words of another with what they repeat of the key and of a request's private values masked."""
+    """Return text with what it repeats of the key and of a request's private values masked."""
     return _without(_private(request, key), words)
 
 
@@ -119,14 +121,14 @@ def _private_texts(record: Any) -> Iterator[str]:
             yield str(value)
 
 
-def about(told: Refusal, request: Any) -> bool:
-    """Whether a refusal names an address or an id of the request: it then says the reason itself."""
+def names_value(refused: Refusal, request: Any) -> bool:
+    """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
     values = (getattr(request, one.name) for one in members(type(request)))
-    return any(isinstance(value, str) and len(value) > 20 and value in (told.message or "") for value in values)
+    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)
 
 
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
-    """Return what a person can do about a refusal, where the document or the environment tells."""
+    """Return what a person can do about a refusal, where the document or the environment says so."""
     if status == 401:
         return "Check the key of this profile and its environment"
     if status == 403 and operation.roles:
@@ -148,9 +150,9 @@ def host_of(location: str) -> str:
     return visible(host, 80) if slashes and host else "another path"
 
 
-TOLD = (
-    ("deprecation", "the service calls this deprecated"),
-    ("sunset", "the service will take this away"),
-    ("workbench-fault", "the sandbox makes faults on purpose"),
-)
-"""Headers that are told once."""
+NOTICES = {
+    "deprecation": "the service calls this deprecated",
+    "sunset": "the service will remove this",
+    "workbench-fault": "the sandbox injects faults",
+}
+"""Headers that are reported once."""

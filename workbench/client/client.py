@@ -1,4 +1,4 @@
-"""The two clients: the same calls, one answering at once, one awaited. The only file that imports httpx.
+"""The two clients: the same calls, one answering at once, one awaited. The only file that imports httpx besides `transports`.
 
 httpx is used from its transports down: nothing follows redirects, reads the environment, keeps cookies or logs queries.
 """
@@ -8,7 +8,8 @@ import os
 import ssl
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
@@ -16,14 +17,14 @@ from typing import Any, Self
 import httpx
 
 from workbench.client.advice import advise
-from workbench.client.calls import Calls
-from workbench.client.flight import DEADLINE, Timely, Trace
+from workbench.client.base import BaseClient
+from workbench.client.exchange import Steps
 from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
 from workbench.client.probe import Findings, Probe
-from workbench.client.wire import Exchange
-from workbench.errors import visible
-from workbench.interface.operation import Async, Sync
-from workbench.interface.table import KEY_HEADER
+from workbench.client.transports import Connections, TimelyTransport, Trace
+from workbench.errors import InvalidRequest, hide_arguments, visible
+from workbench.interface.operation import Async, Operation, Sync
+from workbench.interface.table import KEY_HEADER, OPERATIONS
 
 # Raised before a byte of a request is written; anything else may have been acted on.
 _NOT_SENT = (
@@ -32,8 +33,18 @@ _NOT_SENT = (
 )  # fmt: skip
 # Their texts hold no header and no body.
 _HARMLESS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ReadTimeout, httpx.WriteTimeout)
-
+_WORDS: dict[type[Exception], str] = {
+    httpx.ConnectTimeout: "no connection in time",
+    httpx.PoolTimeout: "no free connection in time",
+    httpx.ReadTimeout: "no answer in time",
+    httpx.WriteTimeout: "not written in time",
+    httpx.RemoteProtocolError: "the connection ended before the end of the answer",
+    httpx.ReadError: "the connection was lost while waiting for the answer",
+    httpx.WriteError: "the connection was lost while sending",
+    httpx.LocalProtocolError: "the request cannot be written",
+}
 _KEY_HEADER = KEY_HEADER.encode()
+_FOREVER = float("inf")
 
 
 @lru_cache(1024)
@@ -41,56 +52,85 @@ def _url(base: str, target: str) -> httpx.URL:
     return httpx.URL(base + target)
 
 
-def _told(failure: httpx.TransportError, clean: Callable[[str], str]) -> str:
-    """Say what the transport met, without its text where that may hold a header."""
-    words = {
-        httpx.ConnectTimeout: "no connection in time",
-        httpx.PoolTimeout: "no free connection in time",
-        httpx.ReadTimeout: "no answer in time",
-        httpx.WriteTimeout: "not written in time",
-        httpx.RemoteProtocolError: "the connection ended before a whole answer",
-        httpx.ReadError: "the connection was lost while waiting for the answer",
-        httpx.WriteError: "the connection was lost while sending",
-        httpx.LocalProtocolError: "the request cannot be written",
-    }.get(type(failure))
-    if words is None:
-        words = "no connection" if isinstance(failure, httpx.ConnectError) else "the connection failed"
-    text = visible(clean(str(failure)), 200) if isinstance(failure, httpx.ConnectError) else ""
+def _described(failure: httpx.TransportError, clean: Callable[[str], str]) -> str:
+    """Return what the transport met, without its text where that may hold a header."""
+    connecting = isinstance(failure, httpx.ConnectError)
+    words = _WORDS.get(type(failure)) or ("no connection" if connecting else "the connection failed")
+    text = visible(clean(str(failure)), 200) if connecting else ""
     return f"{words}: {text}" if text else words
 
 
 def _broken(failure: httpx.TransportError, outgoing: Request) -> Broken:
-    kind = type(failure)
-    if isinstance(failure, _NOT_SENT):
-        left = outgoing.phase >= WRITTEN
-    else:
-        left = not outgoing.surely_not_sent
+    left = outgoing.phase >= WRITTEN if isinstance(failure, _NOT_SENT) else not outgoing.surely_not_sent
     cause: Exception | None = None
     if isinstance(failure, _HARMLESS):
-        cause = kind(outgoing.clean(str(failure)))  # a fresh one: the caught one holds the request with its key
+        cause = type(failure)(
+            outgoing.clean(str(failure))
+        )  # a fresh one: the caught one holds the request with its key
     return Broken(
-        _told(failure, outgoing.clean), left=left, timeout=isinstance(failure, httpx.TimeoutException), cause=cause
+        _described(failure, outgoing.clean), left=left, timeout=isinstance(failure, httpx.TimeoutException), cause=cause
     )
 
 
-def _headers(answer: httpx.Response) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
+class _Incoming:
+    """An answer while it arrives."""
+
+    def __init__(self, outgoing: Request) -> None:
+        self._outgoing = outgoing
+        self._headers: dict[str, str] = {}
+        self._body = Body(None)
+        self._broken: Broken | None = None
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Note what breaks the answer off."""
+        outgoing = self._outgoing
+        try:
+            yield
+        except httpx.TransportError as failure:
+            self._broken = _broken(failure, outgoing)
+        except TimeoutError:
+            self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
+        except TooLarge:
+            self._broken = Broken("it is too large", left=True, too_large=True)
+        except zlib.error:
+            self._broken = Broken("it cannot be unpacked", left=True)
+
+    def head(self, answer: httpx.Response) -> None:
+        """Take the status and the headers."""
+        self._outgoing.status = answer.status_code
+        self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
+        self._body = Body(self._headers.get("content-encoding"))
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the body."""
+        self._body.feed(chunk)
+
+    def result(self) -> Response | Broken:
+        """Return the answer, or what broke it off."""
+        status = self._outgoing.status
+        if status is None:
+            assert self._broken is not None
+            return self._broken
+        return Response(status, self._headers, self._body.whole(), self._broken)
 
 
-class _Httpx(Calls):
-    """What both drivers need of httpx."""
+class _HttpxClient(BaseClient):
+    """What both clients need of httpx."""
 
-    def _wired(self, outgoing: Request) -> httpx.Request:
-        __tracebackhide__ = True
+    def _wired(self, outgoing: Request) -> tuple[httpx.Request, float]:
+        """Return a request for the transport, and the seconds it may take."""
         left = outgoing.deadline - self._context.clock.monotonic()
-        seconds = None if left == float("inf") else max(left, 0.001)
-        return httpx.Request(
+        seconds = None if left == _FOREVER else max(left, 0.001)
+        request = httpx.Request(
             outgoing.method,
             _url(str(self._url), outgoing.target),
             headers=[*outgoing.headers, (_KEY_HEADER, self._key.header())],
             stream=httpx.ByteStream(outgoing.body or b""),
             extensions={"timeout": {"connect": seconds, "read": seconds, "write": seconds, "pool": seconds}},
         )
+        outgoing.traced = self._given is None
+        return request, left
 
     def _ssl_context(self) -> ssl.SSLContext:
         if self._url.scheme == "http":  # to this machine only
@@ -102,78 +142,60 @@ class _Httpx(Calls):
         return httpx.create_ssl_context(trust_env=False)
 
 
-class Client(_Httpx, Sync):
+class Client(_HttpxClient, Sync):
     """The service's operations as methods; each returns its answer."""
 
-    def _drive(self, exchange: Exchange) -> Any:
-        __tracebackhide__ = True
-        step: Any
+    def _new_transport(self) -> Any:
+        return TimelyTransport(self._ssl_context())
+
+    @hide_arguments
+    def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
+        """Build the request of an operation from its arguments, check it, send it."""
+        return self._drive(self._steps(operation, arguments))
+
+    @hide_arguments
+    def send(self, request: Any) -> Any:
+        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
+        return self._drive(self._steps_of(request))
+
+    @hide_arguments
+    def _resend(self, request: Any, attempt: str) -> Any:
+        return self._drive(self._steps_of(request, attempt))
+
+    def _drive(self, steps: Steps) -> Any:
         try:
-            step = next(exchange)
+            step = next(steps)
             while True:
-                failure: BaseException | None = None
                 outcome: Any = None
                 try:
-                    if step.__class__ is Pause:
+                    if isinstance(step, Pause):
                         self._context.clock.sleep(step.seconds)
                     else:
                         outcome = self._transmit(step)
-                except BaseException as error:  # noqa: BLE001 - an interrupt in flight too leaves a call whose end is to be told
-                    failure = error
-                # Outside the block: no frame below this one, with its headers and bodies, goes along.
-                step = exchange.send(outcome) if failure is None else exchange.throw(failure.with_traceback(None))
+                except BaseException as error:  # noqa: BLE001 - after an interrupt too the outcome is to be recorded
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(outcome)
         except StopIteration as stop:
             return stop.value
 
-    def _transmit(self, outgoing: Request) -> Response | Broken:
-        __tracebackhide__ = True
-        transport = self._transport()
-        outgoing.traced = self._given is None
-        request = self._wired(outgoing)
-        clock = self._context.clock
+    def _transmit(self, outgoing: Request) -> Any:
+        clock, incoming = self._context.clock, _Incoming(outgoing)
+        transport = self._connections.get()
+        request, left = self._wired(outgoing)
         if outgoing.traced:
-            request.extensions["trace"] = Trace(outgoing)
-            DEADLINE.at = time.monotonic() + max(outgoing.deadline - clock.monotonic(), 0.0)
-        body, headers = Body(None), {}
-        broken: Broken
-        try:
+            request.extensions |= {"trace": Trace(outgoing), "deadline": time.monotonic() + max(left, 0.0)}
+        with incoming.arriving():
             answer = transport.handle_request(request)
-            outgoing.status = answer.status_code
             try:
-                headers = _headers(answer)
-                body = Body(headers.get("content-encoding"))
-                for chunk in answer.stream:  # type: ignore[union-attr]
-                    body.feed(chunk)
+                incoming.head(answer)
+                for chunk in answer.stream:
+                    incoming.feed(chunk)
                     if clock.monotonic() > outgoing.deadline:
                         raise httpx.ReadTimeout("")
             finally:
                 answer.close()
-            return Response(answer.status_code, headers, body.whole())
-        except httpx.TransportError as failure:
-            broken = _broken(failure, outgoing)
-        except TooLarge:
-            broken = Broken("it is too large", left=True, too_large=True)
-        except zlib.error:
-            broken = Broken("it cannot be unpacked", left=True)
-        if outgoing.status is None:
-            return broken
-        return Response(outgoing.status, headers, body.whole(), broken)
-
-    def _transport(self) -> httpx.BaseTransport:
-        if self._given is not None:
-            given: httpx.BaseTransport = self._given
-            return given
-        holder = self._parent
-        # A process that was forked must not share its parent's connections: answers would mix.
-        if holder._opened is None or holder._owner != os.getpid():
-            with holder._opening:
-                if holder._opened is None or holder._owner != os.getpid():
-                    made = httpx.HTTPTransport(verify=self._ssl_context(), trust_env=False)
-                    backend = Timely(made._pool._network_backend, lambda: httpx.ReadTimeout(""))
-                    made._pool._network_backend = backend  # type: ignore[assignment]
-                    holder._opened, holder._owner = made, os.getpid()
-        opened: httpx.BaseTransport = holder._opened
-        return opened
+        return incoming.result()
 
     def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
         """Check assumptions about the service by at most seven reads, and report which are confirmed or contradicted.
@@ -185,12 +207,10 @@ class Client(_Httpx, Sync):
 
     def close(self) -> None:
         """Close connections and the journal's file."""
-        holder = self._parent
-        if holder._opened is not None and holder._owner == os.getpid():
-            holder._opened.close()
-        holder._opened = None
-        if self._context.journal is not None:
-            self._context.journal.close()
+        if self._given is None and (opened := self._connections.take()) is not None:
+            opened.close()
+        if self._journal is not None:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -199,86 +219,160 @@ class Client(_Httpx, Sync):
         self.close()
 
 
-class AsyncClient(_Httpx, Async):
+class AsyncClient(_HttpxClient, Async):
     """The service's operations as methods; each is awaited."""
 
-    async def _drive(self, exchange: Exchange) -> Any:
-        __tracebackhide__ = True
-        step: Any
+    def _new_transport(self) -> Any:
+        return httpx.AsyncHTTPTransport(verify=self._ssl_context(), trust_env=False)
+
+    @hide_arguments
+    async def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
+        """Build the request of an operation from its arguments, check it, send it."""
+        return await self._drive(self._steps(operation, arguments))
+
+    @hide_arguments
+    async def send(self, request: Any) -> Any:
+        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
+        return await self._drive(self._steps_of(request))
+
+    @hide_arguments
+    async def _resend(self, request: Any, attempt: str) -> Any:
+        return await self._drive(self._steps_of(request, attempt))
+
+    async def _drive(self, steps: Steps) -> Any:
         try:
-            step = next(exchange)
+            step = next(steps)
             while True:
-                failure: BaseException | None = None
                 outcome: Any = None
                 try:
-                    if step.__class__ is Pause:
+                    if isinstance(step, Pause):
                         await self._context.clock.asleep(step.seconds)
                     else:
                         outcome = await self._transmit(step)
-                except BaseException as error:  # noqa: BLE001 - a cancellation in flight too leaves a call whose end is to be told
-                    failure = error
-                step = exchange.send(outcome) if failure is None else exchange.throw(failure.with_traceback(None))
+                except BaseException as error:  # noqa: BLE001 - after a cancellation too the outcome is to be recorded
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(outcome)
         except StopIteration as stop:
             return stop.value
 
-    async def _transmit(self, outgoing: Request) -> Response | Broken:
-        __tracebackhide__ = True
-        transport = self._transport()
-        outgoing.traced = self._given is None
-        request = self._wired(outgoing)
-        left = outgoing.deadline - self._context.clock.monotonic()
+    async def _transmit(self, outgoing: Request) -> Any:
+        incoming = _Incoming(outgoing)
+        transport = self._connections.get(id(asyncio.get_running_loop()))
+        request, left = self._wired(outgoing)
         if outgoing.traced:
             request.extensions["trace"] = Trace(outgoing).awaited
-        body, headers = Body(None), {}
-        broken: Broken
-        try:
-            async with asyncio.timeout(None if left == float("inf") else left):
+        with incoming.arriving():
+            async with asyncio.timeout(None if left == _FOREVER else left):
                 answer = await transport.handle_async_request(request)
-                outgoing.status = answer.status_code
                 try:
-                    headers = _headers(answer)
-                    body = Body(headers.get("content-encoding"))
-                    async for chunk in answer.stream:  # type: ignore[union-attr]
-                        body.feed(chunk)
+                    incoming.head(answer)
+                    async for chunk in answer.stream:
+                        incoming.feed(chunk)
                 finally:
                     await answer.aclose()
-            return Response(answer.status_code, headers, body.whole())
-        except httpx.TransportError as failure:
-            broken = _broken(failure, outgoing)
-        except TimeoutError:
-            broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
-        except TooLarge:
-            broken = Broken("it is too large", left=True, too_large=True)
-        except zlib.error:
-            broken = Broken("it cannot be unpacked", left=True)
-        if outgoing.status is None:
-            return broken
-        return Response(outgoing.status, headers, body.whole(), broken)
-
-    def _transport(self) -> httpx.AsyncBaseTransport:
-        if self._given is not None:
-            given: httpx.AsyncBaseTransport = self._given
-            return given
-        holder = self._parent
-        # Connections belong to one event loop of one process.
-        owner = (os.getpid(), id(asyncio.get_running_loop()))
-        if holder._opened is None or holder._owner != owner:
-            made = httpx.AsyncHTTPTransport(verify=self._ssl_context(), trust_env=False)
-            holder._opened, holder._owner = made, owner
-        opened: httpx.AsyncBaseTransport = holder._opened
-        return opened
+        return incoming.result()
 
     async def aclose(self) -> None:
         """Close connections and the journal's file."""
-        holder = self._parent
-        if holder._opened is not None and holder._owner == (os.getpid(), id(asyncio.get_running_loop())):
-            await holder._opened.aclose()
-        holder._opened = None
-        if self._context.journal is not None:
-            self._context.journal.close()
+        await self._close_connections()
+        if self._journal is not None:
+            self._journal.close()
+
+    async def _close_connections(self) -> None:
+        opened = self._connections.take(id(asyncio.get_running_loop()))
+        if opened is not None and self._given is None:
+            await opened.aclose()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         await self.aclose()
+
+
+_READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
+_POOL_SIZE = 8
+
+
+class Bodies(AsyncClient):
+    """Reads whose bodies are wanted as they came, many in flight at once, for tables that parse whole batches.
+
+    It shares key, rates, pauses and budget with the client it is made of. The exchange is the usual one (checks, rates,
+    retries, refusals); only the last step, reading the answer, is left out.
+    """
+
+    def __init__(
+        self, client: BaseClient, *, connections: int = 64, on_rate_limit: Callable[[], None] = lambda: None
+    ) -> None:
+        """Make it of a client.
+
+        Args:
+            client: The client whose calls these are; a transport of its own is used here too.
+            connections: How many may be open at once.
+            on_rate_limit: Called for each 429, before its pause.
+        """
+        self.__dict__.update(client.__dict__)
+        self._count, self._on_rate_limit = connections, on_rate_limit
+        self._connections = Connections(self._transport)
+
+    def _new_transport(self) -> Any:
+        return _Pools(self._ssl_context(), self._count)
+
+    @hide_arguments
+    async def fetch(self, request: Any) -> bytes:
+        """Send the request of a read and return the body of its answer, unread.
+
+        Raises:
+            InvalidRequest: The operation has an effect, or the request breaks a rule.
+            WorkbenchError: As for any call.
+        """
+        if type(request) not in _READS:
+            raise InvalidRequest("only reads return bodies", of="fetch")
+        steps = self._steps_of(request)
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, Pause):
+                    await self.pause(step.seconds)
+                    step = steps.send(None)
+                    continue
+                outcome = await self._transmit(step)
+                if isinstance(outcome, Response):
+                    if outcome.broken is None and 200 <= outcome.status < 300:
+                        self._context.budget.earn()
+                        return outcome.body
+                    if outcome.status == 429:
+                        self._on_rate_limit()
+                step = steps.send(outcome)
+        finally:
+            steps.close()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, by the client's clock."""
+        await self._context.clock.asleep(seconds)
+
+    async def aclose(self) -> None:
+        """Close the connections; the journal belongs to the client this was made of."""
+        await self._close_connections()
+
+
+class _Pools(httpx.AsyncBaseTransport):
+    """Several small connection pools, since one looks at all its connections for each request."""
+
+    def __init__(self, context: ssl.SSLContext, connections: int) -> None:
+        self._in_flight = [0] * -(-connections // _POOL_SIZE)
+        self._pools = [httpx.AsyncHTTPTransport(verify=context, trust_env=False) for _ in self._in_flight]
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send through the first of the pools with the fewest requests in flight, by eights."""
+        number = min(range(len(self._pools)), key=lambda one: self._in_flight[one] // _POOL_SIZE)
+        self._in_flight[number] += 1
+        try:
+            return await self._pools[number].handle_async_request(request)
+        finally:
+            self._in_flight[number] -= 1
+
+    async def aclose(self) -> None:
+        for pool in self._pools:
+            await pool.aclose()

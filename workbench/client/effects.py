@@ -1,13 +1,17 @@
-"""Calls with an effect: how one can end, what it is called in words, and what to do when nobody knows how it ended."""
+"""Calls with an effect: their outcome, what they do in words, what to do about an unknown one, and their record."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+import attrs
+
 from workbench.errors import Attempt, visible
+from workbench.interface.masks import masked
 from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
-from workbench.interface.walk import given, members
+from workbench.interface.walk import given, is_record, members
 
 
 class Outcome(StrEnum):
@@ -26,7 +30,7 @@ class Outcome(StrEnum):
 
 
 def money(cents: Any) -> str:
-    """Return cents as digits with two decimals; what is no whole number stays out."""
+    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
     if type(cents) is not int:
         return "an amount"
     whole, rest = divmod(abs(cents), 100)
@@ -86,15 +90,15 @@ _WHAT: Mapping[str, Callable[[Any], str]] = {
 
 
 def what(operation: Operation[..., Any], request: Any) -> str:
-    """Say in one line what a call does, without a private value."""
+    """Return in one line what a call does, without a private value."""
     say = _WHAT.get(operation.name)
     return visible(say(request), 300) if say is not None else f"{operation.method} {operation.path}"
 
 
 _NEXT: Mapping[str, str] = {
     "sign_withdrawal": (
-        "No call of the service tells whether a signature was issued, or whether a second one voids the first. "
-        "Treat the withdrawal as possibly authorized until its life is over; then ask again once."
+        "No call of the service shows whether a signature was issued, or whether a second one voids the first. "
+        "Treat the withdrawal as possibly authorized until the signature would have expired; then ask again once."
     ),
     "simulate_authorization": (
         "Look for a transaction event with this card, amount and merchant; sending it again may place a second hold."
@@ -107,7 +111,7 @@ _NEXT: Mapping[str, str] = {
         "Look for a transaction.completed event of this transaction; sending it again may credit the cardholder twice."
     ),
     "create_payment_account": (
-        "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may make a twin."
+        "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may create a duplicate."
     ),
     "delete_payment_account": "Send it again when you are sure: an answer that the account is not found means done.",
     "update_user": (
@@ -126,12 +130,12 @@ _NEXT: Mapping[str, str] = {
 
 
 def next_step(name: str) -> str:
-    """Say what to do when nobody knows how this operation ended."""
+    """Return what to do when the outcome of this operation is unknown."""
     return _NEXT.get(name, "Look for its event or in the dashboard before it is sent again.")
 
 
 def unknown_text(attempt: Attempt, known: str) -> str:
-    """Say what was sent, when, what is known, that it was not sent again, and what to do next."""
+    """Return what was sent, when, what is known of it, and what to do next."""
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
@@ -139,3 +143,100 @@ def unknown_text(attempt: Attempt, known: str) -> str:
         f'or send it again: api.journal.resend("{attempt.id}", request, accept_double=True), '
         "where request is its arguments as a dict."
     )
+
+
+@attrs.frozen(kw_only=True)
+class Resolution:
+    """What a person said about a call with an unknown outcome."""
+
+    outcome: Outcome
+    note: str
+    by: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.outcome.shown} by {self.by} at {self.at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Entry:
+    """One call with an effect as the journal keeps it: its request and its answer masked."""
+
+    id: str
+    operation: str
+    what: str
+    environment: str
+    started: datetime
+    outcome: Outcome
+    ended: datetime | None = None
+    status: int | None = None
+    error: str | None = None
+    request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # not shown, and no columns of a frame
+    answer: Any = attrs.field(default=None, repr=False)
+    digest: str = attrs.field(default="", repr=False)
+    process: str = attrs.field(default="", repr=False)
+    resend_of: str | None = None
+    resolution: Resolution | None = None
+
+    @property
+    def attempt(self) -> Attempt:
+        """The call as errors name it."""
+        return Attempt(
+            id=self.id, operation=self.operation, what=self.what, started=self.started, environment=self.environment
+        )
+
+    @property
+    def final_outcome(self) -> Outcome:
+        """The outcome, as a person resolved it where one did."""
+        return self.resolution.outcome if self.resolution else self.outcome
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the outcome is unknown, and nobody has resolved it."""
+        return self.outcome is Outcome.UNKNOWN and self.resolution is None
+
+    @property
+    def next_step(self) -> str | None:
+        """What to do about it, while its outcome is unknown."""
+        return next_step(self.operation) if self.is_unknown else None
+
+    def __str__(self) -> str:
+        resolved = f" (said by {self.resolution.by})" if self.resolution else ""
+        return f"{self.started:%Y-%m-%d %H:%M:%S} {self.id} {self.final_outcome.shown}{resolved}: {self.what}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@attrs.frozen(kw_only=True)
+class Note:
+    """Something about the client itself that belongs in its history, such as that it was armed."""
+
+    at: datetime
+    kind: str
+    text: str
+
+
+NEAR = timedelta(minutes=15)
+"""How long before a call an event may lie and still be evidence of it, since clocks differ."""
+
+
+def may_be_evidence(entry: Entry, event: Any, earliest: datetime) -> bool:
+    """Return whether an event may be the effect of a call, by its ids, its amount or its masked person, and its time."""
+    body = event.body
+    if not is_record(body):
+        return False
+    at = event.event_received_at
+    if isinstance(at, datetime) and at < earliest:
+        return False
+    seen, asked = masked(body), entry.request
+    if any(name in asked and asked[name] == seen.get("id") for name in ("transactionId", "userId", "uboId")):
+        return True
+    spend = seen.get("spend")
+    if entry.operation == "simulate_authorization" and isinstance(spend, Mapping):
+        amount = spend.get("localAmount")
+        return spend.get("cardId") == asked.get("cardId") and amount in (None, asked.get("amount"))
+    if entry.operation == "create_user_application" and event.kind == "user.updated":
+        names = [name for name in ("email", "firstName", "lastName") if name in asked]
+        return "email" in asked and all(asked[name] == seen.get(name) for name in names)
+    return False

@@ -142,7 +142,7 @@ class Guards:
                 f'Allow it for a while: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
             )
 
-    def duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
+    def check_duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
         """Refuse, or advise against, the same write within a day."""
         said = (
             f"{what}: the same was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC and is {earlier.outcome.shown} "

@@ -1,29 +1,32 @@
-"""An API key as it is held: never printed, copied into a dump or pickled; shown by its fingerprint."""
+"""API keys as they are held: never printed, copied into a dump or pickled; shown by a fingerprint, bound to a host."""
 
 import hashlib
+import json
+import secrets
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from workbench.client.advice import advise
-from workbench.errors import InvalidProfile, Problem
+from workbench.client.state import state_folder, write_private
+from workbench.errors import InvalidProfile, Problem, hide_arguments
 
 PLACEHOLDER = "<API_KEY>"
 
 
 class Key:
-    """An API key. Only `header()` gives its value, where the request is made."""
+    """An API key. Only `header()` returns its value, where the request is made."""
 
     __slots__ = ("_held", "fingerprint")
 
     _held: Callable[[], bytes]
     fingerprint: str
 
+    @hide_arguments
     def __init__(self, value: str) -> None:
-        __tracebackhide__ = True
         problem = key_problem(value)
         if problem is not None:
-            del value
             raise InvalidProfile((Problem("api_key", "api_key", problem),))
         held = value.encode("ascii")
         object.__setattr__(self, "_held", lambda: held)
@@ -32,12 +35,9 @@ class Key:
     @classmethod
     def of(cls, given: "str | Key | Callable[[], str]") -> "Key":
         """Return the key that is given as itself, as text, or by a function that fetches it."""
-        __tracebackhide__ = True
         if isinstance(given, Key):
             return given
-        held = [given() if callable(given) else given]
-        del given  # a refused one would stand in a traceback that prints locals
-        return cls(held.pop())
+        return cls(given() if callable(given) else given)
 
     def header(self) -> bytes:
         """Return the value of the key header."""
@@ -60,7 +60,7 @@ class Key:
 
 
 def key_problem(value: object) -> str | None:
-    """Return what keeps a text from being sent as a key, without a character of it; None if nothing."""
+    """Return what keeps text from being sent as a key, without a character of it; None if nothing."""
     if value is None:
         return "is missing"
     if not isinstance(value, str):
@@ -76,7 +76,7 @@ def key_problem(value: object) -> str | None:
             blank = "a blank or line end" if character.isspace() else "a character that cannot be sent"
             return f"has {blank} (position {position} of {len(value)})"
     if value[0] in "\"'" or value[-1] in "\"'":
-        return "has quotes around it; they are no part of a key"
+        return "has quotes around it; they do not belong to a key"
     return None
 
 
@@ -86,3 +86,38 @@ def warn_if_in_cell(value: str) -> None:
     cells = shell.user_ns.get("In", ()) if shell is not None else ()
     if cells and value in cells[-1]:
         advise("this cell's source contains the key, and will be saved with it; use a profile or WORKBENCH_API_KEY")
+
+
+def pin(fingerprint: str, host: str, environment: str) -> None:
+    """Bind a key to a host and an environment at its first use, so that a sandbox key never meets a production host.
+
+    Raises:
+        InvalidProfile: It was used with another host or environment before.
+    """
+    path = state_folder() / "pins.json"
+    pins = _pins(path)
+    here = {"host": host, "environment": environment}
+    before = pins.get(fingerprint)
+    if before == here:
+        return
+    if before is not None:
+        words = (
+            f"with fingerprint {fingerprint} belongs to {before.get('host')} ({before.get('environment')}), not to "
+            f"{host} ({environment}). If it really moved, remove its line from {path}"
+        )
+        raise InvalidProfile((Problem("api_key", "pinned", words),))
+    fresh = path.with_name(f".pins-{secrets.token_hex(4)}")
+    write_private(fresh, json.dumps({**pins, fingerprint: here}, indent=1).encode())
+    fresh.replace(path)
+
+
+def _pins(path: Path) -> dict[str, dict[str, str]]:
+    try:
+        pins = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, OSError):
+        pins = None
+    if isinstance(pins, dict) and all(isinstance(one, dict) for one in pins.values()):
+        return pins
+    raise InvalidProfile(f"{path} cannot be read, so keys cannot be compared with their hosts; remove it to start anew")

@@ -1,4 +1,4 @@
-"""How fast and how often: the clock of a client, its budget for retries, and what a 429 asks all threads to wait for."""
+"""How fast and how often: the clock of a client, its budget for retries, and the pause that a 429 asks all threads for."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 ATTEMPTS = 3  # in all
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
-LONGEST_WAIT = 60.0  # a Retry-After beyond this is told, not waited for
+LONGEST_WAIT = 60.0  # a Retry-After beyond this is reported, not waited for
 BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
 
 
@@ -30,7 +30,7 @@ class Clock:
         time.sleep(seconds)
 
     async def asleep(self, seconds: float) -> None:
-        """Wait, and let others go on."""
+        """Wait without blocking the event loop."""
         await asyncio.sleep(seconds)
 
     def random(self) -> float:
@@ -38,18 +38,18 @@ class Clock:
         return random.random()
 
     def new_id(self) -> str:
-        """Return an id that nobody else has."""
+        """Return a random id."""
         return secrets.token_hex(8)
 
 
 def delay(tries: int, chance: float) -> float:
-    """Return how long to wait after so many tries: 0.5 s doubling to 8 s, with full jitter."""
+    """Return how long to wait after a number of tries: 0.5 s doubling to 8 s, with full jitter."""
     longest: float = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
     return longest * chance
 
 
 def retry_after(value: str | None, date: str | None, now: datetime) -> float | None:
-    """Read a Retry-After header, in seconds or as a date; None where it says nothing usable.
+    """Read a Retry-After header, in seconds or as a date; None where it is not usable.
 
     Args:
         date: The Date header beside it: a time is meant by the service's clock.
@@ -73,14 +73,14 @@ def http_date(text: str | None) -> float | None:
 
 
 class Budget:
-    """What a client may spend on retries: shared by its threads, so that an outage is not made worse."""
+    """The budget of a client for retries: shared by its threads, so that an outage is not made worse."""
 
     def __init__(self) -> None:
         self.left = BUDGET
         self._lock = threading.Lock()
 
     def spend(self, *, timeout: bool) -> bool:
-        """Take the price of one retry; whether there was enough."""
+        """Take the price of one retry; return whether there was enough."""
         price = COST_OF_TIMEOUT if timeout else COST
         with self._lock:
             if self.left < price:
@@ -89,7 +89,7 @@ class Budget:
             return True
 
     def earn(self) -> None:
-        """Put something back for a call that went well."""
+        """Put something back for a call that succeeded."""
         if self.left < BUDGET:
             with self._lock:
                 self.left = min(BUDGET, self.left + EARNED)
@@ -103,16 +103,15 @@ class Pace:
         self._gaps = {False: 1 / reads if reads else 0.0, True: 1 / writes if writes else 0.0}
         self._next = {False: 0.0, True: 0.0}
         self._lock = threading.Lock()
-        self._idle = not any(self._gaps.values())
 
     def hold(self, until: float) -> None:
-        """Let nobody leave before a moment."""
+        """Let no call leave before a moment of the monotonic clock."""
         with self._lock:
             self.not_before = max(self.not_before, until)
 
     def wait(self, effect: bool, now: float, longest: float) -> float:
         """Return how long a call has to wait, and take its place in the row; one longer than `longest` takes none."""
-        if self._idle and self.not_before <= now:
+        if not any(self._gaps.values()) and self.not_before <= now:
             return 0.0
         with self._lock:
             gap = self._gaps[effect]

@@ -10,8 +10,10 @@
 The file never holds a key. A profile without `base_url` is a sandbox of its own, with the settings of its `sandbox` table.
 """
 
+import getpass
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,11 +21,12 @@ from typing import Any
 
 import attrs
 
-from workbench.client.arguments import header_problem, wire_name_problems
 from workbench.client.base_url import BaseUrl, base_url
 from workbench.client.guards import Limits, environment_problem
-from workbench.client.keys import Key
-from workbench.client.state import APPLICATION
+from workbench.client.journal import Journal
+from workbench.client.keys import Key, pin
+from workbench.client.requests import header_problem, wire_name_problems
+from workbench.client.state import APPLICATION, state_path
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
@@ -144,13 +147,12 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
         if os.environ.get(variable):
             table[key] = os.environ[variable]
     for key in [key for key in table if key not in _RULES]:
-        value = table.pop(key)
+        table.pop(key)
         if _KEYLIKE.search(key):
             problems.append(_key_in_file(where + visible(key, 60), name, path))
         else:
             known = ", ".join(_RULES)
             problems.append(Problem(where + visible(key, 60), "unknown", f"is not known; there are {known}"))
-        del value
     for key in list(table):
         wrong = _RULES[key](table[key])
         if wrong:
@@ -223,22 +225,15 @@ def key_variable(profile: str) -> str:
 
 @hide_arguments
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return what a client on a profile is made with; its key is found, and held against what it was used with before.
+    """Return the arguments of a client for a profile; its key is found, and compared with what it was used with before.
 
     Args:
-        api_key: The key, or what fetches it, as from a vault; None looks for it.
+        api_key: The key, or a function that fetches it, as from a vault; None looks for it.
     """
-    __tracebackhide__ = True
-    from workbench.client.journal import Journal
-    from workbench.client.key_sources import find_key
-    from workbench.client.pins import pin
-    from workbench.client.state import state_path
-
     if profile.base_url is None:
         raise InvalidProfile(f"profile {profile.name!r} names no service; connect({profile.name!r}) opens its sandbox")
     url = base_url(profile.base_url)
     key = find_key(profile) if api_key is None else Key.of(api_key)
-    del api_key
     if not url.local:
         pin(key.fingerprint, url.host, profile.environment)
     path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
@@ -247,3 +242,49 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
         "ca_file": profile.ca_file, "wire_names": profile.wire_names, "limits": profile.limits,
         "idempotency_header": profile.idempotency_header, "journal": Journal(path),
     }  # fmt: skip
+
+
+@hide_arguments
+def find_key(profile: Profile) -> Key:
+    """Return the key of a profile: from the environment, the keyring, or a hidden prompt. Never from a file.
+
+    Raises:
+        InvalidProfile: There is none, or it cannot be sent.
+    """
+    variables = [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
+    for variable in variables:
+        if os.environ.get(variable):
+            key = Key(os.environ[variable])
+            if profile.forget_key_variable:  # so that child processes and `%env` do not have it
+                del os.environ[variable]
+            return key
+    stored = _from_keyring(profile.name)
+    if stored is not None:
+        return stored
+    if can_prompt():
+        return Key(getpass.getpass(f"API key of {profile.name} ({profile.environment}): ").strip())
+    words = (
+        f"is missing for profile {profile.name!r}; set {' or '.join(variables)}, or store it in the keyring as "
+        f"{APPLICATION} / {profile.name}"
+    )
+    raise InvalidProfile((Problem("api_key", "required", words),))
+
+
+def _from_keyring(name: str) -> Key | None:
+    try:
+        import keyring
+    except ImportError:
+        return None
+    try:
+        value = keyring.get_password(APPLICATION, name)
+    except Exception:  # noqa: BLE001 - a machine without a usable keyring raises errors of many kinds, and has no key
+        return None
+    return Key(value) if value else None
+
+
+def can_prompt() -> bool:
+    """Return whether a hidden prompt would reach a person: at a terminal, or in a notebook run by hand."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return True
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))

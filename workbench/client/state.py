@@ -1,6 +1,9 @@
-"""The folder of this user in which journals and pins are kept, readable by nobody else."""
+"""What belongs to this user and this machine: the state folder, the installation's secret, the running processes."""
 
+import contextlib
 import os
+import secrets
+import socket
 from pathlib import Path
 
 from workbench.errors import CannotRecord
@@ -9,7 +12,7 @@ APPLICATION = "card-issuing-workbench"
 
 
 def state_path() -> Path:
-    """Return where the folder is: `WORKBENCH_STATE`, or the user's own place for it."""
+    """Return the path of the state folder: `WORKBENCH_STATE`, or this user's own place for it."""
     chosen = os.environ.get("WORKBENCH_STATE")
     if chosen:
         return Path(chosen)
@@ -19,7 +22,7 @@ def state_path() -> Path:
 
 
 def state_folder() -> Path:
-    """Return the folder, made where it is missing.
+    """Return the state folder, made where it is missing, readable by its owner only.
 
     Raises:
         CannotRecord: It cannot be made.
@@ -28,9 +31,82 @@ def state_folder() -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
+        raise CannotRecord(
+            f"the folder {folder} cannot be made ({error.strerror or type(error).__name__}); nothing was sent. "
+            "WORKBENCH_STATE names another."
+        ) from None
+    return folder
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file for its owner only, whole and on disk.
+
+    Raises:
+        FileExistsError: There is one.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def installation_secret() -> bytes:
+    """Return this installation's secret, made at its first use.
+
+    Raises:
+        CannotRecord: It can neither be read nor made.
+    """
+    path = state_folder() / "secret"
+    reason = "it vanished"
+    try:
+        for _ in range(2):
+            with contextlib.suppress(FileNotFoundError):
+                found = path.read_bytes()
+                if len(found) == 32:
+                    return found
+                reason = "it is damaged; remove it to have a new one made"
+                break
+            _make_secret(path)
+    except OSError as error:
         reason = error.strerror or type(error).__name__
-    else:
-        return folder
-    raise CannotRecord(
-        f"the folder {folder} cannot be made ({reason}); nothing was sent. WORKBENCH_STATE names another."
-    )
+    raise CannotRecord(f"The secret of this installation, {path}, cannot be used ({reason}); nothing was sent.")
+
+
+def _make_secret(path: Path) -> None:
+    """Put a whole secret there, or leave the one that another process put there first."""
+    fresh = path.with_name(f".secret-{secrets.token_hex(8)}")
+    try:
+        write_private(fresh, secrets.token_bytes(32))
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def this_process() -> str:
+    """Return a name of this process on this machine, so that a later one can tell whether it still runs."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
+
+
+def _started(pid: int) -> str:
+    try:  # a process id may be used again; the moment it started tells the two apart
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - no Path in a hot start
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def is_running(process: str) -> bool:
+    """Return whether a process named by `this_process` may still run; one of another machine may."""
+    host, _, rest = process.rpartition(":")[0].rpartition(":")
+    started = process.rpartition(":")[2]
+    if host != socket.gethostname() or not rest.isdigit():
+        return bool(process)
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _started(int(rest)) == started

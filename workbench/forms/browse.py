@@ -6,7 +6,7 @@ from typing import Any
 import ipywidgets
 
 from workbench import rendering
-from workbench.client.calls import Calls
+from workbench.client.base import BaseClient
 from workbench.client.client import AsyncClient
 from workbench.errors import InvalidArguments
 from workbench.forms.snippets import Script
@@ -36,7 +36,7 @@ class Panel(Displayed):
     """Tabs, each read when it is first opened. From code: `panel.open("users")`, `panel.tabs["users"].pager`."""
 
     def __init__(self, api: Any) -> None:
-        if not isinstance(api, Calls) or isinstance(api, AsyncClient):
+        if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
             raise InvalidArguments("browse() takes a Client or a session", of="browse")
         self._api: Any = api
         self.script = Script(called="panel.script")

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from workbench.chains import check, refuse_private_key
-from workbench.client.pasted import takes_hash
+from workbench.client.requests import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders

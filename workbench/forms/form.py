@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from workbench import rendering
-from workbench.client.calls import Calls
+from workbench.client.base import BaseClient
 from workbench.client.client import AsyncClient
 from workbench.client.guards import Confirmation
 from workbench.errors import (
@@ -104,7 +104,7 @@ class Form(Displayed):
     """
 
     def __init__(self, call: Any, *, script: Script | None = None) -> None:
-        if not isinstance(call, Call) or not isinstance(call.client, Calls):
+        if not isinstance(call, Call) or not isinstance(call.client, BaseClient):
             raise InvalidArguments("form() takes an operation of a client, as form(api.simulate_refund)", of="form")
         if isinstance(call.client, AsyncClient):
             raise InvalidArguments("form() takes an operation of a Client or session, not of an AsyncClient", of="form")

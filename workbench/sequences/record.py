@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from workbench.client.effects import Outcome
-from workbench.client.journal_file import installation_secret
+from workbench.client.state import installation_secret
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import walk
 from workbench.interface.fields import Privacy

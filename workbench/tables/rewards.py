@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.client.bodies import Bodies
+from workbench.client.client import Bodies
 from workbench.errors import Forbidden, InvalidRequest, Problem, Unauthorized, visible
 from workbench.interface import checks
 from workbench.interface.operation import Async

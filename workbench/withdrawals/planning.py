@@ -59,7 +59,7 @@ def plan(
     if problems:
         raise InvalidRequest(problems, of="plan")
     warnings = (*found.warnings, *(f"overridden: {problem}" for problem in found.doubtful))
-    clock = clock or api._context.clock  # the time of day of a session on a sandbox is the sandbox's
+    clock = clock or api.clock  # the time of day of a session on a sandbox is the sandbox's
     return Plan(api, contract, token_of(contract, address), amount, admin, to, decimals, warnings, clock)
 
 

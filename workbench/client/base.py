@@ -2,30 +2,28 @@
 
 import os
 import platform
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.arguments import argument_problems, header_problem, wire_name_problems
 from workbench.client.base_url import base_url as read_base_url
 from workbench.client.base_url import base_url_or_problem
+from workbench.client.exchange import ClientContext, Exchange, Steps
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
-from workbench.client.journal import Journal
+from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, warn_if_in_cell
-from workbench.client.line import ClientContext
 from workbench.client.pace import Clock, Pace, http_date
-from workbench.client.reading import from_wire
+from workbench.client.requests import build_request, from_wire, header_problem, wire_name_problems
 from workbench.client.state import state_path
-from workbench.client.wire import Exchange, exchange
+from workbench.client.transports import Connections
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, hide_arguments
 from workbench.interface.convert import Converter, converter
 from workbench.interface.operation import Call, Operation
 from workbench.interface.table import OPERATIONS, Operations
 from workbench.interface.table import VERSION as INTERFACE
-from workbench.interface.walk import UnknownMember, build, given
+from workbench.interface.walk import given
 
 VERSION = version("card-issuing-workbench")
 EnvironmentName = Literal["sandbox", "production"]
@@ -33,8 +31,8 @@ EnvironmentName = Literal["sandbox", "production"]
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
 
 
-class Calls(Operations, ABC):
-    """What both clients share: how they are made, shown, armed, and how a call begins."""
+class BaseClient(Operations, ABC):
+    """What both clients share."""
 
     _context: ClientContext
     _key: Key
@@ -50,60 +48,63 @@ class Calls(Operations, ABC):
         """Make a client.
 
         Args:
-            base_url: Like https://api.example.com/v1; http only for this machine.
+            base_url: Base URL of the service, like https://api.example.com/v1; http only for this machine.
             api_key: The key, or a function that fetches it; better from a profile or the environment than written down.
-            environment: In "production" simulations are refused, and effects need `arm()`.
+            environment: "sandbox" or "production", where simulations are refused and effects need `arm()`.
             timeout: Seconds for a whole call, retries included; None waits forever.
-            transport: An httpx transport to use in place of the network, as `sandbox.transport()`.
-            check: Whether requests are checked before they are sent; False shows what the service says to a wrong one.
-            wire_names: Other wire names than assumed, as {"simulate_authorization.decline_reason": "declineReason"}.
-            journal: Where calls with an effect are recorded: a Journal or a path; False for nowhere.
+            transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
+            check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
+            wire_names: Wire names that differ from the assumed ones, as
+                {"simulate_authorization.decline_reason": "declineReason"}.
+            journal: Where calls with an effect are recorded: a Journal or a path; False records none.
             limits: Rates, caps and the list of recipients.
             ca_file: Certificates to trust in place of the usual ones; checks are never off.
-            idempotency_header: A header to send an id of each call in; none is documented, and it makes no call safe
-                to repeat by itself.
+            idempotency_header: Header to send an id of each call in; none is documented, and it makes no call safe to
+                repeat by itself.
+            clock: Clock of the client.
+
+        Raises:
+            InvalidProfile: Arguments cannot be used; all problems are named.
         """
-        __tracebackhide__ = True
-        self._opened: Any = None  # connections, and the process and loop they belong to
-        self._owner: Any = None
-        self._opening = threading.Lock()
-        self._parent = self  # views open and close connections where they were made
         problems = client_problems(
             base_url=base_url, environment=environment, timeout=timeout, limits=limits, wire_names=wire_names,
             idempotency_header=idempotency_header, journal=journal,
         )  # fmt: skip
         if problems:
             raise InvalidProfile(problems)
-        url = read_base_url(base_url)
         if isinstance(api_key, str):
             warn_if_in_cell(api_key)
-        given = [api_key]
-        del api_key  # a refused one would stand in a traceback that prints locals
-        self._key = Key.of(given.pop())
-        limits = limits or Limits()
-        clock = clock or Clock()
-        self._url = url
+        self._key = Key.of(api_key)
+        self._url = read_base_url(base_url)
         self._given = transport
+        self._connections = Connections(self._transport)
         self._ca_file = None if ca_file is None else str(ca_file)
         self._allowing = frozenset()
-        real = transport is None and not url.local
+        self._journal = _journal(journal, environment, clock or Clock())
+        limits, clock = limits or Limits(), clock or Clock()
+        real = environment == "production" or (transport is None and not self._url.local)
         self._context = ClientContext(
-            host=url.host,
+            host=self._url.host,
             key=self._key,
             environment=environment,
             timeout=timeout,
             check=check,
             converter=converter(wire_names or {}),
             clock=clock,
-            guards=Guards(environment, limits, clock, real=real or environment == "production"),
+            guards=Guards(environment, limits, clock, real=real),
             pace=Pace(reads=limits.reads_per_second, writes=limits.writes_per_second),
-            journal=_journal(journal, environment, clock),
-            agent=f"card-issuing-workbench/{VERSION}",
+            recorder=None if self._journal is None else recorder_of(self._journal),
+            headers=[
+                (b"Host", self._url.host.encode()),
+                (b"Accept", b"application/json"),
+                (b"Accept-Encoding", b"gzip, deflate"),
+                (b"User-Agent", f"card-issuing-workbench/{VERSION}".encode()),
+            ],
             idempotency_header=idempotency_header,
         )
-        if self._context.journal is not None:
-            self._context.journal.skew = lambda: self.clock_skew
-            self._context.journal.send_again = self._resend
+        if self._context.recorder is not None:
+            self._context.recorder.skew = lambda: self.clock_skew
+            self._context.recorder.send_again = self._resend
 
     # views and descriptions
 
@@ -114,19 +115,19 @@ class Calls(Operations, ABC):
         """Return the same client with more allowed: what a call may do beyond its arguments.
 
         Args:
-            partial_address: Send a part of an address; whether the service merges or replaces it is not shown.
+            partial_address: Send part of an address; whether the service merges or replaces it is not shown.
             masked_value: Send values that hold •, as a masked value does.
             unusual_text: Send characters that nobody can see.
             again: Send the same write as earlier within a day.
             resend: Send a call with an effect again after a 429, which says that it was not carried out.
         """
-        said = {
+        chosen = {
             "partial_address": partial_address, "masked_value": masked_value, "unusual_text": unusual_text,
             "again": again, "resend": resend,
         }  # fmt: skip
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
-        view._allowing = self._allowing | {name for name, yes in said.items() if yes}
+        view._allowing = self._allowing | {name for name, yes in chosen.items() if yes}
         return view
 
     def arm(self, *, operations: Any, minutes: float, reason: str) -> Arming:
@@ -134,22 +135,22 @@ class Calls(Operations, ABC):
 
         Args:
             operations: Names or operations, as {"update_user"}.
+            minutes: How long, at most 120.
+            reason: Why; it is kept in the journal.
         """
-        guards = self._context.guards
+        guards, recorder = self._context.guards, self._context.recorder
         arming = guards.arming(operations, minutes, reason)
-        if self._context.journal is not None:  # what cannot be recorded is not armed
-            self._context.journal.note(
-                "armed",
-                f"{', '.join(sorted(arming.operations))} until {arming.until:%Y-%m-%d %H:%M:%S} UTC: {arming.reason}",
-            )
+        if recorder is not None:  # what cannot be recorded is not armed
+            until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
+            recorder.note("armed", f"{', '.join(sorted(arming.operations))} until {until}: {arming.reason}")
         guards.arm(arming)
         return arming
 
     def disarm(self) -> None:
         """Allow no effect in production any more."""
         self._context.guards.disarm()
-        if self._context.journal is not None:
-            self._context.journal.note("disarmed", "")
+        if self._context.recorder is not None:
+            self._context.recorder.note("disarmed", "")
 
     def check_operation(self, operation: Operation[..., Any]) -> None:
         """Refuse an operation that this client may not call now, whatever its request; nothing is sent.
@@ -167,15 +168,15 @@ class Calls(Operations, ABC):
 
     @property
     def journal(self) -> Journal:
-        """The calls with an effect, and how they ended."""
-        if self._context.journal is None:
+        """The calls with an effect, and their outcome."""
+        if self._journal is None:
             raise InvalidRequest("this client was made with journal=False", of="journal")
-        return self._context.journal
+        return self._journal
 
     @property
     def has_journal(self) -> bool:
         """Whether calls with an effect are recorded."""
-        return self._context.journal is not None
+        return self._journal is not None
 
     @property
     def environment(self) -> str:
@@ -198,29 +199,29 @@ class Calls(Operations, ABC):
         return self._context.guards.limits
 
     @property
-    def pace(self) -> Pace:
-        """The rates and pauses that all calls of this client and of its views share."""
-        return self._context.pace
-
-    @property
     def converter(self) -> Converter:
-        """The converter with this client's wire names."""
+        """The converter of records, with this client's wire names."""
         return self._context.converter
 
     @property
+    def clock(self) -> Clock:
+        """The clock of this client; on an embedded sandbox its time of day is the sandbox's."""
+        return self._context.clock
+
+    @property
     def notices(self) -> tuple[str, ...]:
-        """What answers said besides, each once: deprecations, faults made on purpose, unknown members."""
+        """What answers said besides, each once: deprecations, injected faults, unknown members."""
         return tuple(self._context.noticed.values())
 
     @property
     def clock_skew(self) -> float | None:
-        """How many seconds this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
+        """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
 
-        The header counts whole seconds, so less than two are no news.
+        The header counts whole seconds, so less than two mean nothing.
         """
-        if self._context.heard is None:
+        if self._context.newest_date is None:
             return None
-        text, here = self._context.heard
+        text, here = self._context.newest_date
         there = http_date(text)
         return None if there is None else here - there
 
@@ -237,10 +238,10 @@ class Calls(Operations, ABC):
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
             "proxies_and_netrc": "not used",
-            "journal": "none" if self._context.journal is None else self._context.journal.place,
+            "journal": "none" if self._journal is None else self._journal.place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
-            "wire_names": sorted(self._context.converter.names),
+            "wire_names": sorted(self.converter.names),
             "allowing": sorted(self._allowing),
         }
 
@@ -262,6 +263,15 @@ class Calls(Operations, ABC):
     def __reduce_ex__(self, _: Any) -> Any:
         raise TypeError("a client is not pickled: it holds a key and connections")
 
+    def _transport(self) -> Any:
+        return self._new_transport() if self._given is None else self._given
+
+    @abstractmethod
+    def _new_transport(self) -> Any:
+        """Open connections of the network."""
+
+    # the beginning of a call
+
     @hide_arguments
     def from_wire(
         self, operation: str | Operation[..., Any] | Call[..., Any], body: bytes | str | Mapping[str, Any] | None = None,
@@ -282,72 +292,40 @@ class Calls(Operations, ABC):
         """
         return from_wire(operation, body, self.converter, path_arguments)
 
-    # the beginning of a call
-
-    def request(self, operation: Operation[..., Any], arguments: Mapping[str, Any]) -> Any:
-        """Make the request record of a call.
-
-        Raises:
-            InvalidArguments: Arguments are unknown or missing; all problems are named.
-        """
-        __tracebackhide__ = True
-        try:
-            return build(operation.request, arguments)
-        except UnknownMember:
-            problems = argument_problems(operation, arguments)
-        del arguments
-        raise InvalidArguments(problems, of=operation.name)
-
+    @abstractmethod
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
         """Build the request of an operation from its arguments, check it, send it."""
-        __tracebackhide__ = True
-        exchange = self._from_arguments(operation, arguments)
-        del arguments  # a traceback that prints locals shows no private value
-        return self._drive(exchange)
 
+    @abstractmethod
     def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        __tracebackhide__ = True
-        exchange = self._from_record(request)
-        del request
-        return self._drive(exchange)
 
+    @abstractmethod
     def _resend(self, request: Any, attempt: str) -> Any:
-        __tracebackhide__ = True
-        if isinstance(request, Mapping):
-            request = self.request(OPERATIONS[self.journal[attempt].operation], request)
-        exchange = self._from_record(request, attempt)
-        del request
-        return self._drive(exchange)
+        """Send a request, or its arguments, again as the resend of an entry of the journal."""
 
-    def _from_arguments(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Exchange:
-        __tracebackhide__ = True
-        held = [arguments]
-        del arguments
-        return (yield from exchange(operation, self.request(operation, held.pop()), self._context, self._allowing))
+    def _steps(
+        self, operation: Operation[..., Any], arguments: Mapping[str, Any], resend_of: str | None = None
+    ) -> Steps:
+        request = build_request(operation, arguments)
+        return Exchange(operation, request, self._context, self._allowing, resend_of).steps()
 
-    def _from_record(self, request: Any, resend_of: str | None = None) -> Exchange:
-        __tracebackhide__ = True
+    def _steps_of(self, request: Any, resend_of: str | None = None) -> Steps:
+        if isinstance(request, Mapping) and resend_of is not None:
+            return self._steps(OPERATIONS[self.journal[resend_of].operation], request, resend_of)
         operation = _BY_REQUEST.get(type(request))
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
             )
-        held = [given(request)]  # nested members may be mappings here too
-        del request
-        made = self.request
-        return (yield from exchange(operation, made(operation, held.pop()), self._context, self._allowing, resend_of))
-
-    @abstractmethod
-    def _drive(self, exchange: Exchange) -> Any:
-        """Perform the I/O of a call."""
+        return self._steps(operation, given(request), resend_of)  # nested members may be mappings here too
 
 
 def client_problems(
     *, base_url: Any = None, environment: Any = "sandbox", timeout: Any = None, limits: Any = None, wire_names: Any = None,
     idempotency_header: Any = None, journal: Any = None, **_: Any,
 ) -> list[Problem]:  # fmt: skip
-    """Return what is wrong with the arguments of a client, all of it; arguments that are not given are right."""
+    """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
     found = [problem] if (problem := environment_problem(environment)) is not None else []
     if base_url is not None and isinstance(url := base_url_or_problem(base_url), str):
         found.append(Problem("base_url", "base_url", url))

@@ -1,0 +1,413 @@
+"""One call as a generator that performs no I/O: what to send is yielded, what came back is sent in.
+
+A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are tried
+up to three times; a call with an effect is sent again only where it provably never left.
+"""
+
+from collections.abc import Collection, Generator
+from typing import Any, NoReturn
+
+import attrs
+
+from workbench.client.advice import LOG, advise
+from workbench.client.answers import NOTICES, Refusal, hint, host_of, names_value, read, refusal, without_private
+from workbench.client.effects import Entry, Outcome, unknown_text, what
+from workbench.client.guards import Guards
+from workbench.client.keys import Key
+from workbench.client.messages import CAP, Broken, Pause, Request, Response
+from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, retry_after
+from workbench.client.recorder import Recorder
+from workbench.client.requests import encode, request_problems
+from workbench.errors import (
+    ApiError,
+    Attempt,
+    CannotRecord,
+    InvalidRequest,
+    NoAnswer,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    RedirectedEffect,
+    ResponseTooLarge,
+    UnexpectedAnswer,
+    UnexpectedRedirect,
+    visible,
+)
+from workbench.interface.convert import Converter
+from workbench.interface.operation import Operation
+from workbench.interface.table import DELETE_PAYMENT_ACCOUNT
+
+Steps = Generator[Request | Pause, Any, Any]
+
+
+@attrs.define(kw_only=True, eq=False, repr=False)
+class ClientContext:
+    """What one client and its views hold for all their calls."""
+
+    host: str
+    key: Key
+    environment: str
+    timeout: float | None
+    check: bool
+    converter: Converter
+    clock: Clock
+    guards: Guards
+    pace: Pace
+    recorder: Recorder | None
+    headers: list[tuple[bytes, bytes]]  # of every call, besides the key
+    idempotency_header: str | None = None
+    budget: Budget = attrs.field(factory=Budget)
+    newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
+    noticed: dict[str, str] = attrs.field(factory=dict)
+
+
+class Exchange:
+    """One call under way: what to send, what was met, whether it may go on, how it ended."""
+
+    def __init__(
+        self, operation: Operation[..., Any], request: Any, context: ClientContext, allowing: Collection[str],
+        resend_of: str | None = None,
+    ) -> None:  # fmt: skip
+        self.operation = operation
+        self.request = request
+        self.context = context
+        self.allowing = allowing
+        self.resend_of = resend_of
+        self.tries = 0
+        self.deadline = float("inf")
+        self.answer: Any = None
+        self.attempt: Attempt | None = None
+        self.recorded: str | None = None  # its id, from before it is recorded
+        self.notices: list[str] = []  # what an answer said besides, for when the outcome is recorded
+
+    def __repr__(self) -> str:
+        return f"<exchange {self.operation.name}>"
+
+    def steps(self) -> Steps:
+        """Check, record, send, retry reads, read the answer."""
+        operation, context = self.operation, self.context
+        problems = request_problems(
+            operation, self.request, self.allowing, check=context.check, real=context.guards.real
+        )
+        if problems:
+            raise InvalidRequest(problems, of=operation.name)
+        context.guards.check(operation, self.request)
+        outgoing = encode(operation, self.request, context.converter, context.headers)
+        outgoing.clean = self.clean
+        try:
+            if operation.effect:
+                self.record(outgoing)
+            yield from self.send(outgoing)
+            return self.answer
+        finally:
+            self.release()
+
+    def send(self, outgoing: Request) -> Generator[Request | Pause, Any, None]:
+        """Send, again where that is allowed, until there is an answer or an error."""
+        clock, pace = self.context.clock, self.context.pace
+        timeout = self.context.timeout
+        self.deadline = outgoing.deadline = float("inf") if timeout is None else clock.monotonic() + timeout
+        while True:
+            now = clock.monotonic()
+            longest = min(self.deadline - now, LONGEST_WAIT)
+            wait = pace.wait(self.operation.effect, now, longest)
+            if wait > longest:
+                self.not_sent(f"the service asked for a pause; try again in {wait:.0f} s")
+            if wait > 0:
+                yield from self.pause(wait)
+            self.tries += 1
+            outgoing.phase, outgoing.status = 0, None
+            try:
+                outcome = yield outgoing
+            except BaseException as error:
+                self.interrupted(error, outgoing)
+                raise
+            pause = self.failed(outcome) if outcome.__class__ is Broken else self.answered(outcome)
+            if pause is None:
+                return
+            if pause > 0:  # otherwise the pace has the pause
+                if clock.monotonic() + pause > self.deadline:
+                    self.give_up(outcome)
+                yield from self.pause(pause)
+
+    def pause(self, seconds: float) -> Generator[Pause, Any, None]:
+        """Wait before a try; an interrupt then leaves the call unsent."""
+        try:
+            yield Pause(seconds)
+        except BaseException:
+            self.end(Outcome.NOT_SENT, error="interrupted before it was sent")
+            raise
+
+    def clean(self, words: str) -> str:
+        """Return words about this call with what they repeat of its private values masked."""
+        return without_private(words, self.request, self.context.key.header())
+
+    # the journal
+
+    def record(self, outgoing: Request) -> None:
+        """Record a call with an effect before it leaves; refuse the same one within a day."""
+        context, operation = self.context, self.operation
+        described = what(operation, self.request)
+        attempt = Attempt(
+            id=context.clock.new_id(), operation=operation.name, what=described, started=context.clock.now(),
+            environment=context.environment,
+        )  # fmt: skip
+        if context.idempotency_header is not None:
+            outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), attempt.id.encode())]
+        recorder = context.recorder
+        if recorder is None:
+            self.attempt = attempt
+            return
+        digest = ""
+        if context.guards.real:
+            digest = recorder.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
+        if self.resend_of is not None:
+            recorder.check_same(self.resend_of, operation.name, self.request, digest)
+        elif digest and (earlier := recorder.earlier(digest)) is not None:
+            context.guards.check_duplicate(described, earlier, "again" in self.allowing)
+        self.recorded = attempt.id
+        entry = Entry(
+            id=attempt.id, operation=attempt.operation, what=described, environment=attempt.environment,
+            started=attempt.started, outcome=Outcome.SENDING, digest=digest, resend_of=self.resend_of,
+        )  # fmt: skip
+        recorder.begin(entry, self.request)
+        self.attempt = attempt
+
+    def end(self, outcome: Outcome, *, status: int | None = None, error: str | None = None) -> None:
+        """Record the outcome. The call is over, so a journal that fails now is only reported."""
+        recorder, attempt = self.context.recorder, self.attempt
+        if recorder is None or attempt is None:
+            return
+        try:
+            recorder.finish(attempt.id, outcome, status=status, answer=self.answer, error=error)
+            if self.resend_of is not None and outcome is Outcome.DONE:
+                recorder.resolve(
+                    self.resend_of, Outcome.DONE, f"it was sent again and is done ({attempt.id})", "resend"
+                )
+        except CannotRecord as failure:
+            advise(
+                f"{attempt.what} is {outcome.shown}, but that could not be recorded; "
+                f"the journal will show {attempt.id} as unknown ({failure})"
+            )
+
+    def release(self) -> None:
+        """Take the call for over, whatever stopped it: without a recorded outcome it is unknown from now on."""
+        if self.recorded is not None and self.context.recorder is not None:
+            self.context.recorder.release(self.recorded)
+        for words in self.notices:
+            advise(words)
+
+    @property
+    def named(self) -> Attempt:
+        """The call as errors name it."""
+        assert self.attempt is not None
+        return self.attempt
+
+    @property
+    def described(self) -> str:
+        """What the call does, in words."""
+        return self.attempt.what if self.attempt is not None else self.operation.name
+
+    # outcomes
+
+    def interrupted(self, error: BaseException, outgoing: Request) -> None:
+        """Note what is known of a call that was stopped while in flight."""
+        if not self.operation.effect:
+            return
+        if outgoing.surely_not_sent:
+            self.end(Outcome.NOT_SENT, error=type(error).__name__)
+            error.add_note(f"{self.described}: never left this machine.")
+            return
+        status = outgoing.status
+        if status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
+            outcome = Outcome.DONE if status < 300 else Outcome.REFUSED
+            self.end(outcome, status=status, error=type(error).__name__)
+            error.add_note(f"{self.described}: {outcome} ({status}); its answer was not read.")
+            return
+        self.end(Outcome.UNKNOWN, error=type(error).__name__)
+        error.add_note(unknown_text(self.named, f"interrupted by {type(error).__name__}"))
+
+    def not_sent(self, why: str, cause: Exception | None = None) -> NoReturn:
+        """Raise for a call that never left."""
+        self.end(Outcome.NOT_SENT, error=why)
+        raise NotSent(
+            f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
+        ) from cause
+
+    def unknown(self, known: str, status: int | None = None) -> NoReturn:
+        """Raise for a call that left, and whose outcome is unknown."""
+        self.end(Outcome.UNKNOWN, status=status, error=known)
+        raise OutcomeUnknown(unknown_text(self.named, known), attempt=self.named)
+
+    def may_retry(self, *, timeout: bool = False) -> bool:
+        """Return whether the attempts and the shared budget allow another try."""
+        return self.tries < ATTEMPTS and self.context.budget.spend(timeout=timeout)
+
+    @property
+    def retry_budget_note(self) -> str:
+        """A sentence where the budget for retries is used up."""
+        if 0 < self.tries < ATTEMPTS and self.context.budget.left < 10:
+            return " Too many calls failed, so none is tried twice until some succeed again."
+        return ""
+
+    def failed(self, broken: Broken) -> float:
+        """Return how long to wait before the next try, after no answer came."""
+        if broken.left and self.operation.effect:
+            late = broken.timeout and self.context.timeout is not None
+            self.unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
+        if not self.may_retry(timeout=broken.timeout):
+            self.give_up(broken)
+        return delay(self.tries, self.context.clock.random())
+
+    def give_up(self, outcome: Broken | Response) -> NoReturn:
+        """Raise, without another try."""
+        if isinstance(outcome, Response):
+            if outcome.broken is not None and 200 <= outcome.status < 300:
+                self.no_answer(outcome.broken)
+            self.refused(outcome)
+        if not outcome.left:
+            self.not_sent(outcome.why, outcome.cause)
+        self.no_answer(outcome)
+
+    def no_answer(self, broken: Broken) -> NoReturn:
+        """Raise for a read that got no answer."""
+        times = {1: "once", 2: "twice"}.get(self.tries, f"{self.tries} times")
+        raise NoAnswer(
+            f"{self.operation.name}: {self.context.host} gave no answer ({broken.why}), asked {times}."
+            f"{self.retry_budget_note}"
+        ) from broken.cause
+
+    def answered(self, response: Response) -> float | None:
+        """Read an answer: return how long to wait before the next try, or None where it is the answer."""
+        self.read_notices(response)
+        status, effect = response.status, self.operation.effect
+        if 200 <= status < 300:
+            if response.broken is not None and not effect and not response.broken.too_large:
+                return self.failed(response.broken)
+            self.done(response)
+            return None
+        if status == 429:
+            return self.limited(response)
+        if 300 <= status < 400:
+            self.redirected(response)
+        if 400 <= status < 500 and status != 408:
+            if status == 404 and self.resend_of is not None and self.operation is DELETE_PAYMENT_ACCOUNT:
+                self.answer = self.context.converter.read_answer(self.operation, None)
+                self.end(Outcome.DONE, status=status)  # by the first deletion, or by this one
+                return None
+            self.refused(response)
+        if effect:
+            self.unknown(f"answered with {status}", status)
+        if not self.may_retry():
+            self.give_up(response)
+        return self.asked_pause(response) or delay(self.tries, self.context.clock.random())
+
+    def limited(self, response: Response) -> float:
+        """Return how long to wait after a 429: reads as asked, a call with an effect only where the caller allowed it."""
+        clock, asked = self.context.clock, self.asked_pause(response)
+        if asked is None:  # longer than is waited for
+            self.refused(response)
+        until = clock.monotonic() + asked
+        if asked > 0:
+            self.context.pace.hold(until)  # for all threads
+        may = not self.operation.effect or "resend" in self.allowing
+        if not may or until > self.deadline or not self.may_retry():
+            self.refused(response)
+        # Where a time was given, the pace makes every call wait for it, this one too.
+        return 0.0 if asked > 0 else delay(self.tries, clock.random())
+
+    def retry_after(self, response: Response) -> float | None:
+        """Return the seconds of a Retry-After header; None where it says nothing usable."""
+        headers = response.headers
+        return retry_after(headers.get("retry-after"), headers.get("date"), self.context.clock.now())
+
+    def asked_pause(self, response: Response) -> float | None:
+        """Return the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
+        if "retry-after" not in response.headers:
+            return 0.0
+        asked = self.retry_after(response)
+        return asked if asked is not None and 0 < asked <= LONGEST_WAIT else None
+
+    def redirected(self, response: Response) -> NoReturn:
+        """Raise for a redirect: it is never followed, since the key would go along."""
+        known = (
+            f"{self.context.host} answered with {response.status} and points to "
+            f"{host_of(response.headers.get('location', ''))}; redirects are never followed, since the key would go along"
+        )
+        advice = "Put the right base URL into the profile."
+        if self.operation.effect:
+            self.end(Outcome.UNKNOWN, status=response.status, error="redirected")
+            raise RedirectedEffect(f"{unknown_text(self.named, known)}\n{advice}", attempt=self.named)
+        raise UnexpectedRedirect(f"{self.described}: {known}. {advice}")
+
+    def refused(self, response: Response) -> NoReturn:
+        """Raise the error of a refusal, in the service's words."""
+        status = response.status
+        found: Refusal = refusal(response, self.request, self.context.key.header())
+        kind, asked = ApiError.of(status), self.retry_after(response)
+        advice = None if names_value(found, self.request) else hint(self.operation, status, self.context.host)
+        if kind is RateLimited:
+            advice = f"Try again after {asked:.0f} s" if asked is not None and asked > 0 else "Try again later"
+        exists = status == 409 and self.resend_of is not None and bool(getattr(self.request, "external_id", None))
+        if exists:
+            advice = "Probably created by the earlier attempt"
+        error = kind(
+            operation=self.operation.name, status=status, error=found.error, message=found.message, body=found.body,
+            hint=advice,
+        )  # fmt: skip
+        if isinstance(error, RateLimited) and asked is not None and asked > 0:
+            error.retry_after = asked
+        words = ": ".join(part for part in (found.error, found.message) if part)
+        self.end(Outcome.REFUSED, status=status, error=visible(words, 200) or None)
+        if exists and self.context.recorder is not None and self.resend_of is not None:
+            note = f"sent again, and its external id exists already ({self.named.id})"
+            self.context.recorder.resolve(self.resend_of, Outcome.DONE, note, "resend")
+        raise error
+
+    def done(self, response: Response) -> None:
+        """Read the answer of a success."""
+        self.context.budget.earn()
+        found = read(self.operation, response, self.context.converter)
+        self.answer, why = found.answer, found.why
+        if self.operation.effect:
+            self.end(Outcome.DONE, status=response.status, error=None if why is None else f"result unreadable: {why}")
+        if why is None:
+            self.log_unknown_members(self.answer)
+            return
+        if response.broken is not None and response.broken.too_large:
+            raise ResponseTooLarge(
+                f"{self.described}: accepted ({response.status}), but the answer is larger than {CAP // 1_000_000} MB and "
+                "was not read to its end.",
+                status=response.status,
+            )
+        raise UnexpectedAnswer(
+            f"{self.described}: accepted ({response.status}), but the answer could not be read: {why}.",
+            problems=found.problems, body=found.raw, status=response.status,
+        )  # fmt: skip
+
+    # what an answer says besides
+
+    def read_notices(self, response: Response) -> None:
+        """Keep the service's time, and what it says about itself, once."""
+        headers, context = response.headers, self.context
+        date = headers.get("date")
+        if date is not None:
+            context.newest_date = (date, context.clock.now().timestamp())
+        for name, words in NOTICES.items():
+            value = headers.get(name)
+            key = f"{name} {self.operation.name}"
+            if value is not None and key not in context.noticed:
+                context.noticed[key] = text = f"{self.operation.name}: {words} ({visible(value, 120)})"
+                if name == "workbench-fault":
+                    LOG.warning(text)
+                else:
+                    self.notices.append(text)
+
+    def log_unknown_members(self, answer: Any) -> None:
+        """Log members that the document does not name, once."""
+        extra = getattr(answer, "extra", None)
+        key = f"extra {self.operation.name}"
+        if extra and key not in self.context.noticed:
+            names = visible(", ".join(sorted(map(str, extra))), 120)
+            self.context.noticed[key] = text = f"{self.operation.name}: members the document does not name ({names})"
+            LOG.info(text)

@@ -1,0 +1,243 @@
+"""From arguments or a wire body to a checked request: unknown and missing arguments, wire names, pasted keys."""
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from workbench.chains import private_key_problem
+from workbench.client.advice import advise
+from workbench.client.messages import Request
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
+from workbench.interface import checks, strict_json
+from workbench.interface.convert import Converter, placeholders
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.fields import SECRET
+from workbench.interface.operation import Operation
+from workbench.interface.table import KEY_HEADER, OPERATIONS, SIGN_WITHDRAWAL
+from workbench.interface.walk import Array, Member, Nested, UnknownMember, build, is_record, members, records, snake
+
+# arguments
+
+
+def build_request(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Return the request record of a call.
+
+    Raises:
+        InvalidArguments: Arguments are unknown or missing; all problems are named.
+    """
+    try:
+        return build(operation.request, arguments)
+    except UnknownMember:
+        raise InvalidArguments(argument_problems(operation, arguments), of=operation.name) from None
+
+
+def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Return every problem of a call with unknown arguments: those, and what the rules say of the rest."""
+    unknown: list[Problem] = []
+    known = _known(operation.request, arguments, "", unknown)
+    # A member given by its wire name is named once, as unknown, and not as missing besides.
+    spelled = {snake(problem.path) for problem in unknown}
+    found = checks.problems(build(operation.request, known))
+    return (*unknown, *(one for one in found if one.rule != "required" or snake(one.path) not in spelled))
+
+
+def _known(cls: type[Any], values: Mapping[str, Any], prefix: str, unknown: list[Problem]) -> dict[str, Any]:
+    fields = {one.name: one for one in members(cls)}
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        one = fields.get(name)
+        if one is None:
+            path = prefix + visible(str(name), 60)
+            unknown.append(Problem(path, "unknown", f"is not an argument{_instead(str(name), fields)}"))
+        elif isinstance(one.kind, Nested) and isinstance(value, Mapping):
+            kept[name] = _known(one.kind.of, value, f"{prefix}{name}.", unknown)
+        elif isinstance(one.kind, Array) and isinstance(one.kind.of, Nested) and isinstance(value, list | tuple):
+            inner = one.kind.of.of
+            kept[name] = [
+                _known(inner, item, f"{prefix}{name}[{i}].", unknown) if isinstance(item, Mapping) else item
+                for i, item in enumerate(value)
+            ]
+        else:
+            kept[name] = value
+    return kept
+
+
+def _instead(name: str, fields: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(snake(name), fields, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
+
+
+# wire bodies
+
+
+def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
+    """Read a wire body as the request of an operation; see `Client.from_wire`."""
+    row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
+    if not isinstance(row, Operation):
+        raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
+    raw = _object(body, row)
+    of_path = {one.name: one.wire for one in members(row.request) if one.wire in placeholders(row.path)}
+    strange = [name for name in path_arguments if name not in of_path]
+    if strange:
+        there = f"; there are {', '.join(of_path)}" if of_path else "; there is none"
+        raise InvalidArguments(
+            [Problem(visible(name, 60), "unknown", f"is not part of the path{there}") for name in strange], of=row.name
+        )
+    # An id may also stand in the body, as in a log; it is taken from there.
+    path = {wire: raw[wire] for wire in of_path.values() if wire in raw}
+    path |= {of_path[name]: value for name, value in path_arguments.items()}
+    rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}
+    request, problems, unknown = converter.read_request(row, rest, path, from_query=row.in_query)
+    if problems:
+        raise InvalidRequest(problems, of=row.name)
+    if unknown:
+        shown = visible(", ".join(unknown), 200)
+        advise(f"{row.name}: the interface does not know {shown}; it is left out")
+    return request
+
+
+def _as_text(value: Any) -> Any:
+    """A query holds text; where it is kept as JSON, its numbers and flags have their own types."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | Decimal) else value
+
+
+def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:
+    if body is None:
+        return {}
+    if isinstance(body, Mapping):
+        return body
+    wrong = "must be JSON text or an object"
+    if isinstance(body, str | bytes):
+        try:
+            found = strict_json.loads(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+            if isinstance(found, Mapping):
+                return found
+            wrong = "must be a JSON object"
+        except strict_json.NotJson as error:
+            wrong = f"cannot be read: {error}"
+    raise InvalidRequest([Problem("", "json", wrong)], of=row.name)
+
+
+# wire names and headers
+
+
+def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
+    """Return what is wrong with a table of wire names."""
+    known = _renamable() if names else {}
+    found = []
+    for name, wire in names.items():
+        path = f'{where}."{visible(str(name), 80)}"'
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            found.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
+        elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
+            found.append(Problem(path, "type", "must be the name of a member, as declineReason"))
+        elif wire in _others(known[name], name, names):
+            found.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
+    return found
+
+
+def _renamable() -> dict[str, type[Any]]:
+    """Return each field that has a wire name of its own, with its record. What stands in a path has none."""
+    kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
+    return {
+        f"{snake(one.__name__)}.{field.name}": one
+        for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]
+        for one in records(cls)
+        for field in members(one)
+        if (one, field.wire) not in in_paths
+    }
+
+
+def _others(cls: type[Any], name: str, names: Mapping[str, Any]) -> set[Any]:
+    """Return the wire names of the other members of a record."""
+    keys = {f"{snake(cls.__name__)}.{field.name}": field.wire for field in members(cls)}
+    return {names.get(key, wire) for key, wire in keys.items() if key != name}
+
+
+_OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "content-type", "content-length"})
+
+
+def header_problem(name: object) -> str | None:
+    """Return what is wrong with the name of an additional header."""
+    if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
+        return "must be the name of a header"
+    return "is a header that the client sets itself" if name.lower() in _OURS else None
+
+
+# checks
+
+
+def request_problems(
+    operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool, real: bool
+) -> tuple[Problem, ...]:
+    """Return all for which a request is refused; where there is nothing, warn of what looks wrong.
+
+    Args:
+        check: False refuses only what cannot be sent or looks like a private key.
+        real: Whether a real service answers.
+    """
+    refused, warned = checks.cautions(request, allowing)
+    found = tuple(checks.problems(request, partial=check and "partial_address" in allowing))
+    if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
+        paths = {one.wire for one in members(type(request)) if "{" + one.wire + "}" in operation.path}
+        found = tuple(problem for problem in found if problem.rule == "text" or problem.path in paths)
+    problems = (*found, *refused)
+    if pasted := pasted_keys(request):
+        places = {problem.path for problem in pasted}
+        problems = (*pasted, *(problem for problem in problems if problem.path not in places))
+    if not problems:
+        for problem in warned:
+            # A number that was never issued is what a sandbox should get.
+            if real or not problem.path.endswith("nationalId"):
+                advise(f"{operation.name}: {problem}")
+    return problems
+
+
+_SHORTEST = 47  # twelve words of three letters; any other private key is longer
+
+
+def takes_hash(one: Member) -> bool:
+    """Return whether a member may hold 64 hexadecimal digits: an external id, or another party's token."""
+    return one.name == "external_id" or one.about.privacy is SECRET
+
+
+def pasted_keys(request: Any, prefix: str = "") -> tuple[Problem, ...]:
+    """Return the members of a request that look like a private key or a seed phrase, with their wire paths."""
+    return tuple(_pasted_keys(request, prefix))
+
+
+def _pasted_keys(record: Any, prefix: str) -> Iterator[Problem]:
+    for one in members(type(record)):
+        value, path = getattr(record, one.name), prefix + one.wire
+        for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
+            place = path if number is None else f"{path}[{number}]"
+            if is_record(item):
+                yield from _pasted_keys(item, f"{place}.")
+            elif isinstance(item, str) and len(item) >= _SHORTEST:
+                problem = private_key_problem(item, place, hash_expected=takes_hash(one))
+                if problem is not None:
+                    yield problem
+
+
+def encode(
+    operation: Operation[..., Any], request: Any, converter: Converter, headers: list[tuple[bytes, bytes]]
+) -> Request:
+    """Return what to send for a request that was checked."""
+    try:
+        path, body = converter.write_request(operation, request)
+        content = None if operation.in_query or operation.method == "DELETE" else strict_json.dumps(body)
+        target = operation.target(path, body)
+    except (TypeError, ValueError, OverflowError):
+        problem = Problem("", "type", "holds a value that cannot be written as JSON")
+        raise InvalidRequest((problem,), of=operation.name) from None
+    if content is not None:
+        headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
+    if operation.name == SIGN_WITHDRAWAL.name:
+        headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
+    return Request(operation.method, operation.path, target, headers, content)

@@ -1,0 +1,176 @@
+"""The network below the clients: httpcore's connections as transports of httpx, with deadlines and a trace of how far a request got."""
+
+import contextlib
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import httpcore
+import httpx
+
+from workbench.client.messages import WRITTEN, Request
+
+_CONNECTIONS, _KEPT, _KEPT_SECONDS = 100, 20, 5.0  # as httpx has them
+
+
+class Trace:
+    """Notes in a request when its head is being written, and when it was: until then it was not sent."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def __call__(self, event: str, _: Any) -> None:
+        if event.endswith("send_request_headers.started"):
+            self._request.phase = 1
+        elif event.endswith("send_request_headers.complete"):
+            self._request.phase = WRITTEN
+
+    async def awaited(self, event: str, info: Any) -> None:
+        """Do the same for an asynchronous transport."""
+        self(event, info)
+
+
+class _Deadline(threading.local):
+    """When the call of this thread has to be over, by the monotonic clock."""
+
+    at: float = float("inf")
+
+    def left(self, timeout: float | None) -> float | None:
+        """Return the seconds left for one step.
+
+        Raises:
+            httpcore.ReadTimeout: There are none.
+        """
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout
+        return left if timeout is None or left < timeout else timeout
+
+
+class TimelyStream(httpcore.NetworkStream):
+    """A stream whose every step ends at the call's deadline."""
+
+    def __init__(self, inner: httpcore.NetworkStream, deadline: _Deadline) -> None:
+        self._inner, self._deadline = inner, deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._deadline.left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._deadline.left(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
+        return TimelyStream(inner, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class TimelyBackend(httpcore.SyncBackend):
+    """The network, where a whole call has one deadline.
+
+    The usual time-outs are for one read each, so a server that sends a byte now and then would never end.
+    """
+
+    def __init__(self) -> None:
+        self.deadline = _Deadline()
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:  # fmt: skip
+        """Open a stream."""
+        inner = super().connect_tcp(host, port, self.deadline.left(timeout), local_address, socket_options)
+        return TimelyStream(inner, self.deadline)
+
+
+@contextlib.contextmanager
+def _as_httpx() -> Iterator[None]:
+    """Raise httpcore's errors as those of httpx, which have the same names."""
+    try:
+        yield
+    except Exception as error:
+        kind = getattr(httpx, type(error).__name__, None) if type(error).__module__.startswith("httpcore") else None
+        if kind is None:
+            raise
+        raise kind(str(error)) from None
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _as_httpx():
+            yield from self._inner
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class TimelyTransport(httpx.BaseTransport):
+    """Connections of httpcore as a transport; `request.extensions["deadline"]` ends the whole call."""
+
+    def __init__(self, ssl_context: ssl.SSLContext) -> None:
+        self._backend = TimelyBackend()
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=ssl_context, max_connections=_CONNECTIONS, max_keepalive_connections=_KEPT,
+            keepalive_expiry=_KEPT_SECONDS, network_backend=self._backend,
+        )  # fmt: skip
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request and return the answer, its body still to be read."""
+        self._backend.deadline.at = request.extensions.get("deadline", float("inf"))
+        url = request.url
+        wired = httpcore.Request(
+            request.method,
+            httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw, content=request.stream, extensions=request.extensions,
+        )  # fmt: skip
+        with _as_httpx():
+            answer = self._pool.handle_request(wired)
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+
+class Connections:
+    """The transport that a client and its views share: made at its first use, and anew for another owner.
+
+    A forked process must not share its parent's connections, since answers would mix; asynchronous ones belong to one
+    event loop.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._held: tuple[Any, Any] | None = None
+        self._lock = threading.Lock()
+
+    def get(self, *owner: Any) -> Any:
+        """Return the transport of this process, and of an owner within it."""
+        whose = (os.getpid(), *owner)
+        held = self._held
+        if held is None or held[0] != whose:
+            with self._lock:
+                held = self._held
+                if held is None or held[0] != whose:
+                    held = self._held = (whose, self._make())
+        return held[1]
+
+    def take(self, *owner: Any) -> Any:
+        """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
+        held, self._held = self._held, None
+        return held[1] if held is not None and held[0] == (os.getpid(), *owner) else None
