@@ -249,7 +249,7 @@ def test_a_journal_that_cannot_record_pauses_the_run_by_name(sandbox: Sandbox, t
     assert stopped.stopped == "row 1: cannot record: disk full"
 
 
-def _full(**_: Any) -> Any:
+def _full(*_: Any) -> Any:
     raise CannotRecord("cannot record: disk full")
 
 
