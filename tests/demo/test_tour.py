@@ -1,4 +1,4 @@
-"""The tour runs to its end: on the package's bodies, on a user's own, and says what it replaced."""
+"""The walk-through runs to its end, on the package's files and on a user's own, and names the ids it replaces."""
 
 import io
 import json
@@ -9,40 +9,40 @@ import pytest
 
 from tests.conftest import RECORDED
 from workbench.demo import tour
+from workbench.demo.answers import read_all
 from workbench.demo.bodies import Bodies
-from workbench.demo.reading import read_all
-from workbench.demo.stage import Stage
+from workbench.demo.page import Page
 from workbench.errors import InvalidRequest
 from workbench.rendering.screen import Screen
 
 
-def told(tmp_path: Path, bodies: Path | None = None, **screen: object) -> str:
+def written(tmp_path: Path, bodies: Path | None = None, **screen: object) -> str:
     out = io.StringIO()
-    tour(bodies=bodies, out=tmp_path, stage=Stage(out, Screen(**screen)))
+    tour(bodies=bodies, out=tmp_path, page=Page(out, Screen(**screen)))
     return out.getvalue()
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> str:
-    return told(tmp_path_factory.mktemp("tour"))
+    return written(tmp_path_factory.mktemp("tour"))
 
 
 @pytest.mark.parametrize(
     "promise",
     [
-        "deposit address", "SANDBOX, do not send funds", "What it allows, in words", "✓ approved", "points earned",
+        "deposit address", "SANDBOX, do not send funds", "What the signature authorizes", "✓ approved", "points earned",
         "reverse down to 80.50", "settle 45.90", "refund 45.90 (REFUND)", "✗ declined", "transaction.completed",
         "user.updated", "our guess",
     ],
 )  # fmt: skip
-def test_the_main_job_is_told(text, promise):
-    """Each job of the main job has its place in the tour."""
+def test_every_task_is_shown(text, promise):
+    """Each task has its place in the walk-through."""
     assert promise in text
 
 
 def test_an_application_goes_through_review(text):
     """Without a status word in the name, the application is pending, reviewed, then approved."""
-    chapter = text.split("A consumer application")[1].split("Somewhere to pay out to")[0]
+    chapter = text.split("Consumer applications")[1].split("Payment accounts")[0]
     seen = re.findall(r"user\.updated +\S (pending|manual review|approved)", chapter)
 
     assert seen == ["pending", "manual review", "approved"]
@@ -62,7 +62,7 @@ def test_money_is_conserved_at_each_step(text):
     assert len(sums) == 1
 
 
-def test_nothing_private_is_told(text):
+def test_nothing_private_is_shown(text):
     """No personal or secret value of the bodies is in the text."""
     body = json.loads(Bodies().request("create_user_application").data)
     account = json.loads(Bodies().request("create_payment_account").data)["externalFiatAccount"]["accountNumber"]
@@ -78,36 +78,36 @@ def test_nothing_private_is_told(text):
         assert private not in text
 
 
-def test_the_picture_is_there(tmp_path):
-    """The picture that the tour names exists."""
-    text = told(tmp_path)
+def test_the_chart_is_saved(tmp_path):
+    """The chart that the page names exists."""
+    text = written(tmp_path)
 
     assert str(tmp_path / "rewards.png") in text
     assert (tmp_path / "rewards.png").read_bytes().startswith(b"\x89PNG")
 
 
 def unplaced(text):
-    """Return a tour without the place of its picture, and without the breaks that a longer place would move."""
+    """Return a page without the path of its chart, and without the line breaks that a longer path would move."""
     return re.sub(r"\s+", " ", re.sub(r"\S+rewards\.png", "", text))
 
 
 def test_the_same_every_time(text, tmp_path):
-    """The tour tells the same, letter by letter, however often it is told."""
-    again = told(tmp_path)
+    """The page is the same, letter by letter, each time."""
+    again = written(tmp_path)
 
     assert unplaced(again) == unplaced(text)
 
 
-def test_bodies_of_ones_own(tmp_path):
-    """A folder's bodies are used, ids the world does not know are replaced, and the tour says both."""
+def test_files_of_the_user(tmp_path):
+    """The files of a folder are used, ids the sandbox does not have are replaced, and the page says both."""
     body = json.loads(Bodies().request("simulate_authorization").data)
     body["amount"], body["declineReason"] = 777, "restricted_country"
     (tmp_path / "simulate_authorization.request.mine.json").write_text(json.dumps(body))
-    text = told(tmp_path, tmp_path)
+    text = written(tmp_path, tmp_path)
 
     assert "authorize 7.77: restricted country" in text
     assert "simulate_authorization.request.mine.json, from" in text
-    assert "cardId in it is not known to the seeded world" in text
+    assert "Its cardId does not exist in the sandbox" in text
     assert "create_user_application.request.personal.json, from this package" in text
 
 
@@ -120,11 +120,11 @@ def test_bodies_of_other_kinds(tmp_path):
     del account["userId"]
     account["companyId"] = "00000000-0000-4000-8000-00000000000a"
     (tmp_path / "create_payment_account.request.company.json").write_text(json.dumps(account))
-    text = told(tmp_path, tmp_path)
+    text = written(tmp_path, tmp_path)
 
-    assert "companyId in it is not known to the seeded world" in text
+    assert "Its companyId does not exist in the sandbox" in text
     assert "share-1" not in text
-    assert "That was the main job" in text
+    assert "That is the end of the walk-through" in text
 
 
 def test_every_answer_comes_back_whole():
@@ -145,7 +145,7 @@ def test_every_answer_comes_back_whole():
     ids=["another type", "written otherwise", "no error at all"],
 )
 def test_loss_is_noticed(tmp_path, name, data):
-    """An answer that cannot be read, or would not be written again as it came, ends the tour with its file's name."""
+    """An answer that cannot be read, or would not be written again as it came, is an error that names the file."""
     (tmp_path / name).write_bytes(data)
 
     with pytest.raises(InvalidRequest, match=re.escape(name)):
@@ -157,30 +157,30 @@ def test_a_wrong_body_is_refused_with_all_its_problems(tmp_path):
     (tmp_path / "create_user_application.request.json").write_text('{"email": "nobody", "shoeSize": 42}')
 
     with pytest.raises(InvalidRequest) as caught:
-        told(tmp_path, tmp_path)
+        written(tmp_path, tmp_path)
     assert {"ipAddress", "email", "shoeSize"} <= {problem.path for problem in caught.value.problems}
     assert "create_user_application.request.json" in str(caught.value)
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    """A missing folder is said, not passed over."""
+    """A missing folder is an error."""
     with pytest.raises(InvalidRequest, match="is not a folder"):
         Bodies(tmp_path / "nowhere")
 
 
 def test_recorded_samples(tmp_path):
-    """With the recorded samples the tour runs to its end, each answer without loss."""
-    text = told(tmp_path, RECORDED)
+    """With the recorded samples the walk-through runs to its end, each answer without loss."""
+    text = written(tmp_path, RECORDED)
 
     assert f"{sum('.request.' not in path.name for path in RECORDED.glob('*.json'))} answers and error bodies" in text
-    assert "That was the main job" in text
+    assert "That is the end of the walk-through" in text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 140])
 def test_width_is_kept(tmp_path, width):
     """Lines stay within the terminal, but for ids, addresses and calls, which are never broken."""
-    lines = told(tmp_path, width=width).splitlines()
+    lines = written(tmp_path, width=width).splitlines()
     broken = [
         line for line in lines if len(line) > width and len(max(line.split(), key=len)) < 30 and ">>>" not in line
     ]
@@ -190,12 +190,12 @@ def test_width_is_kept(tmp_path, width):
 
 def test_ascii_terminals(tmp_path):
     """Where nothing beyond ASCII can be shown, nothing beyond it is written."""
-    assert told(tmp_path, plain=True).isascii()
+    assert written(tmp_path, plain=True).isascii()
 
 
 def test_colour_changes_nothing_but_colour(text, tmp_path):
     """On a terminal the same text comes with colors."""
-    colored = told(tmp_path, color=True)
+    colored = written(tmp_path, color=True)
 
     assert "\x1b[1m" in colored
     bare = re.sub(r"\x1b\[\d+m", "", colored)

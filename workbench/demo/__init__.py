@@ -1,13 +1,10 @@
-"""The main job as a short guided tour: every step calls the API, on a sandbox inside this process."""
+"""The main tasks as a walk-through: every step calls the API of an embedded sandbox."""
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workbench.demo.walkthrough import tour as tour
 
-__all__ = ["tour"]
+if not TYPE_CHECKING:  # a type checker sees the name above and no others
+    from workbench.lazy import public_names
 
-
-def __getattr__(name: str) -> Any:
-    if name == "tour":
-        from workbench.demo.chapters import tour
-
-        return tour
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__, __dir__ = public_names(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Bodies on disk: requests to send and answers to read, from a folder of the user's, or from this package.
+"""Request bodies and recorded answers in files, from a folder of the user or from this package.
 
 `<operation>.request[.<variant>].json` is a request, `<operation>.<status>[.<variant>].json` an answer, and
 `error.<status>.<case>.json` an error body.
@@ -22,7 +22,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import member, members
 
 _NAME = re.compile(r"(?P<of>\w+)\.(?:(?P<request>request)|(?P<status>[1-5][0-9]{2}))(?:\.(?P<variant>[\w.-]+))?\.json")
-_LARGEST = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 @attrs.frozen(kw_only=True)
@@ -34,17 +34,17 @@ class Body:
     status: int | None
     variant: str
     data: bytes = attrs.field(repr=False)
-    own: bool  # whether it came with this package
+    own: bool  # whether it comes with this package
 
 
 class Bodies:
-    """All bodies of a folder, and behind them those of the package."""
+    """The files of a folder, and those of the package where the folder has none."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Read the folder's files.
 
         Raises:
-            InvalidRequest: The folder is not there, or a file in it is too large.
+            InvalidRequest: The folder does not exist, or a file in it is too large.
         """
         if folder is not None and not folder.is_dir():
             raise InvalidRequest(f"{visible(str(folder), 200)} is not a folder", of="demo")
@@ -53,16 +53,16 @@ class Bodies:
         self.found = tuple(_read(folder, own=False)) if folder is not None else ()
 
     def request(self, operation: str, *variants: str) -> Body:
-        """Return a request body: of the variants the first that is there, else any of the operation, else the package's."""
+        """Return a request body: the first of the variants found, else any of the operation, else the package's."""
         for held in (self.found, self.own):
             mine = [body for body in held if body.of == operation and body.status is None]
             ranked = sorted(mine, key=lambda body: (_rank(body.variant, variants), body.name))
             if ranked:
                 return ranked[0]
-        raise InvalidRequest(f"no request body of {operation} is at hand", of="demo")
+        raise InvalidRequest(f"no request body of {operation}", of="demo")
 
     def answers(self) -> tuple[Body, ...]:
-        """Return the answers and error bodies of the folder; those of the package where there is none."""
+        """Return the answers and error bodies of the folder, or those of the package if it has none."""
         found = tuple(body for body in self.found if body.status is not None)
         return found or tuple(body for body in self.own if body.status is not None)
 
@@ -77,8 +77,8 @@ def _read(folder: Traversable | Path, own: bool) -> Iterator[Body]:
         if match is None or not entry.is_file() or (match["of"] not in OPERATIONS and match["of"] != "error"):
             continue
         data = entry.read_bytes()
-        if len(data) > _LARGEST:
-            raise InvalidRequest(f"{entry.name} is larger than {_LARGEST:,} bytes", of="demo")
+        if len(data) > _MAX_BYTES:
+            raise InvalidRequest(f"{entry.name} is larger than {_MAX_BYTES:,} bytes", of="demo")
         yield Body(
             name=entry.name,
             of=match["of"],
@@ -91,7 +91,7 @@ def _read(folder: Traversable | Path, own: bool) -> Iterator[Body]:
 
 @attrs.frozen
 class Fitted:
-    """A request made from a body, and which of its ids were replaced because the world here does not know them."""
+    """A request made from a body, and the ids in it that were replaced because they do not exist in the sandbox."""
 
     request: Any
     replaced: tuple[str, ...]
@@ -100,12 +100,12 @@ class Fitted:
 def fitted(
     body: Body, known: frozenset[str], stand_ins: Mapping[str, str], owners: Mapping[str, str] = MappingProxyType({})
 ) -> Fitted:
-    """Read a request body, with ids that the seeded world does not know replaced.
+    """Read a request body, and replace ids that do not exist in the sandbox.
 
     Args:
-        known: Every id the world knows.
-        stand_ins: Ids of the world by attribute name, as `card_id`.
-        owners: Attribute names that stand for another in this tenant, as `company_id` for `user_id`.
+        known: All ids of the sandbox.
+        stand_ins: Ids of the sandbox by attribute name, as `card_id`.
+        owners: Attribute names to use another for in this tenant, as `user_id` for `company_id`.
 
     Raises:
         InvalidRequest: The body breaks the interface's rules; all problems are named.
@@ -123,7 +123,7 @@ def fitted(
             replaced.append(one.wire)
     request, mistyped, unknown = converter().read_request(operation, raw)
     found = [*mistyped, *(problems(request) if request is not None else ())]
-    found += [Problem(path, "unknown", "is a member the interface does not know") for path in unknown]
+    found += [Problem(path, "unknown", "is not a member of this operation") for path in unknown]
     if found:
         raise InvalidRequest(found, of=f"{operation.name} in {body.name}")
     return Fitted(request, tuple(replaced))

@@ -1,4 +1,4 @@
-"""Answers on disk through the real client: read, written again, and compared with what came."""
+"""Recorded answers, read by the client, written again, and compared with the original."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,34 +23,32 @@ _ID = "00000000-0000-4000-8000-000000000000"
 
 @attrs.frozen
 class Reading:
-    """What a file was read as, and what was odd about it."""
+    """What a file was read as, and remarks about it."""
 
     body: Body
     read_as: str
-    odd: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
-class _Impatient(Clock):
-    """A clock that does not wait between the tries of a read."""
+class _NoWait(Clock):
+    """A clock that does not wait between retries."""
 
     def sleep(self, seconds: float) -> None:
-        """Go on at once."""
+        """Return at once."""
 
 
 def read_all(bodies: Iterable[Body]) -> list[Reading]:
     """Read every answer and error body.
 
     Raises:
-        InvalidRequest: One cannot be read, or something of it got lost; the files are named.
+        InvalidRequest: A file cannot be read, or is written differently; the files are named.
     """
     readings, problems = [], []
     for body in bodies:
         try:
             readings.append(_read(body))
         except (ValueError, WorkbenchError) as error:
-            problems.append(
-                Problem(body.name, "read", str(error).split("\n")[0] or "is not the same when written again")
-            )
+            problems.append(Problem(body.name, "read", str(error).split("\n")[0] or "differs when written again"))
     if problems:
         raise InvalidRequest(problems, of="demo")
     return readings
@@ -66,26 +64,26 @@ def _read(body: Body) -> Reading:
     many = answer if operation.many else [answer]
     again = [converter().unstructure(one) for one in many]
     if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
-        raise ValueError("something of it is lost when it is read")
-    odd = tuple(dict.fromkeys(f"{flag.path} {flag.message}" for one in many for flag in checks.flags(one)))
+        raise ValueError("differs when written again")
+    remarks = tuple(dict.fromkeys(f"{flag.path} {flag.message}" for one in many for flag in checks.flags(one)))
     name = operation.answer.__name__
-    return Reading(body, f"{len(many)} × {name}" if operation.many else name, odd)
+    return Reading(body, f"{len(many)} × {name}" if operation.many else name, remarks)
 
 
 def _refusal(body: Body, raw: Any) -> Reading:
     assert body.status is not None
-    # A call with an effect is never repeated, but ends in `unknown` after a 5xx; a read says the 5xx as it came.
+    # A 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own.
     operation = LIST_CONTRACTS if body.status >= 500 else UPDATE_DISPUTE
     try:
         _ask(operation, body)
     except ApiError as error:
         if error.body != raw or error.status != body.status:
-            raise ValueError("something of it is lost when it is read") from None
+            raise ValueError("differs when written again") from None
         missing = [name for name in ("statusCode", "error", "message") if name not in raw]
         more = [name for name in raw if name not in {"statusCode", "error", "message"}]
-        odd = [f"has no {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(more)} besides"] * bool(more)
-        return Reading(body, type(error).__name__, tuple(odd))
-    raise ValueError("it was taken for a success")
+        remarks = [f"has no {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(more)} in addition"] * bool(more)
+        return Reading(body, type(error).__name__, tuple(remarks))
+    raise ValueError("is not read as an error")
 
 
 def _ask(operation: Operation[..., Any], body: Body) -> Any:
@@ -94,11 +92,11 @@ def _ask(operation: Operation[..., Any], body: Body) -> Any:
 
     client = Client(
         base_url=_NOWHERE, api_key="not-a-key", transport=SandboxTransport(answer), check=False, journal=False,
-        clock=_Impatient(),
+        clock=_NoWait(),
     )  # fmt: skip
     with client:
-        return client.send(build(operation.request, _enough(operation)))
+        return client.send(build(operation.request, _required(operation)))
 
 
-def _enough(operation: Operation[..., Any]) -> dict[str, Any]:
+def _required(operation: Operation[..., Any]) -> dict[str, Any]:
     return {one.name: _ID for one in members(operation.request) if one.required and one.about.rule.format == "uuid"}

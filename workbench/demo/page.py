@@ -1,4 +1,4 @@
-"""How the tour is told: chapters, calls, what came of them, and the money."""
+"""The page of the walk-through: chapters, calls, results and balances, written to a stream."""
 
 import sys
 import textwrap
@@ -17,8 +17,8 @@ _INSET = 3
 _PROSE = 84
 
 
-class Stage:
-    """Writes the tour to a stream."""
+class Page:
+    """The walk-through, written to a stream."""
 
     def __init__(self, out: TextIO | None = None, screen: Screen | None = None) -> None:
         self.out = out or sys.stdout
@@ -32,14 +32,14 @@ class Stage:
         return self.screen.paint(text, role)
 
     def title(self, text: str, below: str) -> None:
-        """Open the tour."""
+        """Write the title and an introduction."""
         self._line()
         self._line(self._paint(text, "title"))
         for line in _lines(below, min(_PROSE, self.screen.width - _INSET)):
             self._line(self._paint(line, "muted"))
 
     def chapter(self, text: str) -> None:
-        """Begin a chapter."""
+        """Write the heading of the next chapter."""
         self._chapter += 1
         head = f"{self._chapter}  {text} "
         rule = "─" * max(0, min(_PROSE + _INSET, self.screen.width) - len(head) - 1)
@@ -47,12 +47,12 @@ class Stage:
         self._line(self._paint(head, "title") + self._paint(rule, "muted"), 1)
 
     def say(self, text: str) -> None:
-        """Tell something, as a paragraph."""
+        """Write a paragraph."""
         for line in _lines(text, min(_PROSE, self.screen.width - _INSET)):
             self._line(line)
 
     def call(self, text: str, *, follows: bool = False) -> None:
-        """Show the call that is made now; one that follows another stands close to it."""
+        """Write a call; one that follows another is written without a gap."""
         if not follows:
             self._line()
         first, *more = text.split("\n")
@@ -61,13 +61,13 @@ class Stage:
             self._line(self._paint("... ", "muted") + self._paint(line, "title"))
 
     def show(self, x: Any) -> None:
-        """Show a record, an error or many, by its face."""
+        """Write a record, an error or a mapping."""
         text = rendering.plain(x, self.screen.width - _INSET, paint=self.screen.paint)
         for line in text.split("\n"):
             self._line(line)
 
-    def grid(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Show a table of plain values; a text that begins with `status:` is shown as that status."""
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Write a table of plain values; text that begins with `status:` is written as that status."""
         grid = Grid(
             title="", columns=tuple(columns), rows=tuple(tuple(map(_cell, row)) for row in rows), total=len(rows)
         )
@@ -75,7 +75,7 @@ class Stage:
             self._line(line)
 
     def advised(self, act: Callable[[], T]) -> T:
-        """Do something, and say aside what the client advises on the way."""
+        """Call a function, and write the advice of the client as notes."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             done = act()
@@ -84,25 +84,25 @@ class Stage:
         return done
 
     def facts(self, facts: Mapping[str, Any]) -> None:
-        """Show labeled values, one a line."""
+        """Write labeled values, one per line."""
         self.show(dict(facts))
 
     def note(self, text: str) -> None:
-        """Say something aside."""
+        """Write a note."""
         for line in _lines(text, min(_PROSE, self.screen.width - _INSET) - 2):
             self._line("  " + self._paint(line, "muted"))
 
     def gap(self) -> None:
-        """Leave a line free."""
+        """Write an empty line."""
         self._line()
 
 
 class Money(int):
-    """Cents, shown as money."""
+    """Cents, written as money."""
 
 
 def _lines(text: str, width: int) -> list[str]:
-    """Break a paragraph at its spaces; a path or an id stays in one piece."""
+    """Wrap a paragraph at its spaces; paths and ids are not broken."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
