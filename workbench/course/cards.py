@@ -1,10 +1,10 @@
 """Exercises about contracts, withdrawals, purchases and sequences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import combinations
 
-from workbench.course.exercise import Exercise, SandboxEvidence, fits
+from workbench.course.exercise import Check, SandboxEvidence, fits
 from workbench.rendering import money
 
 _MAX_REQUESTS = 12  # the last requests for a signature that are looked at
@@ -137,169 +137,14 @@ def _bad_day(seen: SandboxEvidence) -> Iterator[str]:
         yield "there is no purchase at Cars for a Day; the sequence of the catalogue has one."
 
 
-EXERCISES = (
-    Exercise(
-        id="start-1",
-        notebook="01-start-here",
-        title="Buy a coffee",
-        task="Authorize 4.20 USD at a coffee shop on the second active card of the guide, then settle it.",
-        hints=(
-            'The second active card is `guide["cards"]["active"][1]`, and an amount is a whole number of cents.',
-            (
-                "`api.simulate_authorization` answers with a transaction_id. Settling is a control of the sandbox, not a call of "
-                "the interface: `api.sandbox.settle(...)` takes that id."
-            ),
-            (
-                'coffee = api.simulate_authorization(card_id=guide["cards"]["active"][1], amount=420, currency="USD",\n'
-                '    merchant_name="Example Coffee", merchant_category_code="5814")\n'
-                "api.sandbox.settle(coffee.transaction_id)"
-            ),
-        ),
-        check=_coffee,
-    ),
-    Exercise(
-        id="contracts-1",
-        notebook="02-browse-contracts",
-        title="A refusal",
-        task="Ask for the contracts with the key of the tenant that issues no corporate cards, and catch the refusal.",
-        hints=(
-            'The guide lists a key for each kind of tenant: `guide["api_keys"]`.',
-            "A second client on the same sandbox takes base_url, api_key and transport=api.sandbox.transport().",
-            (
-                'other = wb.Client(base_url=guide["base_url"], api_key=guide["api_keys"]["no corporate cards"],\n'
-                "    transport=api.sandbox.transport())\n"
-                "try:\n"
-                "    other.list_contracts()\n"
-                "except wb.errors.Forbidden as refusal:\n"
-                "    print(refusal)"
-            ),
-        ),
-        check=_refused_contracts,
-    ),
-    Exercise(
-        id="contracts-2",
-        notebook="02-browse-contracts",
-        title="One whole token",
-        task=(
-            "Ask for a signature over exactly one whole token of the second token of the first contract, in native units, from "
-            "its first admin to its second."
-        ),
-        hints=(
-            'The guide has what the interface does not show: `guide["contracts"][0]["tokens"][1]["decimals"]`.',
-            (
-                "One whole token is 10 ** decimals native units. In `sign_withdrawal` the amount is text, and is_amount_native "
-                "states its unit."
-            ),
-            (
-                "first = api.list_contracts()[0]\n"
-                'api.sign_withdrawal(chain_id=first.chain_id, token=first.tokens[1].address, amount="1000000",\n'
-                "    is_amount_native=True, admin_address=first.admin_addresses[0],\n"
-                "    recipient_address=first.admin_addresses[1], collateral_contract_id=first.id)"
-            ),
-        ),
-        check=_one_gold,
-    ),
-    Exercise(
-        id="withdrawals-1",
-        notebook="03-withdraw-collateral",
-        title="Forty more",
-        task="Bring a second withdrawal, of 40.00 USD, from plan to executed.",
-        hints=(
-            "Plan it like the first one, with another amount. List the contracts again first: the balance has changed.",
-            (
-                "The contract's nonce goes up with every executed withdrawal, and the guide shows it: "
-                '`api.sandbox.guide()["contracts"][0]["nonce"]`.'
-            ),
-            (
-                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd("40.00"), admin=admin, to=to, decimals=6)\n'
-                "withdrawal = plan.sign()\n"
-                'message = withdrawal.typed_data(nonce=api.sandbox.guide()["contracts"][0]["nonce"])\n'
-                "half = message.accept(api.sandbox.wallet(admin).sign(message))\n"
-                "api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))"
-            ),
-        ),
-        check=_forty,
-    ),
-    Exercise(
-        id="withdrawals-2",
-        notebook="03-withdraw-collateral",
-        title="Wait for a signature",
-        task="Let the service answer `pending` twice to a withdrawal of 11.00 USD, and let the plan wait for the signature.",
-        hints=(
-            "`api.sandbox.pending_first(times=2)` makes the service answer `pending` to the next two signature requests.",
-            "`plan.sign(wait=60)` waits as long as the service says, and asks again.",
-            (
-                "api.sandbox.pending_first(times=2, retry_after=1)\n"
-                'plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd("11.00"), admin=admin, to=to, decimals=6)\n'
-                "plan.sign(wait=60)"
-            ),
-        ),
-        check=_patience,
-    ),
-    Exercise(
-        id="purchases-1",
-        notebook="08-simulate-purchases",
-        title="A hotel stay",
-        task="Authorize 200.00 USD, reverse it down to 150.00, settle, then refund 25.00. All on one transaction.",
-        hints=(
-            "Four steps on one transaction_id: authorize, reverse, settle, refund. A reversal states the amount that remains.",
-            "`new_amount=15000` leaves 150.00 of the hold; the refund takes `amount=2500`.",
-            (
-                'stay = api.simulate_authorization(card_id=card, amount=20000, currency="USD", merchant_name="Example Hotel",\n'
-                '    merchant_category_code="7011")\n'
-                "api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)\n"
-                "api.sandbox.settle(stay.transaction_id)\n"
-                "api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)"
-            ),
-        ),
-        check=_hotel,
-    ),
-    Exercise(
-        id="purchases-2",
-        notebook="08-simulate-purchases",
-        title="Three reasons",
-        task="Get three purchases declined for three different reasons on the third active card of the guide.",
-        hints=(
-            "`help(api.simulate_authorization)` lists the reasons that can be requested.",
-            '`decline_reason="cvv_mismatch"`, for example, requests a decline. It is an answer, not an error.',
-            (
-                'for reason in ("cvv_mismatch", "invalid_pin", "blocked_mcc"):\n'
-                '    api.simulate_authorization(card_id=guide["cards"]["active"][2], amount=1000, currency="USD",\n'
-                '        merchant_name="Example Shop", merchant_category_code="5411", decline_reason=reason)'
-            ),
-        ),
-        check=_three_reasons,
-    ),
-    Exercise(
-        id="sequences-1",
-        notebook="09-script-sequences",
-        title="Refund in two parts",
-        task="Write a sequence that buys for 30.00 USD, settles, and refunds 10.00 twice. Run it.",
-        hints=(
-            "Four steps: simulate_authorization, settle, simulate_refund, simulate_refund.",
-            'A later step refers to the answer of an earlier one: `ref("buy.transaction_id")`.',
-            (
-                'twice = Sequence(name="twice", steps=(\n'
-                '    step("buy", "simulate_authorization", card_id=guide("cards.active"), amount=3000, currency="USD",\n'
-                '         merchant_name="Example Shop", merchant_category_code="5411"),\n'
-                '    step("settle", "settle", transaction_id=ref("buy.transaction_id")),\n'
-                '    step("first", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1000),\n'
-                '    step("second", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1000)))\n'
-                "wb.sequences.run(twice, api)"
-            ),
-        ),
-        check=_sequence,
-    ),
-    Exercise(
-        id="sequences-2",
-        notebook="09-script-sequences",
-        title="A bad day",
-        task="Find the sequence of a bad day in the catalogue, read it, and run it.",
-        hints=(
-            "`list(wb.sequences.catalogue)` gives the names.",
-            "A sequence from the catalogue runs like one of your own: `wb.sequences.run(sequence, api)`.",
-            'wb.sequences.run(wb.sequences.catalogue["a-bad-day"], api)',
-        ),
-        check=_bad_day,
-    ),
-)
+CHECKS: Mapping[str, Check] = {
+    "start-1": _coffee,
+    "contracts-1": _refused_contracts,
+    "contracts-2": _one_gold,
+    "withdrawals-1": _forty,
+    "withdrawals-2": _patience,
+    "purchases-1": _hotel,
+    "purchases-2": _three_reasons,
+    "sequences-1": _sequence,
+    "sequences-2": _bad_day,
+}

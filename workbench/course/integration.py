@@ -1,9 +1,9 @@
 """Exercises about rewards, webhooks, failures and production."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.course.exercise import Exercise, SandboxEvidence
+from workbench.course.exercise import Check, SandboxEvidence
 from workbench.interface import walk
 from workbench.interface.rewards import ListRewardsActivity
 
@@ -87,101 +87,11 @@ def _armed_once(seen: SandboxEvidence) -> Iterator[str]:
         yield "it is still armed: disarm it when you are done."
 
 
-EXERCISES = (
-    Exercise(
-        id="rewards-1",
-        notebook="07-report-rewards",
-        title="The third page",
-        task="Ask for the third page of five redeemed items of the first rewards user.",
-        hints=(
-            'The first rewards user is `guide["rewards_users"][0]["id"]`.',
-            "`limit` is the number of items, `offset` the number to skip: two pages of five.",
-            'api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"], type="redeemed", limit=5, offset=10)',
-        ),
-        check=_third_page,
-    ),
-    Exercise(
-        id="rewards-2",
-        notebook="07-report-rewards",
-        title="Beyond the offset",
-        task="Read all activity of the user whose activity goes beyond the largest offset.",
-        hints=(
-            'The guide says who it is: `one["beyond_paging"]` in `guide["rewards_users"]`.',
-            "The largest offset is 10,000 for each type, so reading earned and redeemed items separately goes twice as far.",
-            (
-                'user = next(one["id"] for one in guide["rewards_users"] if one["beyond_paging"])\n'
-                'wb.rewards.read(api, [user], type="earned")\n'
-                'wb.rewards.read(api, [user], type="redeemed")'
-            ),
-        ),
-        check=_beyond,
-    ),
-    Exercise(
-        id="webhooks-1",
-        notebook="10-receive-webhooks",
-        title="A small deposit",
-        task="Send a micro deposit of 0.45 USD, and wait for its event in the inbox.",
-        hints=(
-            "A deposit is a control of the sandbox: `api.sandbox.deposit(amount=...)`, with the amount as text.",
-            '`api.inbox.wait("microDeposit.received", within=1)` returns the event.',
-            'api.sandbox.deposit(amount="0.45")\napi.inbox.wait("microDeposit.received", within=1)',
-        ),
-        check=_small_deposit,
-    ),
-    Exercise(
-        id="webhooks-2",
-        notebook="10-receive-webhooks",
-        title="Forged",
-        task="Get one delivery with a wrong signature, and see that the inbox refuses it. Check before clearing the fault.",
-        hints=(
-            "`api.sandbox.add_fault` takes the kind of fault; those of deliveries are in its help.",
-            "Serve an inbox, register its URL as an endpoint, set the fault, and cause an event. `inbox.refusals` says why.",
-            (
-                "with inbox.serve() as url:\n"
-                "    api.sandbox.register_endpoint(url)\n"
-                '    api.sandbox.add_fault("bad_signature", times=1)\n'
-                '    api.sandbox.deposit(amount="0.11")\n'
-                "    api.sandbox.flush(within=2)\n"
-                "inbox.refusals"
-            ),
-        ),
-        check=_bad_signature,
-    ),
-    Exercise(
-        id="breaking-1",
-        notebook="11-survive-failures",
-        title="A refund with an unknown outcome",
-        task=(
-            "Refund 5.00 USD of a settled transaction while the answer is lost. Find out whether it was carried out, and resolve "
-            "it in the journal."
-        ),
-        hints=(
-            '`api.sandbox.add_fault("lost", of="simulate_refund", times=1)` drops the answer; `OutcomeUnknown` is raised.',
-            "The events and `api.sandbox.balance(card)` show it. Then `api.journal.resolve(error.attempt.id, ...)`.",
-            (
-                'api.sandbox.add_fault("lost", of="simulate_refund", times=1)\n'
-                "try:\n"
-                "    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)\n"
-                "except wb.OutcomeUnknown as error:\n"
-                '    api.journal.resolve(error.attempt.id, "done", note="its event arrived")'
-            ),
-        ),
-        check=_unknown_refund,
-    ),
-    Exercise(
-        id="production-1",
-        notebook="12-go-to-production",
-        title="Armed, once",
-        task="In the production session, arm update_user, give the fourth approved user a phone number, and disarm again.",
-        hints=(
-            "`production.arm` takes operations, minutes and a reason.",
-            "Between arming and `production.disarm()` one call is enough: update_user with phone_country_code and phone_number.",
-            (
-                'production.arm(operations={"update_user"}, minutes=5, reason="a new phone")\n'
-                'production.update_user(user_id=guide["users"]["approved"][3], phone_country_code="1", phone_number="5550142")\n'
-                "production.disarm()"
-            ),
-        ),
-        check=_armed_once,
-    ),
-)
+CHECKS: Mapping[str, Check] = {
+    "rewards-1": _third_page,
+    "rewards-2": _beyond,
+    "webhooks-1": _small_deposit,
+    "webhooks-2": _bad_signature,
+    "breaking-1": _unknown_refund,
+    "production-1": _armed_once,
+}

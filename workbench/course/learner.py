@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +16,10 @@ from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import markup, text
 from workbench.rendering.layout import Cell, Grid, Sheet
 
+_CHECKS = {**cards.CHECKS, **people.CHECKS, **integration.CHECKS}
 EXERCISES: Mapping[str, Exercise] = {
-    one.id: one
-    for one in sorted(
-        (*cards.EXERCISES, *people.EXERCISES, *integration.EXERCISES), key=lambda one: (one.notebook, one.id)
-    )
+    id_: Exercise(id=id_, check=_CHECKS[id_], **{**texts, "hints": tuple(texts["hints"])})
+    for id_, texts in tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")).items()
 }
 """All exercises by their id, in the order of the notebooks."""
 FILE = "course.json"

@@ -1,9 +1,9 @@
 """Exercises about applications, users, owners, payment accounts and disputes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.course.exercise import Exercise, SandboxEvidence
+from workbench.course.exercise import Check, SandboxEvidence
 
 
 def _verify_first(seen: SandboxEvidence) -> Iterator[str]:
@@ -85,88 +85,10 @@ def _with_evidence(seen: SandboxEvidence) -> Iterator[str]:
         )
 
 
-_PROFILE = (
-    'ip_address="203.0.113.9", occupation="Engineer", annual_salary="60000",\n'
-    '    account_purpose="Everyday spending", expected_monthly_volume="1000"'
-)
-
-EXERCISES = (
-    Exercise(
-        id="applications-1",
-        notebook="04-file-an-application",
-        title="Verify, then deny",
-        task="File an application whose first answer is `needsVerification`, then deny it.",
-        hints=(
-            "A status word inside the last name decides the outcome: `testingNeedsVerification`.",
-            'A review is a control of the sandbox: `api.sandbox.review(user.id, "denied")`.',
-            (
-                'user = api.create_user_application(**{**ada, "last_name": "testingNeedsVerification"})\n'
-                'api.sandbox.review(user.id, "denied")'
-            ),
-        ),
-        check=_verify_first,
-    ),
-    Exercise(
-        id="applications-2",
-        notebook="04-file-an-application",
-        title="Terms first",
-        task="File an application with a share token of Sumsub, and bring it through tosNotAccepted to approved.",
-        hints=(
-            "With `sumsub_share_token` no personal members are needed, only the profile: ip_address, occupation and so on.",
-            '`api.sandbox.review(user.id, "tosNotAccepted")`, then `api.sandbox.accept_terms(user.id)`.',
-            (
-                f'user = api.create_user_application(sumsub_share_token="token-0001", {_PROFILE})\n'
-                'api.sandbox.review(user.id, "tosNotAccepted")\n'
-                "api.sandbox.accept_terms(user.id)"
-            ),
-        ),
-        check=_terms,
-    ),
-    Exercise(
-        id="people-1",
-        notebook="05-change-users-and-accounts",
-        title="A second chance",
-        task="Let the denied owner of the company apply again.",
-        hints=(
-            'The guide lists the company\'s owners with their statuses: `guide["companies"][0]["owners"]`.',
-            "`api.update_ubo` takes company_id, ubo_id and what has changed.",
-            (
-                'denied = next(one for one in guide["companies"][0]["owners"] if one["status"] == "denied")\n'
-                'api.update_ubo(company_id=guide["companies"][0]["id"], ubo_id=denied["id"], first_name="Dara")'
-            ),
-        ),
-        check=_reapply,
-    ),
-    Exercise(
-        id="people-2",
-        notebook="05-change-users-and-accounts",
-        title="Pay a business",
-        task="Make a payment account of a business beneficiary for the first approved user, and keep it.",
-        hints=(
-            'The variant is chosen by `beneficiary_type="business"`; it has one name instead of a first and a last one.',
-            "The name goes into `beneficiary_business_name`; leave beneficiary_first_name and beneficiary_last_name out.",
-            (
-                "business = {name: value for name, value in beneficiary.items()\n"
-                '    if name not in ("beneficiary_first_name", "beneficiary_last_name")}\n'
-                'api.create_payment_account(type="externalFiatAccount", user_id=guide["users"]["approved"][0],\n'
-                '    external_fiat_account={**business, "beneficiary_type": "business", "beneficiary_business_name": "Example Books"})'
-            ),
-        ),
-        check=_business,
-    ),
-    Exercise(
-        id="disputes-1",
-        notebook="06-handle-disputes",
-        title="Cancel with evidence",
-        task="Add text evidence to the second pending dispute of the guide and cancel it, both in one call.",
-        hints=(
-            'Its id is `guide["disputes"]["pending"][1]`.',
-            "`api.update_dispute` takes status and text_evidence, one of them or both.",
-            (
-                'api.update_dispute(dispute_id=guide["disputes"]["pending"][1], status="canceled",\n'
-                '    text_evidence="The merchant refunded it.")'
-            ),
-        ),
-        check=_with_evidence,
-    ),
-)
+CHECKS: Mapping[str, Check] = {
+    "applications-1": _verify_first,
+    "applications-2": _terms,
+    "people-1": _reapply,
+    "people-2": _business,
+    "disputes-1": _with_evidence,
+}
