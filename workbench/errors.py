@@ -344,3 +344,8 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
     library = (error.name or "").partition(".")[0]
     extra = _EXTRAS.get(library)
     return None if extra is None else MissingExtra(library, extra)
+
+
+def __dir__() -> list[str]:
+    public = (Problem, Attempt, WorkbenchError)
+    return sorted(name for name, found in globals().items() if isinstance(found, type) and issubclass(found, public))

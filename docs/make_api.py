@@ -1,0 +1,79 @@
+"""Write the names in docs/api.md, made from the code. Run: python docs/make_api.py"""
+
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import workbench as wb
+from workbench.interface.table import OPERATIONS
+
+PAGE = Path(__file__).parent / "api.md"
+MARK = "<!-- names: python docs/make_api.py writes the rest -->\n"
+GROUPS = {
+    "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
+    "At hand": ("form", "browse", "to_frame", "export", "assumptions"),
+    "Errors people catch": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
+}  # fmt: skip
+OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")
+
+
+def summary(thing: Any) -> str:
+    """Return the first sentence of what a thing says of itself, on one line."""
+    if not callable(thing) and not isinstance(thing, ModuleType | property):
+        return "" if type(thing).__doc__ is None else _first(type(thing).__doc__)
+    return _first(inspect.getdoc(thing) or "")
+
+
+def _first(doc: str) -> str:
+    paragraph = " ".join(doc.split("\n\n")[0].split())
+    sentence = paragraph.partition(". ")[0]
+    return sentence if sentence.endswith((".", ":")) or not sentence else f"{sentence}."
+
+
+def row(name: str, thing: Any) -> str:
+    """Return a row of a table; a function is shown with its parentheses."""
+    shown = f"{name}()" if callable(thing) and not isinstance(thing, type) else name
+    return f"| `{shown}` | {summary(thing).replace('|', chr(92) + '|')} |"
+
+
+def table(rows: list[str]) -> str:
+    """Return a table of names."""
+    return "\n".join(["| Name | What it is |", "|---|---|", *rows]) + "\n"
+
+
+def members(cls: type) -> list[str]:
+    """Return the rows of what an object of a class offers, operations apart."""
+    names = sorted(name for name in dir(cls) if not name.startswith("_") and name not in OPERATIONS)
+    return [row(name, getattr(cls, name)) for name in names]
+
+
+def page() -> str:
+    """Return the whole page: what is written by hand up to the mark, then the names."""
+    text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    spaces = [name for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)]
+    listed = [name for group in GROUPS.values() for name in group]
+    missing = sorted(set(dir(wb)) - set(listed) - set(spaces)) + sorted(set(listed) - set(dir(wb)))
+    if missing:
+        raise SystemExit(f"in no group, or no public name: {', '.join(missing)}")
+    parts = [f"{text}{MARK}\n## The names\n", "`import workbench as wb` offers these names. Each is loaded when it is first used.\n"]
+    for title, names in GROUPS.items():
+        parts += [f"### {title}\n", table([row(f"wb.{name}", getattr(wb, name)) for name in names])]
+    parts += ["## Namespaces\n"]
+    for space in spaces:
+        module = getattr(wb, space)
+        parts += [f"### wb.{space}\n", f"{summary(module)}\n"]
+        parts += [table([row(f"wb.{space}.{name}", getattr(module, name)) for name in dir(module)])]
+    parts += ["## Objects\n"]
+    for name in OBJECTS:
+        parts += [f"### {name}\n", f"{summary(getattr(wb, name))}\n"]
+        if name == "Session":
+            parts += [f"The operations are methods: {', '.join(f'`{one}`' for one in OPERATIONS)}. Each is described in [the interface](interface.md).\n"]
+        parts += [table(members(getattr(wb, name)))]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stderr.write("wrote docs/api.md\n")
