@@ -57,7 +57,10 @@ def page() -> str:
     missing = sorted(set(dir(wb)) - set(listed) - set(spaces)) + sorted(set(listed) - set(dir(wb)))
     if missing:
         raise SystemExit(f"in no group, or no public name: {', '.join(missing)}")
-    parts = [f"{text}{MARK}\n## The names\n", "`import workbench as wb` offers these names. Each is loaded when it is first used.\n"]
+    parts = [
+        f"{text}{MARK}\n## The names\n",
+        "`import workbench as wb` offers these names. Each is loaded when it is first used.\n",
+    ]
     for title, names in GROUPS.items():
         parts += [f"### {title}\n", table([row(f"wb.{name}", getattr(wb, name)) for name in names])]
     parts += ["## Namespaces\n"]
@@ -69,7 +72,9 @@ def page() -> str:
     for name in OBJECTS:
         parts += [f"### {name}\n", f"{summary(getattr(wb, name))}\n"]
         if name == "Session":
-            parts += [f"The operations are methods: {', '.join(f'`{one}`' for one in OPERATIONS)}. Each is described in [the interface](interface.md).\n"]
+            parts += [
+                f"The operations are methods: {', '.join(f'`{one}`' for one in OPERATIONS)}. Each is described in [the interface](interface.md).\n"
+            ]
         parts += [table(members(getattr(wb, name)))]
     return "\n".join(parts)
 
