@@ -261,7 +261,7 @@ ENDS: dict[str, End] = {
     "private key typed to confirm": End(REFUSED, lambda _: _withdrawn(to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", allow=PRIVATE_KEY)),
     # private keys passed to functions of chains
     "private key to recover": End(REFUSED, lambda _: chains.recover(b"0" * 32, PRIVATE_KEY), NEVER),
-    "private key as octets": End(REFUSED, lambda _: chains.octets(PRIVATE_KEY, 64, "x"), NEVER),
+    "private key as octets": End(REFUSED, lambda _: chains.read_bytes(PRIVATE_KEY, 64, "x"), NEVER),
     "private key to verify": End(REFUSED, lambda _: chains.verify_ed25519("x", b"", PRIVATE_KEY)),
     "private key to verify with": End(REFUSED, lambda _: chains.verify_ed25519(PRIVATE_KEY * 2, b"", b"0" * 64)),
     "private key as call data": End(REFUSED, lambda _: chains.read_call_data(PRIVATE_KEY), NEVER),

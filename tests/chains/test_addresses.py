@@ -1,4 +1,4 @@
-"""Addresses: published vectors, and what slips when one is typed or pasted."""
+"""Addresses: published vectors, and what goes wrong when one is typed or pasted."""
 
 import string
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from workbench.chains import (
     Family,
-    assurance,
+    address_problems,
     base58_encode,
-    check,
+    checksum_note,
     eip55,
     family_of_address,
-    is_zero,
-    look_alike,
+    is_zero_address,
     same_address,
+    similar_addresses,
     strkey_encode,
 )
 from workbench.errors import InvalidRequest
@@ -38,21 +38,21 @@ MUXED = "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK"
 
 
 @pytest.mark.parametrize("address", EIP_55)
-def test_published_check_sums(address):
+def test_published_checksums(address):
     """The addresses EIP-55 publishes are written as it publishes them."""
     expected = address
 
     assert expected == eip55(address.lower().replace("0X", "0x"))
-    assert check(address) == ()
+    assert address_problems(address) == ()
 
 
 @pytest.mark.parametrize(
     "chain_id, address", [(1, EVM), (900, SOLANA), (1500, STELLAR), (1501, CONTRACT), (1500, MUXED)]
 )
-def test_sound_addresses(chain_id, address):
-    """An address without slips passes, with and without its chain."""
-    assert check(address, chain_id) == ()
-    assert check(address) == ()
+def test_valid_addresses(chain_id, address):
+    """A valid address passes, with and without its chain."""
+    assert address_problems(address, chain_id) == ()
+    assert address_problems(address) == ()
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_sound_addresses(chain_id, address):
         pytest.param("", "blank", "is empty", id="empty"),
         pytest.param("  ", "blank", "is empty", id="blank"),
         pytest.param(EVM + "\n", "whitespace", "line break", id="newline"),
-        pytest.param(" " + EVM, "whitespace", "blanks before", id="leading blank"),
-        pytest.param(EVM + "\u00a0", "whitespace", "blanks before", id="no-break space"),
+        pytest.param(" " + EVM, "whitespace", "spaces before", id="leading blank"),
+        pytest.param(EVM + "\u00a0", "whitespace", "spaces before", id="no-break space"),
         pytest.param(EVM[:10] + " " + EVM[10:], "whitespace", "position 11", id="inner blank"),
         pytest.param(EVM[:10] + "\u200b" + EVM[10:], "invisible", "U+200B", id="zero width"),
         pytest.param("\ufeff" + STELLAR, "invisible", "U+FEFF", id="byte order mark"),
-        pytest.param(EVM.replace("A", "\u0410", 1), "characters", "not plain ASCII", id="cyrillic A"),
+        pytest.param(EVM.replace("A", "\u0410", 1), "characters", "not ASCII", id="cyrillic A"),
         pytest.param("0X" + EVM[2:], "prefix", "0X", id="0X"),
         pytest.param(EVM[2:], "prefix", "put 0x before it", id="no 0x"),
         pytest.param("ab" * 20, "prefix", "put 0x before it", id="no 0x, and base58 as well"),
@@ -81,44 +81,46 @@ def test_sound_addresses(chain_id, address):
         pytest.param("z" * 44, "length", "33 bytes", id="Solana, 33 bytes"),
         pytest.param("2" * 33, "length", "24 bytes", id="Solana, 24 bytes"),
         pytest.param("not an address", "whitespace", "position 4", id="words"),
-        pytest.param("hello", "characters", "not an address we know", id="a word"),
+        pytest.param("hello", "characters", "not a known form", id="a word"),
         pytest.param("ab" * 32, "private-key", "Never paste", id="private key"),
     ],
 )
-def test_slips_are_named(address, kind, words):
-    """Each slip has its kind and says plainly what it is."""
-    (slip,) = check(address)
+def test_problems_are_named(address, kind, words):
+    """Each problem has its kind and names what is wrong."""
+    (problem,) = address_problems(address)
 
-    assert kind == slip.kind
-    assert words in slip.message
+    assert kind == problem.kind
+    assert words in problem.message
 
 
 @pytest.mark.parametrize("address", [None, 12, b"0x", True])
 def test_only_text_is_an_address(address):
-    """Something that is not text is a slip, not an error of Python."""
-    assert [slip.kind for slip in check(address)] == ["type"]
+    """Something that is not text is a problem, not a Python error."""
+    assert [problem.kind for problem in address_problems(address)] == ["type"]
 
 
 @pytest.mark.parametrize(
     "address, chain_id, words",
     [
-        pytest.param(SOLANA, 84532, "is a Solana address, and Base Sepolia (chain 84532) takes an EVM one", id="V14"),
+        pytest.param(
+            SOLANA, 84532, "is a Solana address, and Base Sepolia (chain 84532) takes an EVM one", id="Solana on EVM"
+        ),
         pytest.param(EVM, 900, "is an EVM address, and Solana (chain 900) takes a Solana one", id="EVM on Solana"),
         pytest.param(EVM, 1501, "is an EVM address, and Stellar testnet (chain 1501) takes", id="EVM on Stellar"),
         pytest.param(STELLAR, 777, "is a Stellar address, and EVM chain 777 takes an EVM one", id="unknown chain"),
     ],
 )
 def test_the_wrong_family(address, chain_id, words):
-    """An address of another family than the chain's is named as such (V14)."""
-    (slip,) = check(address, chain_id)
+    """An address of another family than the chain's is named as such."""
+    (problem,) = address_problems(address, chain_id)
 
-    assert slip.kind == "family"
-    assert words in slip.message
+    assert problem.kind == "family"
+    assert words in problem.message
 
 
 @pytest.mark.parametrize("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
 def test_chain_numbers_are_exact(chain_id):
-    """True, text, floats and impossible numbers are no chain (V16)."""
+    """True, text, floats and impossible numbers are not a chain id."""
     from workbench.chains import exact_chain_id
 
     with pytest.raises(InvalidRequest):
@@ -135,20 +137,20 @@ def test_numpy_chain_numbers_pass():
 
 @given(st.binary(min_size=20, max_size=20), st.integers(2, 41), st.sampled_from(string.hexdigits))
 def test_one_mistyped_character_is_caught(raw, position, character):
-    """One wrong character in a checked EVM address passes only if its check sum happens to fit, as EIP-55 says."""
+    """One wrong character in a checked EVM address passes only if its checksum happens to fit, as EIP-55 says."""
     address = eip55("0x" + raw.hex())
     mistyped = address[:position] + character + address[position + 1 :]
 
-    found = check(mistyped)
+    found = address_problems(mistyped)
 
     letters = mistyped[2:]
-    carries_none = letters in {letters.lower(), letters.upper()}
-    assert found or mistyped == address or carries_none or eip55(mistyped) == mistyped
+    without_checksum = letters in {letters.lower(), letters.upper()}
+    assert found or mistyped == address or without_checksum or eip55(mistyped) == mistyped
 
 
 @pytest.mark.slow
 def test_how_often_a_mistyped_character_passes():
-    """Of all single wrong digits in 100 addresses far fewer than one in a hundred pass for sound."""
+    """Of all single wrong digits in 100 addresses far fewer than one in a hundred pass."""
     from tests.chains.cases import chance
 
     draw = chance(55)
@@ -159,7 +161,7 @@ def test_how_often_a_mistyped_character_passes():
             for character in "0123456789abcdefABCDEF":
                 if character.lower() != address[position].lower():
                     tried += 1
-                    passed += not check(address[:position] + character + address[position + 1 :])
+                    passed += not address_problems(address[:position] + character + address[position + 1 :])
 
     assert passed < tried / 100
     assert pytest.approx(tried, abs=5_000) == 80_000
@@ -173,36 +175,36 @@ def test_one_mistyped_character_of_stellar_is_always_caught(payload, kind, posit
     address = strkey_encode(kind, payload)
     mistyped = address[:position] + character + address[position + 1 :]
 
-    assert check(mistyped) or mistyped == address
+    assert address_problems(mistyped) or mistyped == address
 
 
 @given(st.binary(min_size=32, max_size=32))
 def test_every_solana_key_is_an_address(raw):
-    """Whatever 32 bytes are, their base58 passes, and the assurance claims no check sum."""
+    """Whatever 32 bytes are, their base58 passes, and the checksum_note claims no checksum."""
     address = base58_encode(raw)
 
-    assert check(address, 900) == ()
-    assert "no check sum" in assurance(address)
+    assert address_problems(address, 900) == ()
+    assert "no checksum" in checksum_note(address)
 
 
 @pytest.mark.parametrize(
     "address, claim",
     [
-        (EVM, "its check sum fits"),
-        (EVM.lower(), "carries no check sum"),
-        (STELLAR, "its check sum fits"),
-        (SOLANA, "carries no check sum"),
+        (EVM, "its checksum is correct"),
+        (EVM.lower(), "no checksum"),
+        (STELLAR, "its checksum is correct"),
+        (SOLANA, "no checksum"),
     ],
 )
-def test_assurance_never_claims_too_much(address, claim):
+def test_the_note_on_the_checksum_claims_no_more_than_was_checked(address, claim):
     """What was checked is said, and where nothing could be, that too."""
-    assert claim in assurance(address)
+    assert claim in checksum_note(address)
 
 
 @given(st.text(max_size=80))
 def test_any_text_gets_an_answer(text):
     """No text makes the check fail, and what passes belongs to a family."""
-    if not check(text):
+    if not address_problems(text):
         assert family_of_address(text) in set(Family)
 
 
@@ -210,8 +212,8 @@ def test_the_zero_address():
     """Zero is zero in every family, and nothing else is."""
     zeros = ("0x" + "0" * 40, "1" * 32, strkey_encode("G", bytes(32)), strkey_encode("C", bytes(32)))
 
-    assert all(is_zero(zero) for zero in zeros)
-    assert not any(is_zero(address) for address in (EVM, SOLANA, STELLAR, "", "0x", "x", "G" + "A" * 55))
+    assert all(is_zero_address(zero) for zero in zeros)
+    assert not any(is_zero_address(address) for address in (EVM, SOLANA, STELLAR, "", "0x", "x", "G" + "A" * 55))
 
 
 def test_same_address():
@@ -231,7 +233,7 @@ def test_same_address():
         pytest.param(STELLAR, STELLAR[:4] + "A" * 48 + STELLAR[-4:], True, id="Stellar"),
     ],
 )
-def test_look_alikes(a, b, expected):
-    """Different addresses with the same first and last four characters look alike (F11)."""
-    assert expected is look_alike(a, b)
-    assert expected is look_alike(b, a)
+def test_similar_addresses(a, b, expected):
+    """Different addresses with the same first and last four characters are similar."""
+    assert expected is similar_addresses(a, b)
+    assert expected is similar_addresses(b, a)

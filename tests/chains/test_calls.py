@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.chains.cases import chance
 from workbench.chains import WithdrawCall, abi, read_call_data, withdraw_call_data
-from workbench.chains.calls import signature_of
+from workbench.chains.calls import function_signature
 from workbench.errors import InvalidRequest
 
 ONE = chance(1).call(1)
@@ -36,7 +36,7 @@ def test_the_two_functions():
     one = "withdrawAsset(address,address,uint256,address,uint256,bytes32,bytes)"
     two = "withdrawAsset(address,address,uint256,address,uint256,bytes32,bytes,bytes32[],bytes[],bool)"
 
-    assert (one, two) == (signature_of(1), signature_of(2))
+    assert (one, two) == (function_signature(1), function_signature(2))
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -114,8 +114,8 @@ def test_what_is_not_written(change):
     assert TWO["signature"].hex() not in str(caught.value)
 
 
-def test_true_is_no_version():
-    """True equals 1 in Python, and is no version here."""
+def test_true_is_not_a_version():
+    """True equals 1 in Python, and is not a version here."""
     with pytest.raises(InvalidRequest, match="1 or 2"):
         withdraw_call_data(**ONE | {"version": True})
 
@@ -158,12 +158,12 @@ def test_no_two_ways_to_write_one_call(version, data):
     except InvalidRequest:
         return
 
-    again = abi.selector(signature_of(call.version)) + abi.encode(*arguments(call))
+    again = abi.selector(function_signature(call.version)) + abi.encode(*arguments(call))
     assert bytes(raw) == again
 
 
 def arguments(call):
-    kinds = signature_of(call.version).partition("(")[2].rstrip(")").split(",")
+    kinds = function_signature(call.version).partition("(")[2].rstrip(")").split(",")
     values = [call.proxy, call.asset, call.amount, call.recipient, call.expires_at, call.salt, call.signature]
     return kinds, [*values, call.admin_salts, call.admin_signatures, call.direct_transfer][: len(kinds)]
 
@@ -176,7 +176,7 @@ def test_every_cut_and_every_word_turned(version):
     offsets = [4 + 32 * index for index in ((6,) if version == 1 else (6, 7, 8))]
 
     for size in range(len(raw)):
-        with pytest.raises(InvalidRequest, match=r"selector|beyond the end|longer than|one form|is not a call"):
+        with pytest.raises(InvalidRequest, match=r"selector|beyond the end|longer than|not encoded|is not a call"):
             read_call_data(raw[:size])
     for at in offsets:
         for value in (0, 31, 32, len(raw), 1 << 64, (1 << 256) - 1, draw.getrandbits(16)):

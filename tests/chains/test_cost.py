@@ -1,4 +1,4 @@
-"""What the room may cost, measured beside another library in the same run."""
+"""What the package may cost, measured beside another library in the same run."""
 
 import pytest
 
@@ -15,5 +15,5 @@ def test_verification_costs_a_third():
 
 
 def test_the_import_costs_little():
-    """The room and everything it names are imported within 100 ms."""
+    """The package and everything it names are imported within 100 ms."""
     assert import_cost("import workbench.chains as c; [getattr(c, name) for name in c.__all__]") <= 100

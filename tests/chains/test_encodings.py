@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chains import base58_decode, base58_encode, keccak256, octets, strkey_decode, strkey_encode
+from workbench.chains import base58_decode, base58_encode, keccak256, read_bytes, strkey_decode, strkey_encode
 from workbench.errors import InvalidRequest
 
 
@@ -87,7 +87,7 @@ def test_spare_bits_are_refused(payload):
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
     other = text[:-1] + alphabet[alphabet.index(text[-1]) ^ 1]
 
-    with pytest.raises(ValueError, match="the one way"):
+    with pytest.raises(ValueError, match="unused bits"):
         strkey_decode(other)
 
 
@@ -115,7 +115,7 @@ def test_one_salt_in_all_its_forms(raw):
     """Bytes, hex with and without 0x, base64 and a list of numbers are the same salt."""
     forms = (raw, bytearray(raw), raw.hex(), "0x" + raw.hex().upper(), base64.b64encode(raw).decode(), list(raw))
 
-    assert {raw} == {octets(form, 32, "salt") for form in forms}
+    assert {raw} == {read_bytes(form, 32, "salt") for form in forms}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_one_salt_in_all_its_forms(raw):
         pytest.param(b"", id="no bytes"),
         pytest.param("0x" + "ab" * 31, id="hex too short"),
         pytest.param("0x" + "ab" * 33, id="hex too long"),
-        pytest.param("0x" + "ab" * 31 + "a", id="odd hex"),
+        pytest.param("0x" + "ab" * 31 + "a", id="half a byte of hex"),
         pytest.param("0X" + "ab" * 32, id="0X"),
         pytest.param("ab" * 32 + "\n", id="hex with newline"),
         pytest.param(base64.b64encode(bytes(32)).decode() + "\n", id="base64 with newline"),
@@ -139,10 +139,10 @@ def test_one_salt_in_all_its_forms(raw):
         pytest.param(None, id="None"),
     ],
 )
-def test_what_is_no_salt(value):
+def test_what_is_not_a_salt(value):
     """Anything but exactly 32 bytes is refused, and the message shows nothing of it."""
     with pytest.raises(InvalidRequest) as caught:
-        octets(value, 32, "salt")
+        read_bytes(value, 32, "salt")
 
     assert caught.value.problems[0].path == "salt"
     assert not (isinstance(value, str) and len(value) > 20 and value.strip() in str(caught.value))

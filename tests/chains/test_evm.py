@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.chains.cases import chance
-from workbench.chains import check, coordinator_typed_data, digest, withdraw_typed_data
+from workbench.chains import address_problems, coordinator_typed_data, digest, withdraw_typed_data
 from workbench.chains.typed_data import encode_type
 from workbench.errors import InvalidRequest
 
@@ -45,11 +45,11 @@ def test_a_wallet_can_read_it():
 
 
 def test_addresses_get_their_check_sum():
-    """An address in one case is taken, and written with its check sum."""
+    """An address in one case is taken, and written with its checksum."""
     lower = withdraw_typed_data(**CASE | {"recipient": CASE["recipient"].lower()})
 
     assert withdraw_typed_data(**CASE) == lower
-    assert check(lower["message"]["recipient"]) == ()
+    assert address_problems(lower["message"]["recipient"]) == ()
 
 
 def test_salts_in_any_form():

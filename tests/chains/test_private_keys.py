@@ -1,4 +1,4 @@
-"""Private keys are refused wherever they turn up, and nothing of them is shown (K10)."""
+"""Private keys are refused wherever they turn up, and nothing of them is shown."""
 
 import json
 
@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.chains import (
+    address_problems,
     base58_encode,
-    check,
     derive_secret,
     ed25519_public_key,
     eip55,
     looks_like_private_key,
-    octets,
+    read_bytes,
     read_call_data,
     recover,
     refuse_private_key,
@@ -46,7 +46,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("text", KEYS.values(), ids=KEYS)
-def test_keys_are_known(text):
+def test_keys_are_recognized(text):
     """What looks like a key is refused with the advice never to paste one, and not shown."""
     with pytest.raises(InvalidRequest, match="Never paste a private key here") as caught:
         refuse_private_key(text, "to")
@@ -56,17 +56,17 @@ def test_keys_are_known(text):
 
 
 @pytest.mark.parametrize("text", KEYS.values(), ids=KEYS)
-def test_keys_are_no_addresses(text):
+def test_keys_are_not_addresses(text):
     """A key in the place of an address is called a key, whatever else it might look like."""
-    assert [slip.kind for slip in check(text)] == ["private-key"]
-    assert [slip.kind for slip in check(text, 900)] == ["private-key"]
+    assert [problem.kind for problem in address_problems(text)] == ["private-key"]
+    assert [problem.kind for problem in address_problems(text, 900)] == ["private-key"]
 
 
 @pytest.mark.parametrize(
     "use",
     [
         pytest.param(lambda key: recover(bytes(32), key), id="signature"),
-        pytest.param(lambda key: octets(key, 64, "signature"), id="octets"),
+        pytest.param(lambda key: read_bytes(key, 64, "signature"), id="read_bytes"),
         pytest.param(lambda key: read_call_data("0x" + key), id="call data"),
         pytest.param(
             lambda key: withdraw_typed_data(
@@ -118,7 +118,7 @@ def test_a_salt_is_not_a_key():
         pytest.param(12, id="a number"),
     ],
 )
-def test_what_is_no_key(text):
+def test_what_is_not_a_key(text):
     """Honest input is not called a key."""
     assert not looks_like_private_key(text)
 

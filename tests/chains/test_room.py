@@ -1,4 +1,4 @@
-"""The room itself: cheap to import, and what it names exists."""
+"""The package itself: cheap to import, and what it names exists."""
 
 import subprocess
 import sys
@@ -27,14 +27,14 @@ def test_a_name_that_does_not_exist():
 
 
 def test_libraries_are_loaded_when_used():
-    """Importing the room and all its functions loads no library for cryptography; checking an address loads one."""
+    """Importing the package and all its functions loads no library for cryptography; checking an address loads one."""
     code = f"""
 import sys
 from workbench import chains
 for name in chains.__all__:
     getattr(chains, name)
 print([name for name in {LIBRARIES!r} if name in sys.modules])
-chains.check("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+chains.address_problems("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 print([name for name in {LIBRARIES!r} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

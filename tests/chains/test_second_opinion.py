@@ -11,9 +11,9 @@ import pytest
 
 from tests.chains.cases import Chance, chance
 from workbench.chains import (
+    address_problems,
     base58_decode,
     base58_encode,
-    check,
     coordinator_typed_data,
     digest,
     ed25519_public_key,
@@ -139,7 +139,7 @@ def test_recoveries(count):
 
 @COUNTS
 def test_a_wallet_signs(count):
-    """The whole way: eth-account signs the admin's message as a wallet would, and it recovers to the admin."""
+    """From message to signature: eth-account signs the admin's message as a wallet would, and it recovers to the admin."""
     from eth_account import Account
 
     draw = chance(count + 3)
@@ -158,9 +158,9 @@ def test_call_data(version, count):
     from eth_abi import decode, encode
     from eth_utils import function_signature_to_4byte_selector
 
-    from workbench.chains.calls import signature_of
+    from workbench.chains.calls import function_signature
 
-    signature = signature_of(version)
+    signature = function_signature(version)
     kinds = signature.partition("(")[2].rstrip(")").split(",")
     draw = chance(count + version)
     for _ in range(count):
@@ -194,7 +194,7 @@ def test_addresses(count):
         assert base58.b58encode(longer).decode() == base58_encode(longer)
         assert longer == base58_decode(base58.b58encode(longer).decode())
         assert str(pubkey.Pubkey(raw)) == base58_encode(raw)
-        assert check(str(pubkey.Pubkey(raw)), 900) == ()
+        assert address_problems(str(pubkey.Pubkey(raw)), 900) == ()
         assert (theirs.encode_ed25519_public_key(raw), theirs.encode_contract(raw)) == (account, contract)
         assert raw == theirs.decode_ed25519_public_key(account)
         assert ("C", raw) == strkey_decode(theirs.encode_contract(raw))

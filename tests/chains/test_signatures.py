@@ -25,7 +25,7 @@ def whole(r, s, v):
     return r.to_bytes(32) + s.to_bytes(32) + bytes([v])
 
 
-R, S, V = int.from_bytes(GOOD[:32]), int.from_bytes(GOOD[32:64]), GOOD[64]
+R, LOW_S, V = int.from_bytes(GOOD[:32]), int.from_bytes(GOOD[32:64]), GOOD[64]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ R, S, V = int.from_bytes(GOOD[:32]), int.from_bytes(GOOD[32:64]), GOOD[64]
         pytest.param(GOOD, id="bytes"),
         pytest.param(GOOD.hex(), id="hex"),
         pytest.param("0x" + GOOD.hex().upper(), id="0x hex"),
-        pytest.param(whole(R, S, V - 27), id="v 0 or 1"),
+        pytest.param(whole(R, LOW_S, V - 27), id="v 0 or 1"),
         pytest.param(list(GOOD), id="numbers"),
     ],
 )
@@ -46,24 +46,24 @@ def test_a_signature_in_all_its_forms(signature):
 @pytest.mark.parametrize(
     "signature, rule",
     [
-        pytest.param(whole(R, ORDER - S, 55 - V), "malleable", id="high s"),
+        pytest.param(whole(R, ORDER - LOW_S, 55 - V), "malleable", id="high s"),
         pytest.param(whole(R, ORDER // 2 + 1, V), "malleable", id="s just above the half"),
-        pytest.param(whole(0, S, V), "range", id="r zero"),
+        pytest.param(whole(0, LOW_S, V), "range", id="r zero"),
         pytest.param(whole(R, 0, V), "range", id="s zero"),
-        pytest.param(whole(ORDER, S, V), "range", id="r the order"),
+        pytest.param(whole(ORDER, LOW_S, V), "range", id="r the order"),
         pytest.param(whole(R, ORDER, V), "range", id="s the order"),
-        pytest.param(whole((1 << 256) - 1, S, V), "range", id="r at most"),
-        pytest.param(whole(R, S, 2), "v", id="v 2"),
-        pytest.param(whole(R, S, 26), "v", id="v 26"),
-        pytest.param(whole(R, S, 29), "v", id="v 29"),
-        pytest.param(whole(R, S, 37), "v", id="v of a transaction"),
+        pytest.param(whole((1 << 256) - 1, LOW_S, V), "range", id="r at most"),
+        pytest.param(whole(R, LOW_S, 2), "v", id="v 2"),
+        pytest.param(whole(R, LOW_S, 26), "v", id="v 26"),
+        pytest.param(whole(R, LOW_S, 29), "v", id="v 29"),
+        pytest.param(whole(R, LOW_S, 37), "v", id="v of a transaction"),
         pytest.param(GOOD[:64], "length", id="64 bytes"),
         pytest.param(GOOD + b"\0", "length", id="66 bytes"),
         pytest.param(b"", "length", id="empty"),
         pytest.param("0x", "type", id="0x"),
         pytest.param(GOOD.hex() + "\n", "type", id="newline"),
         pytest.param(None, "type", id="None"),
-        # 5 is no x coordinate of the curve, so no key fits
+        # 5 is not an x coordinate of the curve, so no key fits
         pytest.param(whole(5, 1, 27), "signature", id="no key"),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_contracts_refuse(signature, rule):
 
 
 @pytest.mark.parametrize("digest", [b"", bytes(31), bytes(33), "00" * 32, None])
-def test_what_is_no_digest(digest):
+def test_what_is_not_a_digest(digest):
     """Only 32 bytes are recovered from or signed."""
     with pytest.raises(InvalidRequest, match="32 bytes"):
         recover(digest, GOOD)

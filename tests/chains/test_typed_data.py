@@ -218,7 +218,7 @@ def test_shapes_that_are_refused(change, rule):
 
 
 @pytest.mark.parametrize("value", [None, "text", 5, [], {}])
-def test_what_is_no_typed_data(value):
+def test_what_is_not_typed_data(value):
     """Something else altogether is refused."""
     with pytest.raises(InvalidRequest, match="primaryType"):
         digest(value)

@@ -41,9 +41,11 @@ def test_a_signature_verifies_over_the_assumed_message(api, number):
         )
         assert contract["signer"] == chains.recover(chains.digest(data), raw)
     else:
-        message = (chains.solana_message if number == 2 else chains.stellar_message)(
-            proxy=contract["proxy_address"], **said
-        )
+        said["proxy"] = contract["proxy_address"]
+        if number == 2:
+            message = chains.solana_message(controller=contract["controller_address"], nonce=0, **said)
+        else:
+            message = chains.stellar_message(**said)
         assert chains.verify_ed25519(bytes.fromhex(contract["signer"]), message, raw)
 
 

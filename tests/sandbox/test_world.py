@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.chains import check
+from workbench.chains import address_problems
 from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus
@@ -107,7 +107,7 @@ def test_every_address_is_valid_by_its_check_sum(api):
             *one["admin_addresses"],
             one["tokens"][0]["address"],
         ):
-            assert check(address, one["chain_id"]) == ()
+            assert address_problems(address, one["chain_id"]) == ()
 
 
 def test_every_display_of_a_deposit_address_warns(api):

@@ -25,15 +25,24 @@ def their_key(number: int, address: str) -> bytes:
     return address[0].encode() + bytes(decode(address))
 
 
+NONCE = {2: {"nonce": 0}, 3: {}}
+WITHDRAW = b"Withdraw(address user,address collateral,address asset,uint256 amount,address recipient,uint256 nonce,uint256 expiresAt)"
+DOMAIN = b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract,bytes32 salt)"
+
+
 def their_hash(number: int, said: dict, salt: bytes, end: int) -> bytes:
-    """Make the assumed message a second time, from its words."""
-    keys = b"".join(their_key(number, said[name]) for name in ("proxy", "admin", "token"))
-    recipient = their_key(number, said["to"])
+    """Build the assumed message a second time, from its description."""
+    proxy, admin, token, recipient = (their_key(number, said[name]) for name in ("proxy", "admin", "token", "to"))
     if number == 2:
         keccak = pytest.importorskip("eth_utils").keccak
-        numbers = [said["units"].to_bytes(8, "little"), end.to_bytes(8, "little")]
-        return keccak(b"Coordinator:Withdraw" + (901).to_bytes(8, "little") + keys + numbers[0] + recipient + numbers[1] + salt)  # fmt: skip
+        controller = their_key(number, said["controller"])
+        # public examples use chain id 900 on the test network too
+        domain = [keccak(DOMAIN), keccak(b"Coordinator"), keccak(b"2"), (900).to_bytes(8), controller, salt]
+        amount, nonce = said["units"].to_bytes(8), (0).to_bytes(4)
+        message = [keccak(WITHDRAW), admin, proxy, token, amount, recipient, nonce, end.to_bytes(8)]
+        return keccak(b"\x19\x01" + keccak(b"".join(domain)) + keccak(b"".join(message)))
     numbers = [said["units"].to_bytes(16), end.to_bytes(8)]
+    keys = proxy + admin + token
     body = b"Coordinator:Withdraw" + (1501).to_bytes(8) + keys + numbers[0] + recipient + numbers[1] + salt
     return hashlib.sha256(body).digest()
 
@@ -58,13 +67,17 @@ def test_another_library_verifies(api, number, count):
             api, number, contract=contract, admin=admin, to=to, amount=wb.withdrawals.native_units(units)
         ).sign()
         parameters = withdrawal.parameters()
-        said = {"proxy": contract.proxy_address, "admin": admin, "token": contract.tokens[0].address, "to": to, "units": units}  # fmt: skip
+        said = {"controller": contract.controller_address, "proxy": contract.proxy_address, "admin": admin, "token": contract.tokens[0].address, "to": to, "units": units}  # fmt: skip
         salt, end = bytes(parameters[5]), parameters[4]
         signature = base64.b64decode(parameters[6]) if number == 2 else bytes.fromhex(parameters[6])
 
         assert they_verify(key, their_hash(number, said, salt, end), signature)
         assert [contract.proxy_address, contract.tokens[0].address, str(units), to] == parameters[:4]
-        assert (withdrawal.verify(), withdrawal.verify(key), withdrawal.verify(key.hex())) == (True, True, True)
+        nonce = NONCE[number]
+        assert withdrawal.verify(**nonce)
+        assert withdrawal.verify(key, **nonce)
+        assert withdrawal.verify(key.hex(), **nonce)
+        assert number == 3 or not withdrawal.verify(key, nonce=1)
 
 
 @FAMILIES
@@ -73,7 +86,7 @@ def test_another_key_does_not_fit(api, number):
     withdrawal = planned(api, number).sign()
     other = chains.ed25519_public_key(chance(7).secret())
 
-    assert not withdrawal.verify(other)
+    assert not withdrawal.verify(other, **NONCE[number])
 
 
 @FAMILIES
@@ -95,11 +108,15 @@ def test_the_parameters(api, number):
 
 
 def test_a_key_that_has_to_be_given(api):
-    """On EVM chains the signer and the nonce are given to verify; a key that is none is refused."""
+    """On EVM chains signer and nonce are required to verify, on Solana the nonce; an invalid key is refused."""
     evm, solana = planned(api).sign(), planned(api, 2).sign()
 
     with pytest.raises(wb.InvalidRequest, match="signs for the service"):
-        evm.verify()
+        evm.verify(nonce=0)
+    with pytest.raises(wb.InvalidRequest, match="nonce is required"):
+        evm.verify(evm.plan.admin)
+    with pytest.raises(wb.InvalidRequest, match="nonce is required"):
+        solana.verify()
     with pytest.raises(wb.InvalidRequest, match="32 are needed"):
-        solana.verify(b"short")
+        solana.verify(b"short", nonce=0)
     assert not evm.verify(evm.plan.admin, nonce=0)

@@ -12,11 +12,10 @@ import attrs
 import pytest
 
 import workbench as wb
-from tests.chains.cases import chance
+from tests.chains.cases import ORDER, chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
 from workbench import chains
-from workbench.chains.signatures import ORDER
 from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.signatures import secret_of
 from workbench.withdrawals import explain
@@ -82,7 +81,7 @@ def test_another_library_agrees_on_the_whole_way(api, count):
     for number, changes, units in draws(api, count):
         withdrawal = planned(api, number, **changes).sign()
         contract, shown, end = changes["contract"], withdrawal.reveal(), int(withdrawal.expires_at.timestamp())
-        salt, signature = chains.octets(shown.salt, 32, "salt"), bytes.fromhex(shown.data[2:])
+        salt, signature = chains.read_bytes(shown.salt, 32, "salt"), bytes.fromhex(shown.data[2:])
         said = {"user": changes["admin"], "asset": changes["token"], "amount": units, "recipient": changes["to"], "nonce": 0}  # fmt: skip
         service = their_message(
             "Coordinator", SERVICE_TYPE, contract.chain_id, contract.controller_address, salt,
@@ -180,7 +179,7 @@ def test_halves_that_do_not_go_together(api, contract):
     ):
         with pytest.raises(wb.InvalidRequest, match=words):
             withdrawal.call_data(*wrong, direct_transfer=True)
-    with pytest.raises(wb.InvalidRequest, match="directTransfer is True or False"):
+    with pytest.raises(wb.InvalidRequest, match="directTransfer must be True or False"):
         withdrawal.transaction(mine)
 
 

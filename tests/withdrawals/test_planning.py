@@ -13,7 +13,7 @@ ZEROS = {
     2: "1" * 32,
     3: chains.strkey_encode("G", bytes(32)),
 }
-HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # mixed case that is no check sum
+HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # mixed case that is not a checksum
 
 
 def sent(api):
@@ -65,16 +65,16 @@ def test_all_problems_at_once(api, contract):
 
 
 SLIPS = {
-    "a line break": (RECIPIENT + "\n", "has a line break in it"),
-    "blanks": (f" {RECIPIENT}", "has blanks before or after it"),
+    "a line break": (RECIPIENT + "\n", "contains a line break"),
+    "blanks": (f" {RECIPIENT}", "has spaces before or after it"),
     "a zero-width character": (RECIPIENT[:9] + "\u200b" + RECIPIENT[9:], "has an invisible character (U+200B)"),
     "a capital X": ("0X" + RECIPIENT[2:], "begins with 0X"),
-    "a wrong check sum": (HALF, "checksum does not fit: a character is probably mistyped"),
+    "a wrong checksum": (HALF, "has a wrong checksum: a character is probably mistyped"),
     "too short": (RECIPIENT[:-1], "has 39 hex digits after 0x; 40 are needed"),
     "no prefix": (RECIPIENT[2:], "put 0x before it"),
     "Solana": ("11111111111111111111111111111112", "is a Solana address, and Base Sepolia (chain 84532) takes an EVM one"),
     "a name": ("alice.eth", "is a name"),
-    "a number": (5, "is text"),
+    "a number": (5, "must be text"),
     "nothing": ("", "is empty"),
 }  # fmt: skip
 
@@ -88,7 +88,7 @@ def test_slips_of_addresses(api, path, value, words):
 
 @pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 def test_slips_on_other_chains(api, number):
-    """base58 length and Stellar check sums are checked too, and EVM addresses refused there."""
+    """base58 length and Stellar checksums are checked too, and EVM addresses refused there."""
     good = api.list_contracts()[number].admin_addresses[1]
     swapped = good[:20] + ("A" if good[20] != "A" else "B") + good[21:]
 
@@ -96,7 +96,7 @@ def test_slips_on_other_chains(api, number):
     if number == 2:
         assert "decodes to" in problems(api, number, to=good[:-2])["to"]
     else:
-        assert "checksum does not fit" in problems(api, number, to=swapped)["to"]
+        assert "has a wrong checksum" in problems(api, number, to=swapped)["to"]
 
 
 def test_a_token_the_contract_does_not_take(api, contract):
@@ -175,11 +175,11 @@ def test_look_alikes(api, contract):
     assert not planned(api, to=known).warnings
 
 
-def test_one_case_carries_no_check_sum(api):
+def test_one_case_carries_no_checksum(api):
     """A recipient in lower case is taken, and what cannot be noticed is said."""
     (warning,) = planned(api, to=RECIPIENT.lower()).warnings
 
-    assert "carries no check sum" in warning
+    assert "has no checksum" in warning
 
 
 def test_native_units_that_look_like_cents(api):

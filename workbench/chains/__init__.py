@@ -1,35 +1,37 @@
-"""Addresses with their check sums, typed data, signatures and call data: pure, no I/O.
+"""Addresses and their checksums, typed data, signatures and call data: pure, without I/O.
 
-The libraries that do the cryptography are loaded by the first function that needs one, so importing this room is cheap.
+The cryptographic libraries are loaded by the first function that needs one, so importing this package is cheap.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.chains.addresses import AddressProblem as AddressProblem
-    from workbench.chains.addresses import assurance as assurance
-    from workbench.chains.addresses import check as check
+    from workbench.chains.addresses import address_problems as address_problems
+    from workbench.chains.addresses import checksum_note as checksum_note
     from workbench.chains.addresses import eip55 as eip55
     from workbench.chains.addresses import family_of_address as family_of_address
-    from workbench.chains.addresses import is_zero as is_zero
-    from workbench.chains.addresses import look_alike as look_alike
+    from workbench.chains.addresses import has_checksum as has_checksum
+    from workbench.chains.addresses import is_zero_address as is_zero_address
     from workbench.chains.addresses import same_address as same_address
-    from workbench.chains.base58 import base58_decode as base58_decode
-    from workbench.chains.base58 import base58_encode as base58_encode
-    from workbench.chains.byte_forms import octets as octets
+    from workbench.chains.addresses import similar_addresses as similar_addresses
     from workbench.chains.calls import WithdrawCall as WithdrawCall
     from workbench.chains.calls import read_call_data as read_call_data
     from workbench.chains.calls import withdraw_call_data as withdraw_call_data
-    from workbench.chains.ed25519 import ed25519_public_key as ed25519_public_key
-    from workbench.chains.ed25519 import sign_ed25519 as sign_ed25519
-    from workbench.chains.ed25519 import verify_ed25519 as verify_ed25519
-    from workbench.chains.evm import coordinator_typed_data as coordinator_typed_data
-    from workbench.chains.evm import withdraw_typed_data as withdraw_typed_data
+    from workbench.chains.encodings import base58_decode as base58_decode
+    from workbench.chains.encodings import base58_encode as base58_encode
+    from workbench.chains.encodings import ed25519_public_key as ed25519_public_key
+    from workbench.chains.encodings import keccak256 as keccak256
+    from workbench.chains.encodings import strkey_decode as strkey_decode
+    from workbench.chains.encodings import strkey_encode as strkey_encode
     from workbench.chains.families import Chain as Chain
     from workbench.chains.families import Family as Family
     from workbench.chains.families import chain_of as chain_of
     from workbench.chains.families import exact_chain_id as exact_chain_id
     from workbench.chains.families import family_of as family_of
-    from workbench.chains.hashes import keccak256 as keccak256
+    from workbench.chains.messages import coordinator_typed_data as coordinator_typed_data
+    from workbench.chains.messages import solana_message as solana_message
+    from workbench.chains.messages import stellar_message as stellar_message
+    from workbench.chains.messages import withdraw_typed_data as withdraw_typed_data
     from workbench.chains.parameters import WithdrawParameters as WithdrawParameters
     from workbench.chains.parameters import read_parameters as read_parameters
     from workbench.chains.parameters import read_signature as read_signature
@@ -43,11 +45,10 @@ if TYPE_CHECKING:
     from workbench.chains.signatures import public_address as public_address
     from workbench.chains.signatures import recover as recover
     from workbench.chains.signatures import sign as sign
-    from workbench.chains.solana import solana_message as solana_message
-    from workbench.chains.stellar import stellar_message as stellar_message
-    from workbench.chains.strkey import strkey_decode as strkey_decode
-    from workbench.chains.strkey import strkey_encode as strkey_encode
+    from workbench.chains.signatures import sign_ed25519 as sign_ed25519
+    from workbench.chains.signatures import verify_ed25519 as verify_ed25519
     from workbench.chains.typed_data import digest as digest
+    from workbench.chains.values import read_bytes as read_bytes
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -1,6 +1,6 @@
-"""Addresses: which family, and what slipped when one was typed or pasted.
+"""Addresses: the family they belong to, and what was mistyped or mispasted.
 
-A check sum finds a typing slip; it does not show that anybody holds the address. `assurance` says how much was checked.
+A checksum detects a typing error; it does not show that anybody holds the address. `checksum_note` says what was checked.
 """
 
 import re
@@ -8,115 +8,120 @@ import unicodedata
 
 import attrs
 
-from workbench.chains.base58 import base58_decode
-from workbench.chains.byte_forms import invalid
+from workbench.chains.encodings import base58_decode, keccak256, strkey_decode
 from workbench.chains.families import Family, chain_of
-from workbench.chains.hashes import keccak256
 from workbench.chains.private_keys import looks_like_private_key
-from workbench.chains.strkey import strkey_decode
+from workbench.chains.values import invalid
 
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}")
 _HEX_40 = re.compile(r"[0-9a-fA-F]{40}")
 _STELLAR = re.compile(r"[GC][A-Z2-7]{55}|M[A-Z2-7]{68}")
 _BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
-_STELLAR_LENGTHS = (56, 69)
 _NAME = re.compile(r"[^\s.]+(?:\.[^\s.]+)*\.[A-Za-z]{2,}")
-_MISTYPED = "checksum does not fit: a character is probably mistyped"
-_ARTICLE = {None: "no known", Family.EVM: "an EVM", Family.SOLANA: "a Solana", Family.STELLAR: "a Stellar"}
+_ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana", Family.STELLAR: "a Stellar"}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class AddressProblem:
-    """One thing that is wrong with an address; the message reads on from the words "the address"."""
+    """One thing that is wrong with an address; the message continues a sentence that begins with its name.
 
-    kind: str  # type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum, family
+    Attributes:
+        kind: type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum or family.
+    """
+
+    kind: str
     message: str
 
     def __str__(self) -> str:
         return self.message
 
 
-def check(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
-    """Say what slipped in an address, for the chain where one is given; nothing when no slip was found.
+def address_problems(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
+    """Return what is wrong with an address, for a chain if one is given; empty if nothing was found.
 
-    An EVM address in one case only and any Solana address carry no check sum, so a mistyped character passes there.
+    A Solana address and an EVM address in one case have no checksum, so a mistyped character goes unnoticed there.
+
+    Raises:
+        InvalidRequest: The chain id is not a positive whole number.
     """
     if chain_id is None:
-        return slips(address, None)
+        return family_problems(address, None)
     chain = chain_of(chain_id)
-    return slips(address, chain.family, taker=str(chain))
+    return family_problems(address, chain.family, taker=str(chain))
 
 
-def slips(address: object, family: Family | None, *, taker: str = "this place") -> tuple[AddressProblem, ...]:
-    """Say what slipped in an address of a family, or of any; `taker` is what wants that family."""
+def family_problems(address: object, family: Family | None, *, taker: str = "this field") -> tuple[AddressProblem, ...]:
+    """Return what is wrong with an address of a family, or of any; `taker` names what takes that family."""
     if not isinstance(address, str):
-        return (AddressProblem(kind="type", message="is text"),)
+        return (AddressProblem("type", "must be text"),)
     if looks_like_private_key(address):
-        return (AddressProblem(kind="private-key", message="looks like a private key. Never paste a private key here"),)
-    if hygiene := _hygiene(address):
-        return hygiene
+        return (AddressProblem("private-key", "looks like a private key. Never paste a private key here"),)
+    if unusual := _text_problems(address):
+        return unusual
     found = family_of_address(address)
     if family is not None and found not in {None, family}:
-        text = f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"
-        return (AddressProblem(kind="family", message=text),)
-    written = family or found
-    slip = _SHAPES[written](address) if written else _unknown(address)
-    return () if slip is None else (slip,)
+        return (AddressProblem("family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"),)
+    problem = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar, None: _unknown}[family or found](
+        address
+    )
+    return () if problem is None else (problem,)
 
 
-def sound(address: object, family: Family, path: str) -> str:
-    """Return an address of a family back when nothing slipped, and raise when something did."""
-    for slip in slips(address, family):
-        raise invalid(path, slip.kind, slip.message)
+def require_address(address: object, family: Family, path: str) -> str:
+    """Return an address of a family unchanged, or raise InvalidRequest with its first problem."""
+    for problem in family_problems(address, family):
+        raise invalid(path, problem.kind, problem.message)
     return str(address)
 
 
+def require_evm_address(address: object, path: str) -> str:
+    """Return a valid EVM address with its checksum, or raise InvalidRequest."""
+    return eip55(require_address(address, Family.EVM, path))
+
+
 def family_of_address(address: str) -> Family | None:
-    """Tell the family an address is written for, by its looks; None when it looks like none."""
+    """Return the family whose form an address has, whether or not it is valid; None if it has none."""
     if re.match(r"0x", address, re.IGNORECASE):
         return Family.EVM
-    if len(address) in _STELLAR_LENGTHS and address[:1].upper() in {"G", "C", "M"}:
+    if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:
         return Family.STELLAR
     if _BASE58.fullmatch(address) and not _HEX_40.fullmatch(address):
         return Family.SOLANA
     return None
 
 
-def assurance(address: str) -> str:
-    """Say in plain words how far a check can vouch for an address without slips, and no further."""
+def has_checksum(address: str) -> bool:
+    """Return whether an address carries a checksum: Stellar always, EVM in mixed case, Solana never."""
     family = family_of_address(address)
-    if family is Family.STELLAR or (family is Family.EVM and _one_case(address) is None):
-        return "its check sum fits, which rules out nearly every typing slip; it does not show whose address it is"
-    if family is Family.EVM:
-        return "it is written in one case and so carries no check sum: a mistyped character cannot be noticed"
-    return "its length is right; this form carries no check sum, so a mistyped character can go unnoticed"
+    return family is Family.STELLAR or (family is Family.EVM and _mixed_case(address))
 
 
-def evm_address(address: object, path: str) -> str:
-    """Return an EVM address in which nothing slipped back, written with its check sum."""
-    text = sound(address, Family.EVM, path)
-    return text if _one_case(text) is None else eip55(text)
+def checksum_note(address: str) -> str:
+    """Return in plain words what the checks of a valid address show, and what they do not."""
+    if has_checksum(address):
+        return (
+            "its checksum is correct, which rules out nearly every typing error; it does not show whose address it is"
+        )
+    if family_of_address(address) is Family.EVM:
+        return "it is written in one case and so has no checksum: a mistyped character cannot be detected"
+    return "its length is correct; this form has no checksum, so a mistyped character can go unnoticed"
 
 
 def eip55(address: str) -> str:
-    """Write an EVM address with its check sum in the case of its letters.
+    """Return an EVM address with its checksum in the case of its letters (EIP-55).
 
     Raises:
         ValueError: It is not 0x and 40 hex digits.
     """
     if not _EVM.fullmatch(address):
         raise ValueError("an EVM address is 0x and 40 hex digits")
-    return checksummed(address[2:].lower())
-
-
-def checksummed(digits: str) -> str:
-    """Write 40 lower-case hex digits as an EIP-55 address."""
+    digits = address[2:].lower()
     hashed = keccak256(digits.encode()).hex()
     return "0x" + "".join([d.upper() if h > "7" else d for d, h in zip(digits, hashed, strict=False)])
 
 
-def is_zero(address: str) -> bool:
-    """Say whether an address is the one of zero bytes, from which nothing comes back."""
+def is_zero_address(address: str) -> bool:
+    """Return whether an address is all zero bytes: nobody holds its key, so what is sent there is lost."""
     family = family_of_address(address)
     if family is Family.EVM:
         return set(address[2:]) == {"0"}
@@ -128,12 +133,12 @@ def is_zero(address: str) -> bool:
 
 
 def same_address(a: str, b: str) -> bool:
-    """Say whether two texts are the same address; only EVM addresses may differ in case."""
+    """Return whether two texts are the same address; only EVM addresses may differ in case."""
     return _comparable(a) == _comparable(b)
 
 
-def look_alike(a: str, b: str, *, ends: int = 4) -> bool:
-    """Say whether two different addresses begin and end alike, which is how address poisoning works."""
+def similar_addresses(a: str, b: str, *, ends: int = 4) -> bool:
+    """Return whether two different addresses begin and end alike, which address poisoning relies on."""
     a, b = (_comparable(address).removeprefix("0x") for address in (a, b))
     return a != b and a[:ends] == b[:ends] and a[-ends:] == b[-ends:]
 
@@ -142,111 +147,92 @@ def _comparable(address: str) -> str:
     return address.lower() if _EVM.fullmatch(address) else address
 
 
-def _hygiene(address: str) -> tuple[AddressProblem, ...]:
-    """Find what cannot be seen, or not be told apart, before anything is said about the rest."""
+def _mixed_case(address: str) -> bool:
+    return address[2:] not in {address[2:].lower(), address[2:].upper()}
+
+
+def _text_problems(address: str) -> tuple[AddressProblem, ...]:
+    """Return what cannot be seen, or is easily taken for something else, before the form is checked."""
     if address.isascii() and address.isalnum():
         return ()
-    if not address.strip():
-        return (AddressProblem(kind="blank", message="is empty"),)
-    slips = []
-    if "\n" in address or "\r" in address:
-        slips.append(AddressProblem(kind="whitespace", message="has a line break in it"))
-    if address != address.strip() and not slips:
-        slips.append(AddressProblem(kind="whitespace", message="has blanks before or after it"))
     body = address.strip()
-    start = len(address) - len(address.lstrip())
-    for position, character in enumerate(body, start + 1):
-        if character in "\r\n":
-            continue
-        if character.isspace():
-            slips.append(AddressProblem(kind="whitespace", message=f"has a blank at position {position}"))
-        elif unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs", "Mn"}:
-            slips.append(
-                AddressProblem(
-                    kind="invisible",
-                    message=f"has an invisible character (U+{ord(character):04X}) at position {position}",
-                )
-            )
-        elif not character.isascii():
-            text = f"has a character at position {position} that is not plain ASCII (U+{ord(character):04X}), even if it looks so"
-            slips.append(AddressProblem(kind="characters", message=text))
-        else:
-            continue
-        break
-    if not slips and _NAME.fullmatch(body):
-        slips.append(
-            AddressProblem(
-                kind="name", message="is a name; names such as those of ENS are not looked up, so paste the address"
-            )
-        )
-    return tuple(slips)
+    if not body:
+        return (AddressProblem("blank", "is empty"),)
+    found = []
+    if "\n" in address or "\r" in address:
+        found.append(AddressProblem("whitespace", "contains a line break"))
+    elif address != body:
+        found.append(AddressProblem("whitespace", "has spaces before or after it"))
+    for position, character in enumerate(body, len(address) - len(address.lstrip()) + 1):
+        if character not in "\r\n" and (problem := _character_problem(character, position)):
+            found.append(problem)
+            break
+    if not found and _NAME.fullmatch(body):
+        text = "is a name; names such as those of ENS are not looked up, so paste the address"
+        found.append(AddressProblem("name", text))
+    return tuple(found)
+
+
+def _character_problem(character: str, position: int) -> AddressProblem | None:
+    code = f"U+{ord(character):04X}"
+    if character.isspace():
+        return AddressProblem("whitespace", f"has a space at position {position}")
+    if unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs", "Mn"}:
+        return AddressProblem("invisible", f"has an invisible character ({code}) at position {position}")
+    if not character.isascii():
+        return AddressProblem("characters", f"has a character at position {position} that is not ASCII ({code})")
+    return None
 
 
 def _evm(address: str) -> AddressProblem | None:
     if address[:2] == "0X":
-        return AddressProblem(kind="prefix", message="begins with 0X; write 0x in lower case")
+        return AddressProblem("prefix", "begins with 0X; write 0x in lower case")
     if address[:2] != "0x":
         hint = ": put 0x before it" if _HEX_40.fullmatch(address) else ""
-        return AddressProblem(kind="prefix", message=f"does not begin with 0x{hint}")
+        return AddressProblem("prefix", f"does not begin with 0x{hint}")
     for position, character in enumerate(address[2:], 3):
         if character not in "0123456789abcdefABCDEF":
-            return AddressProblem(
-                kind="characters", message=f"has a character at position {position} that is not a hex digit"
-            )
+            return AddressProblem("characters", f"has a character at position {position} that is not a hex digit")
     if len(address) != 42:
-        return AddressProblem(kind="length", message=f"has {len(address) - 2} hex digits after 0x; 40 are needed")
-    if _one_case(address) is None and eip55(address) != address:
-        return AddressProblem(kind="checksum", message=_MISTYPED)
+        return AddressProblem("length", f"has {len(address) - 2} hex digits after 0x; 40 are needed")
+    if _mixed_case(address) and eip55(address) != address:
+        return AddressProblem("checksum", "has a wrong checksum: a character is probably mistyped")
     return None
-
-
-def _one_case(address: str) -> str | None:
-    """Return the one case of an EVM address's letters, which then say nothing; None when it is mixed."""
-    digits = address[2:]
-    return "lower" if digits == digits.lower() else "upper" if digits == digits.upper() else None
 
 
 def _solana(address: str) -> AddressProblem | None:
     try:
         size = len(base58_decode(address))
     except ValueError as error:
-        return AddressProblem(kind="characters", message=f"is not base58: {error}")
-    if size != 32:
-        return AddressProblem(
-            kind="length",
-            message=f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped",
-        )
-    return None
+        return AddressProblem("characters", f"is not base58: {error}")
+    if size == 32:
+        return None
+    text = f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped"
+    return AddressProblem("length", text)
 
 
 def _stellar(address: str) -> AddressProblem | None:
     if _STELLAR.fullmatch(address.upper()) and not _STELLAR.fullmatch(address):
-        return AddressProblem(
-            kind="characters", message="has lower-case letters; Stellar addresses are written in capitals"
-        )
+        return AddressProblem("characters", "has lower-case letters; Stellar addresses are written in capitals")
     try:
         strkey_decode(address)
     except ValueError as error:
         text = str(error)
         kinds = {
-            "checksum": "checksum",
-            "has a character": "characters",
-            "is not written": "characters",
-            "does not": "prefix",
+            "has a wrong checksum": "checksum",
+            "has a char": "characters",
+            "has unused": "characters",
+            "does": "prefix",
         }
-        kind = next((kind for start, kind in kinds.items() if text.startswith(start)), "length")
-        return AddressProblem(kind=kind, message=text)
+        return AddressProblem(next((kind for start, kind in kinds.items() if text.startswith(start)), "length"), text)
     return None
-
-
-_SHAPES = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar}
 
 
 def _unknown(address: str) -> AddressProblem | None:
     if _HEX_40.fullmatch(address):
         return _evm(address)
     return AddressProblem(
-        kind="characters",
-        message="is not an address we know: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
+        "characters",
+        "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
         "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)",
     )

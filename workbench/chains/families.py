@@ -1,7 +1,7 @@
-"""Chains by their number, and the three families of addresses.
+"""Chains by their id, and the three families of addresses.
 
-Chain numbers of Solana and Stellar are the service's own (known widely, not shown in the document); anything else is
-taken for an EVM chain.
+Chain ids of Solana and Stellar are the service's own (widely known, not in the interface document); any other id is
+treated as an EVM chain.
 """
 
 import operator
@@ -9,11 +9,11 @@ from enum import StrEnum
 
 import attrs
 
-from workbench.chains.byte_forms import invalid
+from workbench.chains.values import invalid
 
 
 class Family(StrEnum):
-    """How addresses of a chain are written."""
+    """The form of a chain's addresses."""
 
     EVM = "EVM"
     SOLANA = "Solana"
@@ -22,12 +22,12 @@ class Family(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Chain:
-    """A chain: its number at the service, its name as far as we know it, its family."""
+    """A chain: its id at the service, its name and family; `test` is None for an unknown chain."""
 
     id: int
     name: str
     family: Family
-    test: bool | None  # None: a chain we do not know
+    test: bool | None
 
     def __str__(self) -> str:
         return f"{self.name} (chain {self.id})" if self.test is not None else self.name
@@ -58,19 +58,19 @@ _KNOWN = {
 
 
 def exact_chain_id(value: object, path: str = "chainId") -> int:
-    """Read a chain number: a positive int. True (which is 1, the Ethereum main net), text and floats are refused."""
+    """Read a chain id: a positive int. True (which is 1, the Ethereum main net), text and floats are refused."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise invalid(path, "type", "is a base-10 number such as 84532, written as an int")
+        raise invalid(path, "type", "must be an int, such as 84532")
     number = operator.index(value)
     if number < 1:
-        raise invalid(path, "minimum", "is at least 1")
+        raise invalid(path, "minimum", "must be at least 1")
     if number >> 64:
-        raise invalid(path, "maximum", "is too large for a chain number")
+        raise invalid(path, "maximum", "is too large for a chain id")
     return number
 
 
 def chain_of(chain_id: int) -> Chain:
-    """Return what is known of a chain; one we do not know is an EVM chain named by its number."""
+    """Return a chain by its id; an unknown one is an EVM chain named by its id."""
     number = exact_chain_id(chain_id)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
 

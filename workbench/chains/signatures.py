@@ -1,90 +1,115 @@
-"""Signatures of EVM accounts: secp256k1, recoverable, as 65 bytes r, s and v.
+"""Signatures: secp256k1 (EVM, recoverable, 65 bytes r, s, v) and Ed25519 (Solana and Stellar, 64 bytes).
 
-`recover` is what checks the service's half and what a wallet returns. Signing is here for the sandbox and its teaching
-wallet alone, with throw-away keys made from a seed; nothing in the workbench asks for a key of a real wallet.
+Only the sandbox and its demo wallets sign, with throw-away keys derived from a seed; the workbench never asks for a key of
+a real wallet.
 """
 
 import hmac
 from functools import cache
 from typing import Any
 
-from workbench.chains.addresses import checksummed
-from workbench.chains.byte_forms import Octets, invalid, octets
-from workbench.chains.hashes import keccak256
+from workbench.chains.addresses import eip55
+from workbench.chains.encodings import keccak256
+from workbench.chains.values import BytesLike, invalid, read_bytes
 from workbench.errors import hide_arguments
 
-ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
-_HALF = ORDER // 2
-_RECOVERY = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
+_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+_RECOVERY_IDS = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
 
 
 @cache
-def _library() -> Any:
+def _coincurve() -> Any:
     import coincurve  # loaded when first used
 
     return coincurve
 
 
 @hide_arguments
-def recover(digest: bytes, signature: Octets) -> str:
-    """Return the address (EIP-55) whose key made a signature over a 32-byte digest.
+def recover(digest: bytes, signature: BytesLike) -> str:
+    """Return the address (EIP-55) whose key signed a 32-byte digest.
 
-    Any well-formed signature recovers to some address: it proves something only when the address is the one expected.
+    Any well-formed signature recovers to some address: compare the result with the expected one.
 
     Raises:
-        InvalidRequest: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half (the malleable
-            twin of another signature, which contracts refuse), or no key fits.
+        InvalidRequest: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
+            (which contracts refuse, since every signature has such a second form), or no key fits.
     """
     hashed = _digest(digest)
-    raw = canonical(signature)
+    raw = canonical_signature(signature)
     try:
-        key = _library().PublicKey.from_signature_and_message(raw[:64] + _RECOVERY[raw[64]], hashed, hasher=None)
+        key = _coincurve().PublicKey.from_signature_and_message(raw[:64] + _RECOVERY_IDS[raw[64]], hashed, hasher=None)
     except ValueError:
         raise invalid("signature", "signature", "fits no key: it was not made over this message") from None
     return _address(key)
 
 
-def canonical(signature: Octets, path: str = "signature") -> bytes:
-    """Read a signature as 65 bytes with v 27 or 28, as contracts take it; what they would refuse is refused here."""
-    raw = octets(signature, 65, path)
-    if raw[64] not in _RECOVERY:
+def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
+    """Read a signature as 65 bytes with v 27 or 28, refusing what contracts refuse."""
+    raw = read_bytes(signature, 65, path)
+    if raw[64] not in _RECOVERY_IDS:
         raise invalid(path, "v", "ends in a v other than 27 and 28 (or 0 and 1)")
     r, s = int.from_bytes(raw[:32]), int.from_bytes(raw[32:64])
-    if not 0 < r < ORDER or not 0 < s < ORDER:
+    if not 0 < r < _ORDER or not 0 < s < _ORDER:
         raise invalid(path, "range", "has an r or s out of range")
-    if s > _HALF:
+    if s > _ORDER // 2:
         raise invalid(
-            path, "malleable", "has its s in the upper half: the altered twin of a signature, which is refused"
+            path, "malleable", "is malleable: its s is in the upper half of the range, which contracts refuse"
         )
     return raw if raw[64] > 1 else raw[:64] + bytes([27 + raw[64]])
 
 
 def sign(digest: bytes, secret: bytes) -> bytes:
-    """Sign a digest with a throw-away key (sandbox and teaching wallet only); gives 65 bytes with v 27 or 28."""
-    raw: bytes = _library().PrivateKey(secret).sign_recoverable(_digest(digest), hasher=None)
+    """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
+    raw: bytes = _coincurve().PrivateKey(secret).sign_recoverable(_digest(digest), hasher=None)
     return raw[:64] + bytes([27 + raw[64]])
 
 
 def public_address(secret: bytes) -> str:
     """Return the EVM address (EIP-55) of a throw-away key."""
-    return _address(_library().PrivateKey(secret).public_key)
+    return _address(_coincurve().PrivateKey(secret).public_key)
 
 
 def derive_secret(seed: bytes, *labels: str) -> bytes:
-    """Make a throw-away key from a seed: 32 bytes, the same for the same seed and labels, good for all families."""
+    """Derive a throw-away key from a seed: 32 bytes, the same for the same seed and labels, valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     for attempt in range(256):
         secret = hmac.digest(seed, label + bytes([attempt]), "sha256")
-        if 0 < int.from_bytes(secret) < ORDER:
+        if 0 < int.from_bytes(secret) < _ORDER:
             return secret
     raise AssertionError("256 hashes in a row out of range")  # once in 2**32768
 
 
+def sign_ed25519(message: bytes, secret: bytes) -> bytes:
+    """Sign with a throw-away Ed25519 seed (sandbox only); return 64 bytes."""
+    from nacl.signing import SigningKey  # loaded when first used
+
+    return SigningKey(secret).sign(message).signature
+
+
+@hide_arguments
+def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) -> bool:
+    """Return whether a signature fits; keys of small order and non-canonical signatures never do.
+
+    Raises:
+        InvalidRequest: The key is not 32 bytes or the signature not 64.
+    """
+    key = read_bytes(public_key, 32, "publicKey")
+    raw = read_bytes(signature, 64, "signature")
+    from nacl.exceptions import BadSignatureError
+    from nacl.signing import VerifyKey
+
+    try:
+        VerifyKey(key).verify(message, raw)
+    except BadSignatureError:
+        return False
+    return True
+
+
 def _digest(digest: object) -> bytes:
     if not isinstance(digest, bytes) or len(digest) != 32:
-        raise invalid("digest", "length", "is 32 bytes")
+        raise invalid("digest", "length", "must be 32 bytes")
     return digest
 
 
 def _address(key: Any) -> str:
-    return checksummed(keccak256(key.format(compressed=False)[1:])[12:].hex())
+    return eip55("0x" + keccak256(key.format(compressed=False)[1:])[12:].hex())

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from workbench.chains import check, refuse_private_key
+from workbench.chains import address_problems, refuse_private_key
 from workbench.client.requests import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface import checks, walk
@@ -299,9 +299,9 @@ class Draft:
             pattern = leaf.member.about.rule.pattern
             if isinstance(value, str) and pattern in _ADDRESSES and re.fullmatch(str(pattern), value):
                 try:
-                    slips = check(value, chain if type(chain) is int else None)
+                    slips = address_problems(value, chain if type(chain) is int else None)
                 except InvalidRequest:  # an unknown chain says nothing about an address
-                    slips = check(value)
+                    slips = address_problems(value)
                 yield from (Problem(leaf.wire, slip.kind, slip.message) for slip in slips)
 
     def value(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from workbench import chains
-from workbench.chains import check, eip55, family_of_address, same_address
+from workbench.chains import address_problems, eip55, family_of_address, same_address
 from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.interface.walk import build
@@ -92,9 +92,9 @@ def _recipient(context: RequestContext, contract: Record, address: str) -> str:
     """Return the recipient in one spelling. assumed: recipient_family"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
         address = eip55(address)  # the case of an EVM address does not count
-    slips = check(address, contract["chain_id"])
-    if slips:
-        raise context.bad_request(f"recipientAddress {slips[0]}")
+    wrong = address_problems(address, contract["chain_id"])
+    if wrong:
+        raise context.bad_request(f"recipientAddress {wrong[0]}")
     return address
 
 
@@ -170,16 +170,16 @@ def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
 
 
 def message_of(it: Withdrawal) -> bytes:
-    """Return the 32 bytes that are signed. assumed: withdrawal_service_half"""
+    """Return the 32 bytes that are signed. assumed: withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message"""
     parties: dict[str, Any] = {"chain_id": it.chain_id, "user": it.admin, "asset": it.token, "amount": it.amount}
     parties |= {"recipient": it.recipient, "expires_at": it.expires_at, "salt": it.salt}
     family = family_of(it.chain_id)
-    if family is Family.EVM:
-        return chains.digest(
-            chains.coordinator_typed_data(controller=it.controller, collateral=it.proxy, nonce=it.nonce, **parties)
-        )
-    message = chains.solana_message if family is Family.SOLANA else chains.stellar_message
-    return message(proxy=it.proxy, **parties)
+    if family is Family.STELLAR:
+        return chains.stellar_message(proxy=it.proxy, **parties)
+    parties |= {"controller": it.controller, "nonce": it.nonce}
+    if family is Family.SOLANA:
+        return chains.solana_message(proxy=it.proxy, **parties)
+    return chains.digest(chains.coordinator_typed_data(collateral=it.proxy, **parties))
 
 
 def signature_over(seeds: Seeds, it: Withdrawal) -> dict[str, Any]:

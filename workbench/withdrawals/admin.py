@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import chains
-from workbench.chains.byte_forms import Octets
+from workbench.chains.values import BytesLike
 from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface.masks import DOTS
 from workbench.rendering.layout import Sheet
@@ -58,7 +58,7 @@ class AdminMessage(dict[str, Any], Shown):
         return place
 
     @hide_arguments
-    def accept(self, signature: Octets) -> AdminSignature:
+    def accept(self, signature: BytesLike) -> AdminSignature:
         """Check what the wallet gave back: 65 bytes, as hex or bytes, made by this admin over exactly this message.
 
         Raises:
@@ -73,7 +73,7 @@ class AdminMessage(dict[str, Any], Shown):
             )
             raise InvalidRequest([Problem("signature", "signer", text)], of="withdrawal")
         return AdminSignature(
-            admin=self.admin, nonce=self.nonce, salt=self.salt, signature=chains.octets(signature, 65, "signature")
+            admin=self.admin, nonce=self.nonce, salt=self.salt, signature=chains.read_bytes(signature, 65, "signature")
         )
 
     def sheet(self) -> Sheet:
@@ -102,10 +102,10 @@ class AdminMessage(dict[str, Any], Shown):
         return f"<EIP-712 message for {self.admin}, digest 0x{self.digest.hex()}>"
 
 
-def admin_message(plan: "Plan", units: int, *, nonce: int, salt: Octets | None, admin: str | None) -> AdminMessage:
+def admin_message(plan: "Plan", units: int, *, nonce: int, salt: BytesLike | None, admin: str | None) -> AdminMessage:
     """Build the message of an admin for a withdrawal."""
     signer = plan.admin if admin is None else admin
-    raw = secrets.token_bytes(32) if salt is None else chains.octets(salt, 32, "salt")
+    raw = secrets.token_bytes(32) if salt is None else chains.read_bytes(salt, 32, "salt")
     if salt is not None:
         _refuse_key(raw, signer)
     typed_data = chains.withdraw_typed_data(

@@ -117,7 +117,7 @@ def _secret(
     """Hold the signature and its salt, where they can be read; a problem says where they cannot."""
     try:
         raw = chains.read_signature(chain_id, data)
-        salted = chains.octets(salt if salt is not None else (said.salt if said else ""), 32, "salt")
+        salted = chains.read_bytes(salt if salt is not None else (said.salt if said else ""), 32, "salt")
     except InvalidRequest as error:
         problems.append(Problem(f"signature.{error.problems[0].path}", "form", error.problems[0].message))
         return None

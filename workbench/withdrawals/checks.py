@@ -87,12 +87,12 @@ def _same(a: object, b: object) -> bool:
 
 def _addresses(asked: Asked, chain: Chain) -> Iterator[Problem]:
     for path, address in (("token", asked.token), ("admin", asked.admin), ("to", asked.to)):
-        for slip in chains.check(address, chain.id):
+        for slip in chains.address_problems(address, chain.id):
             yield Problem(path, slip.kind, slip.message)
 
 
 def _token(asked: Asked) -> Iterator[Problem]:
-    sound = isinstance(asked.token, str) and not chains.check(asked.token, asked.contract.chain_id)
+    sound = isinstance(asked.token, str) and not chains.address_problems(asked.token, asked.contract.chain_id)
     if sound and token_of(asked.contract, asked.token) is None:
         accepted = ", ".join(str(token.address) for token in asked.contract.tokens or ())
         yield Problem("token", "accepted", f"is none that this contract accepts; it accepts {accepted or 'none'}")
@@ -108,7 +108,7 @@ def _recipient(asked: Asked) -> Iterator[Problem]:
     contract, to = asked.contract, asked.to
     if not isinstance(to, str):
         return
-    if chains.is_zero(to):
+    if chains.is_zero_address(to):
         yield Problem("to", "zero", "is the zero address, from which nothing ever comes back")
     places = {
         "the token's own contract": (asked.token, *(token.address for token in contract.tokens or ())),
@@ -146,7 +146,7 @@ def _look_alikes(asked: Asked) -> Iterator[str]:
     told = set()
     for what, addresses in known.items():
         for address in addresses:
-            if isinstance(address, str) and address not in told and chains.look_alike(to, address):
+            if isinstance(address, str) and address not in told and chains.similar_addresses(to, address):
                 told.add(address)
                 yield (
                     f"the recipient begins and ends like {what}, {address}, and is another address; "
@@ -159,10 +159,9 @@ def _versions(asked: Asked, chain: Chain) -> Iterator[str]:
         yield "the call of this contract's version is not known here: a signature can be asked for, no transaction made"
     if chain.test is None:
         yield f"{chain} is not a chain we know; it is taken for an EVM chain"
-    if isinstance(asked.to, str) and chain.family is chains.Family.EVM and not chains.check(asked.to, chain.id):
-        said = chains.assurance(asked.to)
-        if "no check sum" in said:
-            yield f"the recipient: {said}"
+    no_checksum = isinstance(asked.to, str) and not chains.has_checksum(asked.to)
+    if no_checksum and chain.family is chains.Family.EVM and not chains.address_problems(asked.to, chain.id):
+        yield f"the recipient: {chains.checksum_note(asked.to)}"
 
 
 def _balance(amount: Amount, decimals: int | None, token: Token) -> tuple[Problem | None, str | None]:

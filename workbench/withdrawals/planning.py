@@ -245,7 +245,7 @@ class Plan(Shown):
                 "chain": str(self.chain),
                 "by admin": self.admin,
                 "to": (self.recipient, grouped(self.recipient)),
-                "the recipient's address": chains.assurance(self.recipient),
+                "the recipient's address": chains.checksum_note(self.recipient),
             },
             words=(self.says,),
             notes=(*(f"Warning: {one}." for one in self.warnings), self._next()),

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from workbench import chains
-from workbench.chains.byte_forms import Octets
 from workbench.chains.families import Family
+from workbench.chains.values import BytesLike
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.masks import DOTS
 from workbench.interface.withdrawals import WithdrawalSignature
@@ -125,46 +125,47 @@ class Withdrawal(NotSerializable, Shown):
 
     @hide_arguments
     def verify(self, signer: str | bytes | None = None, *, nonce: int | None = None) -> bool:
-        """Say whether the service's signature fits, over the message it is taken to sign (assumed).
+        """Return whether the service's signature fits the message it is assumed to sign.
+
+        On Stellar the signed bytes are not public: there True says only that the sandbox made the signature, and a real
+        one gives False.
 
         Args:
-            signer: On EVM chains the address that signs for the service; elsewhere its public key, that of the answer
-                where left out, which then shows only that the answer fits itself.
-            nonce: On EVM chains what the contract's `adminNonce()` gives.
+            signer: On EVM chains the address that signs for the service; elsewhere its public key, by default the one in
+                the answer, which shows only that the answer is consistent.
+            nonce: On EVM chains and Solana the nonce of the contract, on EVM chains the value of `adminNonce()`.
         """
         secret, plan = self._need(), self.plan
-        if plan.chain.family is Family.EVM:
-            chains.refuse_private_key(signer, "signer")
         parties: dict[str, Any] = {
             "chain_id": plan.contract.chain_id, "user": plan.admin, "asset": plan.token.address,
             "amount": self._units(None).units, "recipient": plan.recipient, "expires_at": self._end(),
             "salt": secret.salt,
         }  # fmt: skip
-        if plan.chain.family is Family.EVM:
-            if nonce is None or not isinstance(signer, str):
-                raise _wrong(
-                    "signer", "is the address that signs for the service, and nonce= the contract's adminNonce()"
-                )
-            typed_data = chains.coordinator_typed_data(
-                controller=plan.contract.controller_address, collateral=plan.contract.proxy_address, nonce=nonce,
-                **parties,
-            )  # fmt: skip
-            digest = chains.digest(typed_data)
+        family, proxy = plan.chain.family, plan.contract.proxy_address
+        if family is not Family.STELLAR:
+            if nonce is None:
+                raise _wrong("nonce", "is required: the nonce of the contract, on EVM chains the value of adminNonce()")
+            parties |= {"controller": plan.contract.controller_address, "nonce": nonce}
+        if family is Family.EVM:
+            chains.refuse_private_key(signer, "signer")
+            if not isinstance(signer, str):
+                raise _wrong("signer", "is required: the address that signs for the service")
+            digest = chains.digest(chains.coordinator_typed_data(collateral=proxy, **parties))
             try:
                 return chains.same_address(chains.recover(digest, secret.data), signer)
             except InvalidRequest:  # no key fits, or contracts would refuse it
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
-            raise _wrong("signer", "is the public key of the service, which this answer does not carry")
-        message = chains.solana_message if plan.chain.family is Family.SOLANA else chains.stellar_message
-        return chains.verify_ed25519(key, message(proxy=plan.contract.proxy_address, **parties), secret.data)
+            raise _wrong("signer", "is required: the public key of the service, which this answer does not carry")
+        message = chains.solana_message if family is Family.SOLANA else chains.stellar_message
+        return chains.verify_ed25519(key, message(proxy=proxy, **parties), secret.data)
 
     # the admin's half, and the transaction: EVM
 
     @hide_arguments
     def typed_data(
-        self, *, nonce: int, salt: Octets | None = None, admin: str | None = None, units: Native | None = None
+        self, *, nonce: int, salt: BytesLike | None = None, admin: str | None = None, units: Native | None = None
     ) -> AdminMessage:
         """Return the message that an admin's own wallet signs (EIP-712): JSON for any wallet.
 
