@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.interface import rules, walk
-from workbench.interface.assumptions import BEHAVIOURS
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION
@@ -342,7 +342,7 @@ def limits() -> Iterator[str]:
     )
     yield f"- `externalId` is unique within the tenant.\n- Deposits below {MINIMUM_DEPOSIT} USD are not processed; they cause `microDeposit.received`."
     for name in ("rate_limits", "lengths_elsewhere", "whole_numbers"):
-        yield f"- **assumed**: {BEHAVIOURS[name].says} ({BEHAVIOURS[name].reason})."
+        yield f"- **assumed**: {BEHAVIORS[name].says} ({BEHAVIORS[name].reason})."
 
 
 def behaviors() -> Iterator[str]:
@@ -353,7 +353,7 @@ def behaviors() -> Iterator[str]:
         (
             [f"`{row.id}`", row.where, row.says, ", ".join(f"`{value}`" for value in dict.fromkeys((row.documented, row.observed)) if value is not None),
              row.reason, row.confidence]
-            for row in BEHAVIOURS.values()
+            for row in BEHAVIORS.values()
         ),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
-from workbench.interface.assumptions import BEHAVIOURS
+from workbench.interface.assumptions import BEHAVIORS
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -318,7 +318,7 @@ def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
     problems += [
         Problem(f"settings.{visible(str(name), 60)}", "unknown", "is no behavior of the sandbox; see assumptions()")
         for name in settings
-        if name not in BEHAVIOURS
+        if name not in BEHAVIORS
     ]
     return problems
 

@@ -32,7 +32,7 @@ def text(tmp_path_factory) -> str:
     [
         "deposit address", "SANDBOX, do not send funds", "What the signature authorizes", "✓ approved", "points earned",
         "reverse down to 80.50", "settle 45.90", "refund 45.90 (REFUND)", "✗ declined", "transaction.completed",
-        "user.updated", "our guess",
+        "user.updated", "unconfirmed",
     ],
 )  # fmt: skip
 def test_every_task_is_shown(text, promise):

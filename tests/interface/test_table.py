@@ -9,7 +9,7 @@ import pytest
 import workbench as wb
 from workbench import errors
 from workbench.interface import table
-from workbench.interface.assumptions import BEHAVIOURS, assumptions, settings
+from workbench.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import Answer
@@ -129,7 +129,7 @@ def test_every_assumed_mark_is_listed() -> None:
     marked = {one.about.assumed for record in RECORDS for one in members(record)}
     marked |= {failure.assumed for row in ROWS for failure in row.failures}
     marked |= {row.assumed for row in ROWS} | {rule.assumed for record in RECORDS for rule in cross_rules(record)}
-    marked |= {row.reason for row in BEHAVIOURS.values()}
+    marked |= {row.reason for row in BEHAVIORS.values()}
 
     assert set() == marked - {None} - listed
 
@@ -144,7 +144,7 @@ def test_profiles_differ_where_live_answers_do() -> None:
         "full_reversal_reason": (None, "authorization_reversal"),
         "completion_reason_case": ("upper", "lower"),
         "refund_amount_omitted": ("full", "400"),
-        "over_limit": ("authorized", "account_credit_limit_exceeded"),
+        "full_reversal_completed": (False, True),
         "event_statuses_shown": ("mapped", "raw"),
         "withdrawal_other_while_active": ("new", "409"),
     }

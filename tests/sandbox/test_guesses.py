@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.sandbox.driver import Api
 from tests.sandbox.test_sameness import story
-from workbench.interface.assumptions import BEHAVIOURS, assumptions
+from workbench.interface.assumptions import BEHAVIORS, assumptions
 from workbench.sandbox import Sandbox, embedded
 
 IDS = {one.id for one in assumptions()}
@@ -51,4 +51,4 @@ def test_marks_in_the_code_name_behaviours():
     }
 
     assert len(found) > 12
-    assert set() == found - set(BEHAVIOURS)
+    assert set() == found - set(BEHAVIORS)

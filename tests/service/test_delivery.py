@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from workbench.http_server import Request, Response, running
-from workbench.interface.assumptions import BEHAVIOURS
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.verify import hmac_signature, sign
 
-TRIES, FIRST, FACTOR, MOST = BEHAVIOURS["event_retries"].documented
-SPREAD = BEHAVIOURS["event_retry_spread"].documented
+TRIES, FIRST, FACTOR, MOST = BEHAVIORS["event_retries"].documented
+SPREAD = BEHAVIORS["event_retry_spread"].documented
 
 
 class Endpoint:

@@ -1,1 +1,1 @@
-"""What the service is, as data and nothing else. Every other room reads it."""
+"""What the service is, as data and nothing else. Every other package reads it."""

@@ -1,6 +1,6 @@
-"""Every guess about the service: what is assumed, why, how well it is known, and where to change it.
+"""Every assumption about the service: what is assumed, why, how well it is supported, and where to change it.
 
-Guesses about fields, operations and failures stand where those are declared; this module adds those about behavior,
+Assumptions about fields, operations and failures stand where those are declared; this module adds those about behavior,
 each with the value of both sandbox profiles, and lists them all.
 """
 
@@ -15,12 +15,12 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import Confidence
 from workbench.interface.walk import members, records, snake
 
-W, L, S, G = Confidence.WIDELY, Confidence.LIVE, Confidence.ONCE, Confidence.GUESS
+WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 
 
 @attrs.frozen(kw_only=True)
 class Assumption:
-    """One guess: an id, where it shows, what is taken, why, how well it is known, where to change it."""
+    """One assumption: an id, where it applies, the value taken, the reason, the confidence, and where to change it."""
 
     id: str
     where: str
@@ -32,13 +32,13 @@ class Assumption:
 
 @attrs.frozen
 class Behavior:
-    """A guess about how the service behaves. `documented` and `observed` are the values of the sandbox profiles."""
+    """An assumption about how the service behaves. `documented` and `observed` are the values of the sandbox profiles."""
 
     id: str
     where: str
     says: str
     reason: str
-    confidence: Confidence = G
+    confidence: Confidence = UNCONFIRMED
     documented: Any = None
     observed: Any = None
 
@@ -47,92 +47,92 @@ def _same(value: Any) -> dict[str, Any]:
     return {"documented": value, "observed": value}
 
 
-BEHAVIOURS: Mapping[str, Behavior] = {
+BEHAVIORS: Mapping[str, Behavior] = {
     row.id: row
     for row in (
         # withdrawals
-        Behavior("withdrawal_unit_default", "sign_withdrawal", "an absent unit flag means cents", "the document says false means cents, not what absence means", W),
-        Behavior("withdrawal_pending", "sign_withdrawal", "a status other than ready is pending, with retryAfter and no signature, HTTP 200", "values of status other than ready are not shown", W),
-        Behavior("withdrawal_contract_choice", "sign_withdrawal", "where several contracts fit, the one created first is used", "the document does not say which", G),
-        Behavior("withdrawal_same_again", "sign_withdrawal", "the same question gets the same signature while it lives", "so that running a notebook twice works", G),
-        Behavior("withdrawal_other_while_active", "sign_withdrawal", "another question while a signature lives gets a new one, or 409", "conditions of its error bodies are not shown", W, documented="new", observed="409"),
-        Behavior("withdrawal_lifetime", "sign_withdrawal", "a signature lives this many seconds", "the document shows expiresAt alone", G, **_same(600)),
-        Behavior("withdrawal_encodings", "sign_withdrawal", "salt is base64 of 32 bytes; data is 0x hex (EVM), base64 (Solana) or plain hex (Stellar)", "encodings are not shown", W),
-        Behavior("withdrawal_service_half", "sign_withdrawal", "on EVM chains the service signs an EIP-712 message of its own, domain Coordinator, version 2", "what is signed is not shown", S),
-        Behavior("coordinator_verifying_contract", "sign_withdrawal", "that message is verified by the contract's controllerAddress", "seen in one place without saying who verifies", G),
-        Behavior("withdrawal_admin_message", "withdrawals", "on EVM chains an admin signs an EIP-712 message, domain Collateral, version 2, verified by the contract's proxyAddress, with a salt of their own and the proxy's adminNonce()", "outside the document", W),
-        Behavior("withdrawal_call", "withdrawals", "on EVM chains the controllerAddress takes withdrawAsset: ten arguments for contractVersion 2, the first seven of them for version 1, which its owner sends", "outside the document", W),
-        Behavior("withdrawal_parameters_order", "withdrawals", "parameters are proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 numbers, signature, and on Ed25519 chains the public key", "not in the document", L),
-        Behavior("withdrawal_solana_message", "withdrawals", "on Solana the service signs an EIP-712 message of domain Coordinator over packed values, with the nonce, and chain id 900 on every network", "outside the document; public integration examples of the contracts", S),
-        Behavior("withdrawal_stellar_message", "withdrawals", "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt", "only Ed25519 is reported, not which bytes", G),
-        Behavior("token_decimals", "sign_withdrawal", "a token of the sandbox has six decimals, seven on Stellar", "decimals of tokens are not shown", G),
-        Behavior("cents_to_units", "sign_withdrawal", "cents become units of the token by its exchangeRate, rounded down", "the document does not say how cents become units", G),
-        Behavior("recipient_family", "sign_withdrawal", "a recipient of another family of chains, or a damaged address, is 400", "conditions of its error bodies are not shown", G),
+        Behavior("withdrawal_unit_default", "sign_withdrawal", "an absent unit flag means cents", "the document says false means cents, not what absence means", WIDELY),
+        Behavior("withdrawal_pending", "sign_withdrawal", "a status other than ready is pending, with retryAfter and no signature, HTTP 200", "values of status other than ready are not shown", WIDELY),
+        Behavior("withdrawal_contract_choice", "sign_withdrawal", "where several contracts fit, the one created first is used", "the document does not say which"),
+        Behavior("withdrawal_same_again", "sign_withdrawal", "the same request gets the same signature while it is valid", "so that running a notebook twice works"),
+        Behavior("withdrawal_other_while_active", "sign_withdrawal", "another request while a signature is valid gets a new one, or 409", "conditions of its error bodies are not shown", WIDELY, documented="new", observed="409"),
+        Behavior("withdrawal_lifetime", "sign_withdrawal", "a signature is valid for this many seconds", "the document shows expiresAt alone", **_same(600)),
+        Behavior("withdrawal_encodings", "sign_withdrawal", "salt is base64 of 32 bytes; data is 0x hex (EVM), base64 (Solana) or plain hex (Stellar)", "encodings are not shown", WIDELY),
+        Behavior("withdrawal_service_half", "sign_withdrawal", "on EVM chains the service signs an EIP-712 message of its own, domain Coordinator, version 2", "what is signed is not shown", ONCE),
+        Behavior("coordinator_verifying_contract", "sign_withdrawal", "that message is verified by the contract's controllerAddress", "seen in one place, which does not name the verifier"),
+        Behavior("withdrawal_admin_message", "withdrawals", "on EVM chains an admin signs an EIP-712 message, domain Collateral, version 2, verified by the contract's proxyAddress, with a salt of their own and the proxy's adminNonce()", "outside the document", WIDELY),
+        Behavior("withdrawal_call", "withdrawals", "on EVM chains the controllerAddress takes withdrawAsset: ten arguments for contractVersion 2, the first seven of them for version 1, which its owner sends", "outside the document", WIDELY),
+        Behavior("withdrawal_parameters_order", "withdrawals", "parameters are proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 numbers, signature, and on Ed25519 chains the public key", "not in the document", LIVE),
+        Behavior("withdrawal_solana_message", "withdrawals", "on Solana the service signs an EIP-712 message of domain Coordinator over packed values, with the nonce, and chain id 900 on every network", "outside the document; public integration examples of the contracts", ONCE),
+        Behavior("withdrawal_stellar_message", "withdrawals", "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt", "only Ed25519 is reported, not which bytes"),
+        Behavior("token_decimals", "sign_withdrawal", "a token of the sandbox has six decimals, seven on Stellar", "decimals of tokens are not shown"),
+        Behavior("cents_to_units", "sign_withdrawal", "cents become units of the token by its exchangeRate, rounded down", "the document does not say how cents become units"),
+        Behavior("recipient_family", "sign_withdrawal", "a recipient of another family of chains, or a damaged address, is 400", "conditions of its error bodies are not shown"),
         # simulations
-        Behavior("settle_route", "simulations", "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization", "the document has no call for it, and refunds need it; public clients call it", L, **_same(True)),
-        Behavior("settle_by_clock", "simulations", "an authorization settles by itself after this many seconds of sandbox time; None: only when told", "the document does not say when", G, **_same(None)),
-        Behavior("full_reversal_status", "simulate_reversal", "status of the answer to a full reversal", "it fits no documented value exactly", L, documented="authorized", observed="settled"),
-        Behavior("full_reversal_reason", "simulate_reversal", "completionReason of the answer to a full reversal", "it fits no documented value exactly", L, documented=None, observed="authorization_reversal"),
-        Behavior("full_reversal_completed", "simulate_reversal", "a full reversal also sends transaction.completed", "seen in events of a live sandbox", S, documented=False, observed=True),
-        Behavior("partial_reversal", "simulate_reversal", "a partial reversal answers authorized and holds newAmount", "the document gives no status for it", G),
-        Behavior("reversal_bounds", "simulate_reversal", "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal", "not shown", G),
-        Behavior("completion_reason_case", "simulations", "casing of completionReason", "live answers are in lower case", L, documented="upper", observed="lower"),
-        Behavior("refund_amount_omitted", "simulate_refund", "a refund without amount", "live services ask for it", L, documented="full", observed="400"),
-        Behavior("refund_bounds", "simulate_refund", "refunds may repeat until the settled amount is used up, then 400; 0 has no effect", "not shown", G),
-        Behavior("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there", G),
-        Behavior("wrong_state", "simulations", "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing", "error responses of the simulations are not shown", G),
-        Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline", "error responses of the simulations are not shown", W),
-        Behavior("over_limit", "simulate_authorization", "an authorization above the available credit is declined with this reason; or authorized", "the document says authorized where no decline is requested; live answers decline", L, **_same("account_credit_limit_exceeded")),
-        Behavior("currency", "simulate_authorization", "USD is the only currency that works", "the document shows no list", L, **_same(("USD",))),
+        Behavior("settle_route", "simulations", "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization", "the document has no call for it, and refunds need it; public clients call it", LIVE, **_same(True)),
+        Behavior("settle_by_clock", "simulations", "an authorization settles by itself after this many seconds of sandbox time; None: only by a control", "the document does not say when", **_same(None)),
+        Behavior("full_reversal_status", "simulate_reversal", "status of the answer to a full reversal", "it fits no documented value exactly", LIVE, documented="authorized", observed="settled"),
+        Behavior("full_reversal_reason", "simulate_reversal", "completionReason of the answer to a full reversal", "it fits no documented value exactly", LIVE, documented=None, observed="authorization_reversal"),
+        Behavior("full_reversal_completed", "simulate_reversal", "a full reversal also sends transaction.completed", "seen in events of a live sandbox", ONCE, documented=False, observed=True),
+        Behavior("partial_reversal", "simulate_reversal", "a partial reversal answers authorized and holds newAmount", "the document gives no status for it"),
+        Behavior("reversal_bounds", "simulate_reversal", "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal", "not shown"),
+        Behavior("completion_reason_case", "simulations", "casing of completionReason", "live answers are in lower case", LIVE, documented="upper", observed="lower"),
+        Behavior("refund_amount_omitted", "simulate_refund", "a refund without amount", "live services ask for it", LIVE, documented="full", observed="400"),
+        Behavior("refund_bounds", "simulate_refund", "refunds may repeat until the settled amount is used up, then 400; 0 has no effect", "not shown"),
+        Behavior("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there"),
+        Behavior("wrong_state", "simulations", "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing", "error responses of the simulations are not shown"),
+        Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline", "error responses of the simulations are not shown", WIDELY),
+        Behavior("over_limit", "simulate_authorization", "an authorization above the available credit is declined with this reason; or authorized", "the document says authorized where no decline is requested; live answers decline", LIVE, **_same("account_credit_limit_exceeded")),
+        Behavior("currency", "simulate_authorization", "USD is the only currency that works", "the document shows no list", LIVE, **_same(("USD",))),
         # people
-        Behavior("outcome_by_name", "create_user_application", "a status word in the last name chooses the outcome of the review", "the review is not described", W),
-        Behavior("review_seconds", "create_user_application", "an application stays pending for this many seconds of sandbox time, then is approved", "transitions of statuses are not shown", G, **_same(60)),
-        Behavior("event_statuses_shown", "users", "notStarted and tosNotAccepted show as pending, exempt as approved; or as the raw word", "answers list eight statuses, events eleven", L, documented="mapped", observed="raw"),
-        Behavior("approved_with_reason", "users", "an approved application can carry an applicationReason", "met in practice", L),
-        Behavior("partial_address", "update_user", "a part of an address changes that part", "whether the service merges or replaces is not shown", G),
-        Behavior("owner_reapplies", "update_ubo", "a reapplying owner and its company become pending, then are reviewed", "transitions are not shown", G),
-        Behavior("owner_events", "update_ubo", "the review of an owner is told as user.updated with the companyId", "the document shows no event for owners", G),
-        Behavior("owner_contract", "create_user_application", "where the provider manages, the wallet owns a contract at once, made on a test chain of its family with nothing in it", "the document says that the wallet becomes an owner on the user's contract, not when or where", G),
-        Behavior("wallet_required", "create_user_application", "a provider-managed tenant's application without a wallet is 400", "error codes of validation failures are not shown", G),
-        Behavior("duplicate_external_id", "create_user_application", "a second use of an external id is 409", "codes of conflicts are not shown", G),
-        Behavior("empty_patch", "updates", "an empty PATCH body changes nothing and answers 200", "not shown", G),
+        Behavior("outcome_by_name", "create_user_application", "a status word in the last name chooses the outcome of the review", "the review is not described", WIDELY),
+        Behavior("review_seconds", "create_user_application", "an application stays pending for this many seconds of sandbox time, then is approved", "transitions of statuses are not shown", **_same(60)),
+        Behavior("event_statuses_shown", "users", "notStarted and tosNotAccepted show as pending, exempt as approved; or as the raw word", "answers list eight statuses, events eleven", LIVE, documented="mapped", observed="raw"),
+        Behavior("approved_with_reason", "users", "an approved application can carry an applicationReason", "met in practice", LIVE),
+        Behavior("partial_address", "update_user", "a part of an address changes that part", "whether the service merges or replaces is not shown"),
+        Behavior("owner_reapplies", "update_ubo", "a reapplying owner and its company become pending, then are reviewed", "transitions are not shown"),
+        Behavior("owner_events", "update_ubo", "the review of an owner sends user.updated with the companyId", "the document shows no event for owners"),
+        Behavior("owner_contract", "create_user_application", "where the provider manages, the wallet owns a contract at once, made on a test chain of its family with nothing in it", "the document says that the wallet becomes an owner on the user's contract, not when or where"),
+        Behavior("wallet_required", "create_user_application", "a provider-managed tenant's application without a wallet is 400", "error codes of validation failures are not shown"),
+        Behavior("duplicate_external_id", "create_user_application", "a second use of an external id is 409", "codes of conflicts are not shown"),
+        Behavior("empty_patch", "updates", "an empty PATCH body changes nothing and answers 200", "not shown"),
         # disputes
-        Behavior("dispute_cancel_twice", "update_dispute", "a second cancel, or evidence on a canceled dispute, is 400", "transitions of disputes are not shown", G),
-        Behavior("dispute_both", "update_dispute", "cancel and evidence in one call both take effect", "not shown", G),
-        Behavior("evidence_appended", "update_dispute", "evidence is put on a new line below what is there", "the document says that text evidence is added, not how", G),
-        Behavior("disputes_closed", "update_dispute", "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400", "transitions of disputes are not shown", G),
+        Behavior("dispute_cancel_twice", "update_dispute", "a second cancel, or evidence on a canceled dispute, is 400", "transitions of disputes are not shown"),
+        Behavior("dispute_both", "update_dispute", "cancel and evidence in one call both take effect", "not shown"),
+        Behavior("evidence_appended", "update_dispute", "evidence is put on a new line below what is there", "the document says that text evidence is added, not how"),
+        Behavior("disputes_closed", "update_dispute", "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400", "transitions of disputes are not shown"),
         # rewards
-        Behavior("rewards_order", "list_rewards_activity", "newest createdAt first; hidden rows are left out before paging", "the order is not shown", G),
-        Behavior("rewards_members", "list_rewards_activity", "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; redeemed ones status and createdAt", "which fields belong to which is not shown", G),
+        Behavior("rewards_order", "list_rewards_activity", "newest createdAt first; hidden rows are left out before paging", "the order is not shown"),
+        Behavior("rewards_members", "list_rewards_activity", "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; redeemed ones status and createdAt", "which fields belong to which is not shown"),
         # payment accounts
-        Behavior("account_owner_kind", "create_payment_account", "userId for tenants with individual teams, companyId for those with company teams, else 400", "the document says which is for which, not what the other gets", G),
+        Behavior("account_owner_kind", "create_payment_account", "userId for tenants with individual teams, companyId for those with company teams, else 400", "the document says which is for which, not what the other gets"),
         # requests in general
-        Behavior("unknown_members", "requests", "unknown body members are dropped without a word", "reported from live calls", W),
-        Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", L),
-        Behavior("roles_elsewhere", "requests", "operations for which no role is named need none", "roles of other endpoints are not shown", G),
-        Behavior("validation_errors", "requests", "a rule that is broken is 400 in the usual error body", "codes of validation failures are not shown", L),
-        Behavior("rate_limits", "requests", "no limits, unless a fault is set; X-RateLimit headers and 429 with Retry-After are understood", "rate limits are not shown", S),
-        Behavior("idempotency", "requests", "no idempotency key is sent unless a profile names one", "none is documented", S),
-        Behavior("success_codes", "requests", "any 2xx, with or without a body, is a success", "some success codes are not shown", G),
-        Behavior("payment_routes", "requests", "GET /payment-routes and its alias /automations answer an empty list; the alias says Deprecation", "the endpoints are not shown", G),
-        Behavior("lengths_elsewhere", "requests", "a text without a limit in the document may be of any length", "maximum lengths of other fields are not shown", G),
-        Behavior("whole_numbers", "requests", "a whole number above 2^53 - 1 is 400", "limits of whole numbers are not shown; JSON readers agree up to there", G),
-        Behavior("keys_lifetime", "requests", "the sandbox's keys do not expire", "issuance, rotation and expiry of keys are not shown", G),
+        Behavior("unknown_members", "requests", "unknown body members are dropped silently", "reported from live calls", WIDELY),
+        Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", LIVE),
+        Behavior("roles_elsewhere", "requests", "operations for which no role is named need none", "roles of other endpoints are not shown"),
+        Behavior("validation_errors", "requests", "a rule that is broken is 400 in the usual error body", "codes of validation failures are not shown", LIVE),
+        Behavior("rate_limits", "requests", "no limits, unless a fault is set; X-RateLimit headers and 429 with Retry-After are understood", "rate limits are not shown", ONCE),
+        Behavior("idempotency", "requests", "no idempotency key is sent unless a profile names one", "none is documented", ONCE),
+        Behavior("success_codes", "requests", "any 2xx, with or without a body, is a success", "some success codes are not shown"),
+        Behavior("payment_routes", "requests", "GET /payment-routes and its alias /automations answer an empty list; the alias says Deprecation", "the endpoints are not shown"),
+        Behavior("lengths_elsewhere", "requests", "a text without a limit in the document may be of any length", "maximum lengths of other fields are not shown"),
+        Behavior("whole_numbers", "requests", "a whole number above 2^53 - 1 is 400", "limits of whole numbers are not shown; JSON readers agree up to there"),
+        Behavior("keys_lifetime", "requests", "the sandbox's keys do not expire", "issuance, rotation and expiry of keys are not shown"),
         # chains and records of the sandbox
-        Behavior("chain_numbers", "contracts", "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)", "the document gives no chain numbers", W),
-        Behavior("stellar_contracts", "contracts", "contracts on Stellar have addresses that the wallet pattern refuses", "live answers carry them", L),
+        Behavior("chain_numbers", "contracts", "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)", "the document gives no chain numbers", WIDELY),
+        Behavior("stellar_contracts", "contracts", "contracts on Stellar have addresses that the wallet pattern refuses", "live answers carry them", LIVE),
         # events
-        Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", W),
-        Behavior("card_events", "events", "card.updated on a change of a card", "fields of the card record are not shown", W),
-        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason is present, else 1.0.0", "the document shows the releases, not the field in both", G),
-        Behavior("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", W),
-        Behavior("event_signing", "events", "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated", "signing of deliveries is not shown", W),
-        Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", S, **_same((15, 2.5, 3, 86400))),
-        Behavior("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", G, **_same(0.1)),
-        Behavior("event_ids", "events", "the envelope id stays the same over retries", "not shown", S),
-        Behavior("reversal_events", "events", "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount negative", "the events of transactions are not shown", W),
-        Behavior("event_declined_reason", "events", "declinedReason is in lower-case words, as card locked; answers have card_locked", "the events of transactions are not shown", W),
-        Behavior("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown", G),
+        Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", WIDELY),
+        Behavior("card_events", "events", "card.updated on a change of a card", "fields of the card record are not shown", WIDELY),
+        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason is present, else 1.0.0", "the document shows the releases, not the field in both"),
+        Behavior("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", WIDELY),
+        Behavior("event_signing", "events", "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated", "signing of deliveries is not shown", WIDELY),
+        Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", ONCE, **_same((15, 2.5, 3, 86400))),
+        Behavior("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", **_same(0.1)),
+        Behavior("event_ids", "events", "the envelope id stays the same over retries", "not shown", ONCE),
+        Behavior("reversal_events", "events", "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount negative", "the events of transactions are not shown", WIDELY),
+        Behavior("event_declined_reason", "events", "declinedReason is in lower-case words, as card locked; answers have card_locked", "the events of transactions are not shown", WIDELY),
+        Behavior("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown"),
     )
 }  # fmt: skip
 
@@ -141,13 +141,13 @@ def settings(profile: str) -> dict[str, Any]:
     """Return the value of every behavior that has one, for the profile "documented" or "observed"."""
     return {
         row.id: getattr(row, profile)
-        for row in BEHAVIOURS.values()
+        for row in BEHAVIORS.values()
         if row.documented != row.observed or row.documented is not None
     }
 
 
 def assumptions() -> tuple[Assumption, ...]:
-    """Return every guess about the service, its reason, and where to change it."""
+    """Return every assumption about the service, its reason, and where to change it."""
     return tuple(_all())
 
 
@@ -160,7 +160,7 @@ def _all() -> Iterator[Assumption]:
                 where=f"{operation.method} {operation.path}",
                 value=f"{operation.success} on success",
                 reason=operation.assumed,
-                confidence=operation.confidence or G,
+                confidence=operation.confidence or UNCONFIRMED,
                 change="the client reads any 2xx",
             )
         for failure in operation.failures:
@@ -170,14 +170,14 @@ def _all() -> Iterator[Assumption]:
                     where=operation.name,
                     value=f"{failure.status} {failure.error}, when {failure.when}",
                     reason=failure.assumed,
-                    confidence=failure.confidence or G,
+                    confidence=failure.confidence or UNCONFIRMED,
                     change="the client takes any status; the sandbox reads the table",
                 )
         for cls in (operation.request, operation.answer):
             yield from _of(cls, seen)
     for kind in EVENT_KINDS.values():
         yield from _of(kind.body, seen)
-    for row in BEHAVIOURS.values():
+    for row in BEHAVIORS.values():
         both = (
             f" (documented: {row.documented!r}, observed: {row.observed!r})" if row.documented != row.observed else ""
         )
@@ -209,7 +209,7 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                 where=one.__name__,
                 value=field.wire,
                 reason=field.about.assumed,
-                confidence=field.about.confidence or G,
+                confidence=field.about.confidence or UNCONFIRMED,
                 change=f'wire_names."{key}" in a profile',
             )
         for rule in getattr(one, "rules", ()):
@@ -221,6 +221,6 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                     where=one.__name__,
                     value=rule.doc,
                     reason=rule.assumed,
-                    confidence=rule.confidence or G,
+                    confidence=rule.confidence or UNCONFIRMED,
                     change="check=False sends it all the same",
                 )

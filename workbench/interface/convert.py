@@ -1,7 +1,7 @@
 """Between records and the wire: a cattrs converter with hooks for our records, made from their declarations.
 
 Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value of
-another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is no value, and
+another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is not a value, and
 members that the interface does not know are problems.
 """
 

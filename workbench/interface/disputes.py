@@ -1,6 +1,7 @@
 """Disputes. Source: Resources, "Dispute"; Endpoints 10."""
 
 from datetime import datetime
+from typing import ClassVar
 
 from workbench.interface.fields import PERSONAL, Answer, Confidence, about, record
 from workbench.interface.rules import ID, MOMENT, TEXT_EVIDENCE, DisputeStatus, DisputeUpdateStatus
@@ -23,21 +24,11 @@ class UpdateDispute:
 class Dispute(Answer):
     """A dispute. The document shows no success body, so every member may be absent. Source: Resources, "Dispute"."""
 
-    id: str | None = about(
-        "Dispute's unique identifier", ID, default=None, assumed=FIELDS, confidence=Confidence.WIDELY
-    )
-    transaction_id: str | None = about(
-        "Disputed transaction", ID, default=None, assumed=FIELDS, confidence=Confidence.WIDELY
-    )
-    status: DisputeStatus | str | None = about(
-        "Status of the dispute", default=None, assumed=FIELDS, confidence=Confidence.WIDELY
-    )
-    text_evidence: str | None = about(
-        "Text evidence", TEXT_EVIDENCE, default=None, privacy=PERSONAL, assumed=FIELDS, confidence=Confidence.WIDELY
-    )
-    created_at: datetime | None = about(
-        "When it was opened", MOMENT, default=None, assumed=FIELDS, confidence=Confidence.WIDELY
-    )
-    resolved_at: datetime | None = about(
-        "When it was resolved", MOMENT, default=None, assumed=FIELDS, confidence=Confidence.WIDELY
-    )
+    assumed: ClassVar = (FIELDS, Confidence.WIDELY)
+
+    id: str | None = about("Dispute's unique identifier", ID, default=None)
+    transaction_id: str | None = about("Disputed transaction", ID, default=None)
+    status: DisputeStatus | str | None = about("Status of the dispute", default=None)
+    text_evidence: str | None = about("Text evidence", TEXT_EVIDENCE, default=None, privacy=PERSONAL)
+    created_at: datetime | None = about("When it was opened", MOMENT, default=None)
+    resolved_at: datetime | None = about("When it was resolved", MOMENT, default=None)

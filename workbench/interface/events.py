@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -81,101 +81,67 @@ class MicroDepositReceived(Answer):
 class Spend(Answer):
     """A card transaction of type spend, in an event. Assumed throughout."""
 
-    amount: int | None = about("Amount", unit="cents", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    authorized_amount: int | None = about(
-        "Amount held", unit="cents", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    authorization_update_amount: int | None = about(
-        "Change of the amount held, signed", unit="cents", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    currency: str | None = about("Currency, as usd", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    local_amount: int | None = about(
-        "Amount in the merchant's currency", unit="cents", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    local_currency: str | None = about("Merchant's currency", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    authorization_method: str | None = about(
-        "How it was authorized", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    merchant_name: str | None = about("Merchant name", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    merchant_category: str | None = about(
-        "Merchant category", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    merchant_category_code: str | None = about("MCC", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    merchant_city: str | None = about("Merchant's city", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    merchant_country: str | None = about(
-        "Merchant's country, two letters", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    card_id: str | None = about("Card", ID, default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    card_type: str | None = about("Card type, as virtual", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    user_id: str | None = about("Cardholder", ID, default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    user_first_name: str | None = about(
-        "Cardholder's first name",
-        PERSON_NAME,
-        default=None,
-        privacy=PERSONAL,
-        assumed=KINDS,
-        confidence=Confidence.WIDELY,
-    )
-    user_last_name: str | None = about(
-        "Cardholder's last name",
-        PERSON_NAME,
-        default=None,
-        privacy=PERSONAL,
-        assumed=KINDS,
-        confidence=Confidence.WIDELY,
-    )
-    user_email: str | None = about(
-        "Cardholder's email address", EMAIL, default=None, privacy=PERSONAL, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    status: str | None = about(
-        "pending, reversed, declined or completed", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    declined_reason: str | None = about(
-        "Why it was declined, in words", default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    authorized_at: datetime | None = about(
-        "When authorized", MOMENT, default=None, assumed=KINDS, confidence=Confidence.WIDELY
-    )
-    posted_at: datetime | None = about("When posted", MOMENT, default=None, assumed=KINDS, confidence=Confidence.WIDELY)
+    assumed: ClassVar = (KINDS, Confidence.WIDELY)
+
+    amount: int | None = about("Amount", unit="cents", default=None)
+    authorized_amount: int | None = about("Amount held", unit="cents", default=None)
+    authorization_update_amount: int | None = about("Change of the amount held, signed", unit="cents", default=None)
+    currency: str | None = about("Currency, as usd", default=None)
+    local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)
+    local_currency: str | None = about("Merchant's currency", default=None)
+    authorization_method: str | None = about("How it was authorized", default=None)
+    merchant_name: str | None = about("Merchant name", default=None)
+    merchant_category: str | None = about("Merchant category", default=None)
+    merchant_category_code: str | None = about("MCC", default=None)
+    merchant_city: str | None = about("Merchant's city", default=None)
+    merchant_country: str | None = about("Merchant's country, two letters", default=None)
+    card_id: str | None = about("Card", ID, default=None)
+    card_type: str | None = about("Card type, as virtual", default=None)
+    user_id: str | None = about("Cardholder", ID, default=None)
+    user_first_name: str | None = about("Cardholder's first name", PERSON_NAME, default=None, privacy=PERSONAL)
+    user_last_name: str | None = about("Cardholder's last name", PERSON_NAME, default=None, privacy=PERSONAL)
+    user_email: str | None = about("Cardholder's email address", EMAIL, default=None, privacy=PERSONAL)
+    status: str | None = about("pending, reversed, declined or completed", default=None)
+    declined_reason: str | None = about("Why it was declined, in words", default=None)
+    authorized_at: datetime | None = about("When authorized", MOMENT, default=None)
+    posted_at: datetime | None = about("When posted", MOMENT, default=None)
 
 
 @record
 class TransactionChanged(Answer):
     """A card transaction was asked for, made, changed or completed. Assumed throughout."""
 
-    id: str = about("Transaction id", ID, assumed=KINDS, confidence=Confidence.WIDELY)
-    type: str | None = about("Kind of transaction, as spend", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
-    spend: Spend | None = about("The spend", default=None, assumed=KINDS, confidence=Confidence.WIDELY)
+    assumed: ClassVar = (KINDS, Confidence.WIDELY)
+
+    id: str = about("Transaction id", ID)
+    type: str | None = about("Kind of transaction, as spend", default=None)
+    spend: Spend | None = about("The spend", default=None)
 
 
 @record
 class CardLimit(Answer):
     """Spending limit of a card. Assumed."""
 
-    amount: int | None = about("Limit", unit="cents", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY)
-    frequency: str | None = about(
-        "Period of the limit", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY
-    )
+    assumed: ClassVar = (CARD_FIELDS, Confidence.WIDELY)
+
+    amount: int | None = about("Limit", unit="cents", default=None)
+    frequency: str | None = about("Period of the limit", default=None)
 
 
 @record
 class CardUpdated(Answer):
     """A card changed. Assumed throughout."""
 
-    id: str = about("Card id", ID, assumed=CARD_FIELDS, confidence=Confidence.WIDELY)
-    user_id: str | None = about("Cardholder", ID, default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY)
-    type: str | None = about("Card type, as virtual", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY)
-    status: str | None = about(
-        "notActivated, active, locked or canceled", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY
-    )
-    limit: CardLimit | None = about("Spending limit", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY)
-    last4: str | None = about("Last four digits", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY)
-    expiration_month: str | None = about(
-        "Month of expiry", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY
-    )
-    expiration_year: str | None = about(
-        "Year of expiry", default=None, assumed=CARD_FIELDS, confidence=Confidence.WIDELY
-    )
+    assumed: ClassVar = (CARD_FIELDS, Confidence.WIDELY)
+
+    id: str = about("Card id", ID)
+    user_id: str | None = about("Cardholder", ID, default=None)
+    type: str | None = about("Card type, as virtual", default=None)
+    status: str | None = about("notActivated, active, locked or canceled", default=None)
+    limit: CardLimit | None = about("Spending limit", default=None)
+    last4: str | None = about("Last four digits", default=None)
+    expiration_month: str | None = about("Month of expiry", default=None)
+    expiration_year: str | None = about("Year of expiry", default=None)
 
 
 @record

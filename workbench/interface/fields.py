@@ -1,4 +1,4 @@
-"""How a record says what its fields are: `about()` in the class body, and nowhere else."""
+"""How a record declares its fields: `about()` in the class body, and nowhere else."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -18,12 +18,12 @@ RECORD = "__record__"  # marks a class that `record` made
 
 
 class Confidence(StrEnum):
-    """How well a guess about the service is known."""
+    """How well an assumption about the service is supported."""
 
     WIDELY = "widely seen"  # several independent public clients of this interface agree
     LIVE = "reported from live calls"
     ONCE = "seen in one place"
-    GUESS = "our guess"
+    UNCONFIRMED = "unconfirmed"
 
 
 @attrs.frozen(kw_only=True)
@@ -48,8 +48,8 @@ class About:
     rule: Rule
     wire: str | None  # None: the attribute name in camelCase
     privacy: Privacy
-    assumed: str | None  # why this is our guess; None: the document gives it
-    confidence: Confidence | None  # how well the guess is known
+    assumed: str | None  # why this is an assumption; None: the document gives it
+    confidence: Confidence | None  # how well the assumption is supported
     needed: bool  # the document marks it as required (in an answer) or the service is taken to need it (in a request)
     partial: bool  # a nested record of which the service is taken to accept a part
     nullable: bool = False  # the document lets it be null in an answer
@@ -80,7 +80,7 @@ def about(
     otherwise: Any = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field: what it means, its rule, who may see it, and whether it is a guess.
+    """Declare a field: what it means, its rule, who may see it, and whether it is an assumption.
 
     Args:
         limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.
@@ -90,7 +90,7 @@ def about(
     if needed is None:
         needed = default is attrs.NOTHING and factory is None
     if assumed and confidence is None:
-        confidence = Confidence.GUESS
+        confidence = Confidence.UNCONFIRMED
     fact = About(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, confidence=confidence, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,
@@ -139,8 +139,8 @@ def _repr(self: Any) -> str:
     return f"{type(self).__name__}({', '.join(shown)})"
 
 
-class _Nothing(Mapping[str, Any]):
-    """No members. One of it is shared by all answers, so it cannot be written to; it can be pickled and copied."""
+class _Empty(Mapping[str, Any]):
+    """An empty mapping that all answers share: it cannot be written to, and can be pickled and copied."""
 
     __slots__ = ()
 
@@ -157,27 +157,19 @@ class _Nothing(Mapping[str, Any]):
         return "{}"
 
     def __reduce__(self) -> str:
-        return "NOTHING_MORE"
+        return "EMPTY"
 
 
-NOTHING_MORE: Mapping[str, Any] = _Nothing()
+EMPTY: Mapping[str, Any] = _Empty()
 
 
 @record
 class Answer:
     """What the service sends. Members it does not name in the document are kept in `extra`.
 
-    A member the document calls required can be missing all the same; it then reads as None. `marks` says what was odd
-    while reading (a time without a zone, an unreadable number), and `checks.flags` says all that is odd about an answer.
+    A member the document calls required can be missing all the same; it then reads as None. `marks` names what was
+    unusual while reading (a time without a zone, an unreadable number); `checks.flags` names all that is unusual.
     """
 
-    extra: Mapping[str, Any] = about(
-        "Members the document does not name", init=False, default=NOTHING_MORE, privacy=PERSONAL
-    )
-    marks: tuple[Any, ...] = about("What was odd while reading", init=False, default=())
-
-
-# Every record is frozen by itself. Answer alone, of which no instance is made, is not: so that the converter can make a
-# class of an answer's layout and write to it plainly (see `convert`), which is what reads a contract in microseconds.
-for _method in ("__setattr__", "__delattr__"):
-    delattr(Answer, _method)
+    extra: Mapping[str, Any] = about("Members the document does not name", init=False, default=EMPTY, privacy=PERSONAL)
+    marks: tuple[Any, ...] = about("What was unusual while reading", init=False, default=())

@@ -1,8 +1,8 @@
 """The interface as an OpenAPI 3.1 document, made from the table.
 
-What is sent is described as strictly as `checks.problems` takes it, except that members nobody knows are let through, as
-the service drops them without a word. What is received is described loosely: its patterns, lengths and words are
-`x-pattern`, `x-maxLength`, `x-enum`, so that no tool refuses an answer for them. A guess carries `x-assumed`, its reason.
+What is sent is described as strictly as `checks.problems` takes it, except that unknown members are let through, as the
+service drops them silently. What is received is described loosely: its patterns, lengths and words are
+`x-pattern`, `x-maxLength`, `x-enum`, so that no tool refuses an answer for them. An assumption carries `x-assumed`, its reason.
 """
 
 from collections.abc import Iterable, Mapping
@@ -93,7 +93,7 @@ def document(names: Mapping[str, str] = _NO_NAMES, server: str = "https://api.ex
         "info": {
             "title": "Card issuing service",
             "version": VERSION,
-            "description": "Made from the interface as data; what is marked `x-assumed` is a guess, with its reason.",
+            "description": "Made from the interface as data; what is marked `x-assumed` is an assumption, with its reason.",
         },
         "servers": [{"url": server}],
         "security": [{"ApiKey": []}],

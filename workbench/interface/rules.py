@@ -12,7 +12,7 @@ Number = int | Decimal
 
 
 class Full(Enum):
-    """The whole amount: what leaving an amount out means to the service, said aloud."""
+    """The full amount: makes explicit what leaving an amount out means to the service."""
 
     FULL = "FULL"
 

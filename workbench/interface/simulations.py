@@ -54,7 +54,7 @@ class SimulateRefund:
 
 @record
 class SimulatedTransaction(Answer):
-    """What came of a simulation. Source: Resources, "Simulated transaction result"."""
+    """Result of a simulation. Source: Resources, "Simulated transaction result"."""
 
     transaction_id: str = about("The transaction id", ID, needed=False)
     status: TransactionStatus | str = about("Status of the transaction", needed=False)

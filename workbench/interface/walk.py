@@ -1,4 +1,4 @@
-"""The one reader of records: their members, what is wrong with their values, and how they look masked."""
+"""The one reader of records: their members and kinds, how a record is built from values, and dotted paths into it."""
 
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 
 from workbench.interface.cross_rules import CrossRule
-from workbench.interface.fields import ABOUT, NOTHING_MORE, RECORD, About, Answer
+from workbench.interface.fields import ABOUT, RECORD, About, Confidence
 from workbench.interface.rules import Full, Number
 
 
@@ -170,6 +170,7 @@ def members(cls: type[Any]) -> tuple[Member, ...]:
 
 def _resolved(cls: type[Any]) -> tuple[Member, ...]:
     hints = get_type_hints(cls)
+    everything: tuple[str, Confidence] | None = getattr(cls, "assumed", None)
     found = []
     for field in attrs.fields(cls):
         if ABOUT not in field.metadata:
@@ -177,14 +178,15 @@ def _resolved(cls: type[Any]) -> tuple[Member, ...]:
         if not field.init:
             continue
         about: About = field.metadata[ABOUT]
-        default = field.default
+        if everything and not about.assumed:
+            about = attrs.evolve(about, assumed=everything[0], confidence=everything[1])
         found.append(
             Member(
                 name=field.name,
                 wire=about.wire or camel(field.name),
                 about=about,
                 kind=_kind(hints[field.name], about, f"{cls.__name__}.{field.name}"),
-                default=default,
+                default=field.default,
             )
         )
     return tuple(found)
@@ -261,33 +263,27 @@ def change(record: Any, **changes: Any) -> Any:
 
 
 def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
-    """Make a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
+    """Build a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
 
-    Whole numbers of other libraries become `int`. Nothing is checked here but names; see `checks.problems`.
+    Integers of other libraries become `int`. Only names are checked here; see `checks.problems`.
 
     Raises:
-        UnknownMember: A name is no attribute of the record, at any depth.
+        UnknownMember: A name is not an attribute of the record, at any depth.
     """
-    made = object.__new__(cls)
     fields = members(cls)
     if not values.keys() <= _NAMES[cls]:
         raise UnknownMember(cls, tuple(name for name in values if name not in _NAMES[cls]))
-    put = object.__setattr__
-    if issubclass(cls, Answer):
-        put(made, "extra", NOTHING_MORE)
-        put(made, "marks", ())
-    for one in fields:
-        value = values.get(one.name)
-        if value is None:
-            value = None if one.default is attrs.NOTHING else one.default
-        else:
-            value = _shaped(one.kind, value)
-        put(made, one.name, value)
-    return made
+    return cls(
+        **{
+            one.name: None if value is None else _converted(one.kind, value)
+            for one in fields
+            if (value := values.get(one.name)) is not None or one.required
+        }
+    )
 
 
 class UnknownMember(ValueError):
-    """A name that a record does not have. The names are the caller's own, not values."""
+    """A name that is not a member of a record. The names are the caller's, and hold no values."""
 
     def __init__(self, of: type[Any], names: tuple[Any, ...]) -> None:
         self.of = of
@@ -295,14 +291,14 @@ class UnknownMember(ValueError):
         super().__init__(f"{of.__name__} has no member {', '.join(str(name) for name in names)}")
 
 
-def _shaped(kind: Kind, value: Any) -> Any:
+def _converted(kind: Kind, value: Any) -> Any:
     made = value.__class__
     if made is str or made is int or made is bool:
         return value
     if isinstance(kind, Nested) and isinstance(value, Mapping):
         return build(kind.of, value)
     if isinstance(kind, Array) and isinstance(value, list | tuple):
-        return tuple(_shaped(kind.of, item) for item in value)
+        return tuple(_converted(kind.of, item) for item in value)
     if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
         return int(value.__index__())  # a whole number of another library
     if isinstance(kind, Boolean) and made.__name__ in {"bool_", "bool"} and made.__module__ == "numpy":
@@ -311,7 +307,7 @@ def _shaped(kind: Kind, value: Any) -> Any:
 
 
 def described(one: Member) -> str:
-    """Say what a member is in one line: meaning, unit, rule, whether it may be left out, whether it is a guess."""
+    """Return a member in one line: meaning, unit, rule, whether it is required, whether it is an assumption."""
     words = [one.about.doc]
     rule = rule_words(one)
     if rule:
@@ -324,7 +320,7 @@ def described(one: Member) -> str:
 
 
 def rule_words(one: Member) -> str:
-    """Say the rule of a member in words, unit first; empty where it has none."""
+    """Return the rule of a member in words, unit first; empty where it has none."""
     rule, kind, words = one.about.rule, one.kind, []
     if rule.unit:
         words.append(f"in {rule.unit}")

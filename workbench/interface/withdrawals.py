@@ -82,7 +82,7 @@ class Signature(Answer):
 
 @record
 class WithdrawalSignature(Answer):
-    """What came of asking for a signature. Source: Resources, "Withdrawal signature result".
+    """Result of a request for a signature. Source: Resources, "Withdrawal signature result".
 
     Members beyond those documented carry parts of the signature, so `extra` counts as secret here.
     """

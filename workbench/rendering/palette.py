@@ -90,7 +90,7 @@ LOOKS: Mapping[str, Look] = {
     "widely seen": TONES[Tone.GOOD],
     "reported from live calls": TONES[Tone.OPEN],
     "seen in one place": TONES[Tone.WAITING],
-    "our guess": TONES[Tone.YOURS],
+    "unconfirmed": TONES[Tone.YOURS],
 }
 
 OTHER = Look(GREY, "•", 90)

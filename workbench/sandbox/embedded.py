@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import UnusableFile, hide_arguments
-from workbench.interface.assumptions import BEHAVIOURS
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -210,7 +210,7 @@ def _check(seed: object, environment: object, behavior: object, settings: Mappin
         problems.append(f"environment must be {' or '.join(get_args(ServiceEnvironment))}")
     if behavior is not None and behavior not in get_args(BehaviorName):
         problems.append(f"behavior must be {' or '.join(get_args(BehaviorName))}")
-    unknown = [name for name in settings if name not in BEHAVIOURS]
+    unknown = [name for name in settings if name not in BEHAVIORS]
     if unknown:
         problems.append(f"unknown behavior {', '.join(unknown)}; see assumptions()")
     if problems:
