@@ -1,4 +1,4 @@
-"""A bulk run in a process of its own, to be killed: python bulk_child.py URL KEY RUN ROWS WORKERS."""
+"""A bulk run in its own process, to be killed: python bulk_child.py URL KEY RUN ROWS WORKERS."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A bulk run that is killed at random moments, and one interrupted in a real kernel: no row twice, none lost."""
+"""A bulk run killed at random moments, or interrupted in a kernel: no row is sent twice, none is lost."""
 
 import contextlib
 import json
@@ -72,8 +72,8 @@ def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, 
     "rounds",
     [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
 )
-def test_a_killed_bulk_run_goes_on_to_its_end(tmp_path: Path, rounds: int) -> None:
-    """Each row took effect exactly once, wherever the kill struck."""
+def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, rounds: int) -> None:
+    """Each row takes effect exactly once, wherever the kill falls."""
     chance = random.Random(rounds)
     struck = unknown = 0
     for number in range(rounds):
@@ -114,7 +114,7 @@ def test_a_killed_bulk_run_goes_on_to_its_end(tmp_path: Path, rounds: int) -> No
 
 @pytest.mark.parametrize("what", ["full", "unreadable"])
 def test_a_row_that_cannot_be_recorded_is_not_sent(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Effects never exceed recorded intents (B11)."""
+    """There are never more effects than recorded rows."""
     api = connect(seed=3)
     rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 20)
     usual = RunRecord.record
@@ -148,8 +148,8 @@ rows = rows_of(api.sandbox.guide()["users"]["approved"][0], 400)
     "moments",
     [pytest.param(3, marks=pytest.mark.slow), pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
 )
-def test_an_interrupt_in_a_real_kernel_starts_nothing_new(moments: int, tmp_path: Path) -> None:
-    """At most what was in the air took effect, and the kernel can be used (B2)."""
+def test_nothing_new_starts_after_an_interrupt_in_a_kernel(moments: int, tmp_path: Path) -> None:
+    """At most the calls in flight take effect, and the kernel can be used."""
     from jupyter_client.manager import start_new_kernel
 
     root = Path(__file__).parents[2]

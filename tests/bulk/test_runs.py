@@ -1,4 +1,4 @@
-"""Bulk writes: checked whole, each row at most once, every row with its end, stopped and resumed without loss."""
+"""Bulk writes: checked together, each row sent at most once, stopped and resumed without loss."""
 
 import signal
 import threading
@@ -85,8 +85,8 @@ def sandbox() -> Sandbox:
     return Sandbox(seed=3)
 
 
-def test_every_row_stands_once_with_its_end(sandbox: Sandbox) -> None:
-    """Done and refused; the counts add up to the rows, and the frame has them all."""
+def test_every_row_has_one_result(sandbox: Sandbox) -> None:
+    """Done and refused; the counts add up to the rows, and the frame has all of them."""
     rows = people(6)
     api_of(sandbox).create_user_application(**rows[2])
     applied = run(api_of(sandbox).create_user_application, rows, workers=3, progress=False)
@@ -99,8 +99,8 @@ def test_every_row_stands_once_with_its_end(sandbox: Sandbox) -> None:
     assert "6 rows: 5 done, 1 refused" in applied.verdict
 
 
-def test_all_problems_of_all_rows_are_told_before_the_first_call(sandbox: Sandbox) -> None:
-    """With row, column and rule; never the value; nothing is sent."""
+def test_all_problems_are_reported_before_the_first_call(sandbox: Sandbox) -> None:
+    """With row, column and rule, never the value; nothing is sent."""
     rows = people(3)
     rows[0]["email"] = "planted-canary"
     rows[2]["first_name"] = "x" * 51
@@ -117,8 +117,8 @@ def test_all_problems_of_all_rows_are_told_before_the_first_call(sandbox: Sandbo
     assert len(filed(sandbox)) == before
 
 
-def test_cells_and_rules_are_told_in_one_round(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A cell that is no number, one that is too small, an unknown column, a row given twice: each is named, once."""
+def test_wrong_cells_and_broken_rules_are_reported_together(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Text for a number, a value too small, an unknown column, a duplicate row: each is named once."""
     card = sandbox.guide()["cards"]["active"][0]
     lines = [
         "card_id,amount,currency,merchant_name,merchant_category_code,zip",
@@ -144,8 +144,8 @@ def test_cells_and_rules_are_told_in_one_round(sandbox: Sandbox, tmp_path: Path)
     assert "canary" not in str(caught.value)
 
 
-def test_duplicates_in_the_input_are_named_and_need_to_be_meant(sandbox: Sandbox) -> None:
-    """By the same request, the same external id or the same email (B6)."""
+def test_duplicate_rows_are_refused_unless_allowed(sandbox: Sandbox) -> None:
+    """Rows with the same request, external id or email are duplicates."""
     rows = people(4)
     rows[3] = {**rows[1], "external_id": "b-9"}
     with pytest.raises(InvalidRequest, match="rows 2, 4 ask for the same thing"):
@@ -155,7 +155,7 @@ def test_duplicates_in_the_input_are_named_and_need_to_be_meant(sandbox: Sandbox
 
 
 def test_an_empty_cell_never_becomes_a_full_refund(sandbox: Sandbox, tmp_path: Path) -> None:
-    """It is FULL in a word, or it is a problem (V3)."""
+    """The amount is the word FULL, or the empty cell is a problem."""
     api: Any = api_of(sandbox)
     card = sandbox.guide()["cards"]["active"][0]
     bought = []
@@ -189,8 +189,8 @@ def timeout_at(*numbers: int) -> Callable[[int], None]:
 
 
 @pytest.mark.parametrize("at", range(1, 7))
-def test_a_late_answer_at_any_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_path: Path, at: int) -> None:
-    """The run goes on or stops; a person says how it ended; nobody is filed twice (B7)."""
+def test_a_timed_out_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_path: Path, at: int) -> None:
+    """The run continues or stops; a person resolves the row; nobody is filed twice."""
     rows, path = people(6), tmp_path / "run"
     api = api_of(sandbox, after=timeout_at(at))
     stopped = run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
@@ -226,10 +226,10 @@ class Odd(Wrapped):
     ],
     ids=["too large", "redirect"],
 )
-def test_an_odd_answer_never_sends_a_row_again(
+def test_an_unreadable_answer_never_sends_a_row_again(
     sandbox: Sandbox, tmp_path: Path, answer: httpx.Response, end: str
 ) -> None:
-    """What may have had its effect is done or unknown, never "not sent", so a resume doubles nothing."""
+    """What may have had its effect is done or unknown, never not sent, so a resume doubles nothing."""
     rows, path = people(3), tmp_path / "run"
     api = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Odd(sandbox, answer))
     first = run(api.create_user_application, rows, path=path, progress=False)
@@ -239,8 +239,8 @@ def test_an_odd_answer_never_sends_a_row_again(
     assert filed(sandbox) == ["b-0", "b-1", "b-2"]
 
 
-def test_a_journal_that_cannot_record_pauses_the_run_by_name(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The run says that the journal is in the way, not that the service is away."""
+def test_a_journal_that_cannot_record_stops_the_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The reason names the journal, not the service."""
     broken = Journal()
     recorder_of(broken).begin = _full  # type: ignore[method-assign]
     stopped = run(api_of(sandbox, journal=broken).create_user_application, people(3), progress=False)
@@ -253,8 +253,8 @@ def _full(*_: Any) -> Any:
     raise CannotRecord("cannot record: disk full")
 
 
-def test_what_never_left_is_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> None:
-    """An outage pauses the run after five rows; nothing is lost and nothing doubled (B10)."""
+def test_rows_that_were_not_sent_are_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> None:
+    """An outage stops the run after five rows; nothing is lost or doubled."""
     rows, path = people(12), tmp_path / "run"
 
     def outage(_: int) -> None:
@@ -268,8 +268,8 @@ def test_what_never_left_is_sent_on_resume(sandbox: Sandbox, tmp_path: Path) -> 
     assert filed(sandbox) == [f"b-{i}" for i in range(12)]
 
 
-def test_a_wrong_key_pauses_the_run_and_no_row_counts_as_failed(sandbox: Sandbox, tmp_path: Path) -> None:
-    """With the right one it goes on."""
+def test_a_wrong_key_stops_the_run_and_no_row_counts_as_refused(sandbox: Sandbox, tmp_path: Path) -> None:
+    """With the right key the run can be resumed."""
     rows, path = people(4), tmp_path / "run"
     stranger = Client(base_url=sandbox.base_url, api_key="sandbox_of_nobody_at_all", transport=sandbox.transport())
     paused = run(stranger.create_user_application, rows, path=path, progress=False)
@@ -280,7 +280,7 @@ def test_a_wrong_key_pauses_the_run_and_no_row_counts_as_failed(sandbox: Sandbox
 
 
 def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Those that were sent are never taken; those that were not only when it is said (B5)."""
+    """Changes of sent rows are always refused, changes of other rows unless they are accepted."""
     rows, path = people(6), tmp_path / "run"
     api = api_of(sandbox, after=timeout_at(3))
     run(api.create_user_application, rows, path=path, on_unknown="stop", progress=False)
@@ -298,8 +298,8 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
     assert filed(sandbox) == [f"b-{i}" for i in range(6)]
 
 
-def test_two_processes_cannot_run_one_run(sandbox: Sandbox, tmp_path: Path) -> None:
-    """The second is refused (B4)."""
+def test_two_processes_cannot_share_a_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The second is refused."""
     path = tmp_path / "run"
     with FileLock(path), pytest.raises(FileBusy, match="is held by process"):
         run(api_of(sandbox).create_user_application, people(1), path=path, progress=False)
@@ -308,8 +308,8 @@ def test_two_processes_cannot_run_one_run(sandbox: Sandbox, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_after_an_interrupt_nothing_new_starts(sandbox: Sandbox, tmp_path: Path, workers: int) -> None:
-    """At most what was in the air takes effect; the run goes on later (B2)."""
+def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path, workers: int) -> None:
+    """At most the calls in flight take effect; the run can be resumed."""
     rows, path = people(120), tmp_path / "run"
     api = api_of(sandbox)
     told: list[int] = []
@@ -332,8 +332,8 @@ def test_after_an_interrupt_nothing_new_starts(sandbox: Sandbox, tmp_path: Path,
     assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(120))
 
 
-def test_a_defect_leaves_a_row_unknown_and_stops_the_run(sandbox: Sandbox) -> None:
-    """What it did nobody knows, so nobody claims to."""
+def test_an_unexpected_error_leaves_a_row_unknown_and_stops_the_run(sandbox: Sandbox) -> None:
+    """The call may have had its effect."""
 
     def broken(number: int) -> None:
         if number == 2:
@@ -345,24 +345,24 @@ def test_a_defect_leaves_a_row_unknown_and_stops_the_run(sandbox: Sandbox) -> No
     assert "ZeroDivisionError" in str(applied.stopped)
 
 
-def test_the_file_holds_no_body(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Row numbers, ends, ids and keyed digests alone (K14)."""
+def test_the_file_holds_no_request_bodies(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Only row numbers, outcomes, ids and keyed digests."""
     run(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
     assert [one for one in (b"example.com", b"000123456", b"Example Street", b"1990") if one in text] == []
 
 
-def test_the_file_of_a_run_is_readable_by_its_owner_alone(sandbox: Sandbox, tmp_path: Path) -> None:
-    """And so is its lock."""
+def test_only_the_owner_can_read_the_file_of_a_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The same holds for its lock."""
     run(api_of(sandbox).create_user_application, people(1), path=tmp_path / "run", progress=False)
 
     assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
 
 
 @pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
-def test_production_asks_for_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
-    """How many rows, and their sum; then it has to be armed as well."""
+def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
+    """The number of rows and their sum; the client has to be armed as well."""
     live = Sandbox(seed=3, environment="production")
     api = Client(
         base_url=live.base_url, api_key=live.full_key, environment="production", transport=live.transport(),
@@ -382,8 +382,8 @@ def test_production_asks_for_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
-def test_what_is_said_of_a_row_is_said_of_its_call(tmp_path: Path) -> None:
-    """The journal hears it too, so that the row can be sent again where the same write twice is refused."""
+def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> None:
+    """So the row can be sent again where the same write twice is refused."""
     live, path, rows = Sandbox(seed=3, environment="production"), tmp_path / "run", people(2)
 
     def lost(number: int) -> None:
@@ -401,8 +401,8 @@ def test_what_is_said_of_a_row_is_said_of_its_call(tmp_path: Path) -> None:
     assert filed(live) == ["b-0", "b-1"]
 
 
-def test_caps_are_held_against_every_row_before_the_first_call(sandbox: Sandbox) -> None:
-    """Rows a run, their sum, and the amount of each."""
+def test_caps_are_checked_for_all_rows_before_the_first_call(sandbox: Sandbox) -> None:
+    """The number of rows, their sum, and the amount of each."""
     api = api_of(sandbox, limits=Limits(rows=2, sum=500, amount=200))
     rows = [{"transaction_id": NOBODY, "amount": amount} for amount in (100, 300, 400)]
     with pytest.raises(InvalidRequest) as caught:
@@ -425,8 +425,8 @@ def test_caps_are_held_against_every_row_before_the_first_call(sandbox: Sandbox)
     ],
     ids=lambda x: str(x),
 )
-def test_a_run_that_is_asked_for_wrongly_does_not_begin(sandbox: Sandbox, how: dict[str, Any], words: str) -> None:
-    """What to do with an unknown end is not guessed from a slip."""
+def test_invalid_options_are_refused(sandbox: Sandbox, how: dict[str, Any], words: str) -> None:
+    """Nothing is sent."""
     api = api_of(sandbox)
     with pytest.raises(InvalidRequest, match=words):
         run(api.create_user_application, **{"rows": people(2), "progress": False, **how})
@@ -434,8 +434,8 @@ def test_a_run_that_is_asked_for_wrongly_does_not_begin(sandbox: Sandbox, how: d
     assert filed(sandbox) == []
 
 
-def test_a_client_that_is_awaited_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Its calls would never leave, and every row would pass for done."""
+def test_an_async_client_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its calls would never leave, and every row would count as done."""
     rows, path = people(2), tmp_path / "run"
     awaited = AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
     with pytest.raises(InvalidRequest, match="AsyncClient"):
@@ -464,14 +464,14 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["sign_withdrawal", "list_contracts", "list_rewards_activity"])
-def test_signatures_and_reads_are_no_bulk_work(sandbox: Sandbox, name: str) -> None:
-    """The one that moves funds least of all."""
+def test_signatures_and_reads_cannot_be_run_in_bulk(sandbox: Sandbox, name: str) -> None:
+    """Above all not the operation that authorizes moving funds."""
     with pytest.raises(InvalidRequest, match=r"one at a time|changes nothing"):
         run(getattr(api_of(sandbox), name), [{}], progress=False)
 
 
-def test_refunds_of_one_transaction_in_parts_are_not_duplicates(sandbox: Sandbox) -> None:
-    """Two whole ones are."""
+def test_partial_refunds_of_one_transaction_are_not_duplicates(sandbox: Sandbox) -> None:
+    """Two full ones are."""
     api = api_of(sandbox)
     same = "00000000-0000-4000-8000-000000000001"
     parts = [{"transaction_id": same, "amount": 1}, {"transaction_id": same, "amount": 2}]
@@ -501,10 +501,10 @@ def _memory() -> Any:
     return Journal()
 
 
-def test_an_interrupt_while_the_workers_start_is_an_interrupt(
+def test_an_interrupt_while_threads_start_stops_the_run(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that never started are not waited for, and the run goes on later."""
+    """Threads that never started are not waited for, and the run can be resumed."""
     rows, path = people(20), tmp_path / "run"
     started: list[threading.Thread] = []
     usual = threading.Thread.start
@@ -527,8 +527,8 @@ def test_an_interrupt_while_the_workers_start_is_an_interrupt(
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_an_interrupt_awaits_what_is_in_the_air(sandbox: Sandbox, workers: int) -> None:
-    """Wherever it falls, calls that end within a moment are done, not unknown."""
+def test_an_interrupt_awaits_calls_in_flight(sandbox: Sandbox, workers: int) -> None:
+    """They are done then, not unknown."""
     main = threading.main_thread().ident
     assert main is not None
 
@@ -548,8 +548,8 @@ def test_an_interrupt_awaits_what_is_in_the_air(sandbox: Sandbox, workers: int) 
 
 
 @pytest.mark.parametrize("how", ["rows", "frame", "file"])
-def test_no_frame_of_ours_holds_the_rows_that_were_refused(sandbox: Sandbox, tmp_path: Path, how: str) -> None:
-    """Not even where frames are printed with their locals (K3)."""
+def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str) -> None:
+    """Not even where frames are printed with their locals."""
     import traceback
 
     rows = people(2)

@@ -1,4 +1,4 @@
-"""No call begins after the caller was told that the work ended, whatever ended it."""
+"""No call begins after an exception has ended a bulk run or many runs of a sequence, whatever raised it."""
 
 import signal
 import sqlite3

@@ -1,4 +1,4 @@
-"""Where an exercise begins: a session, and the names its notebook has made by then."""
+"""The session of an exercise, and the names its notebook has defined by then."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The exercises: unsolved at first, said what is missing, solved by the call that the last hint shows."""
+"""The exercises: not done at first, checks that name what is missing, done by the call of the last hint."""
 
 from collections.abc import Iterator
 from html import escape
@@ -22,8 +22,8 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_unsolved_at_first(name: str) -> None:
-    """On a fresh session nothing is done, and something is said to be missing."""
+def test_exercise_is_not_done_at_first(name: str) -> None:
+    """A check on a new session names what is missing."""
     with scene(name) as names:
         checked = course.check(name, names["api"])
 
@@ -33,8 +33,8 @@ def test_unsolved_at_first(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_last_hint_solves_it(name: str) -> None:
-    """The call in the last hint, run where the notebook stands, is the solution."""
+def test_last_hint_solves_the_exercise(name: str) -> None:
+    """Its call, run in the notebook, is a solution."""
     with scene(name) as names:
         exec(compile(EXERCISES[name].hints[-1], f"<hint of {name}>", "exec"), names)
         checked = course.check(name, names["api"])
@@ -45,7 +45,7 @@ def test_last_hint_solves_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_answers_are_hidden(name: str) -> None:
-    """Neither the task, nor what is missing, nor an exercise as it prints shows the hints."""
+    """Neither the task, nor a check, nor the repr of an exercise shows the hints."""
     with scene(name) as names:
         shown = f"{course.task(name)} {course.check(name, names['api'])} {EXERCISES[name]!r}"
 
@@ -53,8 +53,8 @@ def test_answers_are_hidden(name: str) -> None:
     assert 3 == len(EXERCISES[name].hints)
 
 
-def test_half_done_says_the_other_half() -> None:
-    """What was done already is not asked for again."""
+def test_a_half_done_exercise_names_the_other_half() -> None:
+    """What is done is not listed."""
     with scene("start-1") as names:
         api: Any = names["api"]
         api.simulate_authorization(
@@ -66,7 +66,7 @@ def test_half_done_says_the_other_half() -> None:
 
 
 def test_variables_do_not_count() -> None:
-    """A record made by hand is not what the service saw."""
+    """A record made by hand was not received by the service."""
     with scene("start-1") as names:
         names["api"].coffee = names["api"].from_wire("simulate_authorization", {"amount": 420})
 
@@ -75,7 +75,7 @@ def test_variables_do_not_count() -> None:
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_last_hint_can_be_pasted(name: str) -> None:
-    """What a notebook shows of the last hint is the call line by line, indents and all."""
+    """A notebook shows it line by line, with its indentation."""
     shown = course.hint(name, 3)._repr_html_()
     lines = "<br>".join(escape(line) for line in EXERCISES[name].hints[-1].split("\n"))
 
@@ -84,8 +84,8 @@ def test_last_hint_can_be_pasted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name, tried, said", WRONG, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(WRONG)])
-def test_a_wrong_try_is_told_what_is_missing(name: str, tried: str, said: str) -> None:
-    """What is nearly right does not count, and the check says in which way it is not."""
+def test_a_wrong_attempt_is_told_what_is_missing(name: str, tried: str, said: str) -> None:
+    """What is nearly right does not count, and the check says why."""
     with scene(name) as names:
         api = names["api"]
         card = api.sandbox.guide()["cards"]["active"][1]

@@ -1,4 +1,4 @@
-"""The course room: hints one by one, progress that survives, resets that touch only oneself, a class."""
+"""Hints, progress that is stored, resets, and class mode."""
 
 import json
 import os
@@ -29,16 +29,16 @@ def coffee(api: Any) -> None:
     exec(EXERCISES["start-1"].hints[-1], {"api": api, "guide": api.sandbox.guide()})
 
 
-def test_check_takes_the_latest_session() -> None:
-    """Without a word it is the session that was made last."""
+def test_check_uses_the_latest_session() -> None:
+    """If no other is given."""
     with wb.connect(seed=SEED), wb.connect(seed=SEED) as api:
         coffee(api)
 
         assert course.check("start-1").done
 
 
-def test_check_takes_the_session_in_use() -> None:
-    """`use` names another session than the last one."""
+def test_check_uses_the_chosen_session() -> None:
+    """`use` chooses it."""
     with wb.connect(seed=SEED) as api, wb.connect(seed=SEED):
         coffee(api)
         before = course.check("start-1").done
@@ -49,7 +49,7 @@ def test_check_takes_the_session_in_use() -> None:
 
 
 def test_check_reads_a_served_sandbox() -> None:
-    """A sandbox behind a URL is looked at by its control."""
+    """Through its controls."""
     with wb.Sandbox(SEED).serve() as url, wb.connect(url) as api:
         before = course.check("start-1", api).done
         coffee(api)
@@ -59,7 +59,7 @@ def test_check_reads_a_served_sandbox() -> None:
 
 
 def test_hints_come_one_by_one() -> None:
-    """Each asking gives the next hint; the last one stays, and says that it is."""
+    """Each call returns the next hint; the last one says so, and is repeated."""
     numbers = [course.hint("start-1").number for _ in range(4)]
 
     assert [1, 2, 3, 3] == numbers
@@ -69,7 +69,7 @@ def test_hints_come_one_by_one() -> None:
 
 
 def test_progress_outlives_the_kernel(folder: Path) -> None:
-    """It is kept in a file of one's own, and holds no key, no id and no time."""
+    """It is stored in a file of the user, without keys, ids and times."""
     with wb.connect(seed=SEED) as api:
         coffee(api)
         course.check("start-1")
@@ -81,7 +81,7 @@ def test_progress_outlives_the_kernel(folder: Path) -> None:
 
 
 def test_progress_outlives_a_kill(folder: Path) -> None:
-    """What is done stays done when the kernel is killed in the middle of the next exercise."""
+    """What is done stays done when the kernel is killed in the next exercise."""
     code = (
         "import os, signal, workbench as wb\n"
         "from workbench.course.learner import EXERCISES\n"
@@ -96,8 +96,8 @@ def test_progress_outlives_a_kill(folder: Path) -> None:
     assert 2 == course.hint("contracts-1").number
 
 
-def test_reset_touches_only_oneself(folder: Path) -> None:
-    """A reset forgets one's own progress; another's file and every sandbox stay as they are."""
+def test_reset_deletes_only_the_own_progress(folder: Path) -> None:
+    """Another user's file and all sandboxes stay unchanged."""
     other = folder / "other" / FILE
     other.parent.mkdir()
     other.write_text('{"start-1": {"done": true}}')
@@ -112,8 +112,8 @@ def test_reset_touches_only_oneself(folder: Path) -> None:
         assert '{"start-1": {"done": true}}' == other.read_text()
 
 
-def test_reset_of_one() -> None:
-    """One exercise can be forgotten alone."""
+def test_reset_of_one_exercise() -> None:
+    """The others keep their progress."""
     course.hint("start-1")
     course.hint("contracts-1")
     course.reset("start-1")
@@ -122,16 +122,16 @@ def test_reset_of_one() -> None:
     assert 2 == course.hint("contracts-1").number
 
 
-def test_damaged_record_starts_anew(folder: Path) -> None:
-    """A record that cannot be read is as none, and stops nobody."""
+def test_a_damaged_file_counts_as_empty(folder: Path) -> None:
+    """Nobody is stopped by it."""
     (folder / FILE).write_text("{")
 
     assert () == course.progress().done
     assert 1 == course.hint("start-1").number
 
 
-def test_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be kept, checks and hints work all the same."""
+def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks and hints work without stored progress."""
     (folder / "file").touch()
     monkeypatch.setenv("WORKBENCH_STATE", str(folder / "file"))
     with wb.connect(seed=SEED) as api:
@@ -141,14 +141,14 @@ def test_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.Monkey
         assert () == course.progress().done
 
 
-def test_unknown_exercise_names_the_known() -> None:
+def test_an_unknown_exercise_is_refused_with_the_known_ones() -> None:
     """A name that is none gets the list of those there are."""
     with pytest.raises(wb.InvalidRequest, match="there is no exercise 'start-9'; there are start-1"):
         course.check("start-9")
 
 
-def test_same_ids_for_everybody() -> None:
-    """The seed of the notebooks gives each learner the ids of the handout."""
+def test_every_learner_has_the_same_ids() -> None:
+    """The seed of the notebooks makes them."""
     with wb.connect(seed=SEED) as one, wb.connect(seed=SEED) as other:
         coffee(one)
         coffee(other)
@@ -157,8 +157,8 @@ def test_same_ids_for_everybody() -> None:
         assert one.sandbox.events() == other.sandbox.events()
 
 
-def test_class_arms_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a class production cannot be armed, a real service gets nothing with an effect, and a banner says so."""
+def test_class_mode_refuses_effects(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Production cannot be armed, a real service receives only reads, and a banner says so."""
     monkeypatch.setenv("WORKBENCH_READONLY", "0")
     banner = str(course.in_class())
     real = wb.Client(
@@ -173,8 +173,8 @@ def test_class_arms_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "reads only" in banner
 
 
-def test_faces_have_no_answers_and_escape() -> None:
-    """The HTML of each face is static and of our own tags."""
+def test_html_is_static_and_escaped() -> None:
+    """For tasks, checks, hints and progress."""
     with wb.connect(seed=SEED) as api:
         shown = [course.task("start-1"), course.check("start-1", api), course.hint("start-1"), course.progress()]
 

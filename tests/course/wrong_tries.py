@@ -1,4 +1,4 @@
-"""What a learner tries that is nearly right: the exercise, the cells, and what the check has to say."""
+"""Attempts that are nearly right: the exercise, the code, and what the check has to name."""
 
 WRONG = [
     (

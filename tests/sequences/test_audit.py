@@ -1,4 +1,4 @@
-"""A file is data: every problem at once, with step and line, and nothing is sent."""
+"""Sequence files are data: all problems are reported together, with step and line, and nothing is sent."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def wrong(text: str) -> list[Problem]:
         return list(error.problems)
 
 
-def test_every_problem_is_named_at_once_with_step_and_line() -> None:
+def test_all_problems_are_reported_with_step_and_line() -> None:
     """Wrong amount, unknown argument, unknown operation, later and unknown step, undeclared parameter."""
     text = (
         GOOD.replace("amount = 1200", "amount = -3\ntip = 4")
@@ -103,8 +103,8 @@ transaction_id = { ref = "self.transaction_id" }
         ("amount = 1200", "amount = 1200\nweird = nan", "is a float"),
     ],
 )
-def test_a_broken_file_says_what_is_wrong(old: str, new: str, said: str) -> None:
-    """One problem each, in words."""
+def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
+    """One problem each."""
     text = GOOD.replace(old, new, 1)
 
     assert text != GOOD
@@ -123,13 +123,13 @@ def test_a_broken_file_says_what_is_wrong(old: str, new: str, said: str) -> None
     ],
     ids=["cut", "bracket", "deep", "empty", "number", "long"],
 )
-def test_what_is_no_sequence_file_is_refused_in_words(text: str, said: str) -> None:
-    """No traceback of a parser."""
+def test_a_file_that_is_not_a_sequence_is_refused(text: str, said: str) -> None:
+    """With a problem, not with a traceback of the parser."""
     assert any(said in str(problem) for problem in wrong(text)), wrong(text)
 
 
 def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
-    """Its size is looked at first."""
+    """Its size is checked first."""
     file = tmp_path / "big.toml"
     file.write_bytes(b"#" * 10_000_000)
 
@@ -137,7 +137,7 @@ def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
         load(file)
 
 
-def test_hostile_text_is_shown_escaped() -> None:
+def test_hostile_text_is_escaped() -> None:
     """No control character of a file reaches a terminal."""
     told = "\n".join(str(problem) for problem in wrong('name="x"\n[[steps]]\nname="a\\u001b[31m"\ndo="\\u202ex"'))
 
@@ -147,13 +147,13 @@ def test_hostile_text_is_shown_escaped() -> None:
 
 
 def test_nothing_in_a_file_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Templates, variables and expressions stay the text they are (B15, B16)."""
+    """Templates, variables and expressions stay text."""
     monkeypatch.setenv("MERCHANT", "expanded")
     text = GOOD.replace('"Corner Grocery"', "\"$MERCHANT {{ 7*7 }} ${HOME} __import__('os')\"")
-    came = run(loads(text), Sandbox())
+    result = run(loads(text), Sandbox())
 
-    assert came.ok
-    assert came["buy"].arguments["merchant_name"] == "$MERCHANT {{ 7*7 }} ${HOME} __import__('os')"
+    assert result.ok
+    assert result["buy"].arguments["merchant_name"] == "$MERCHANT {{ 7*7 }} ${HOME} __import__('os')"
 
 
 def test_parameters_are_checked_by_name_and_type() -> None:

@@ -1,4 +1,4 @@
-"""Each sequence of the catalogue is in order, reads back from its file, and comes out as it says, wherever it is run."""
+"""Each sequence of the catalogue is valid, reads back from its text, and has its expected result everywhere."""
 
 import asyncio
 
@@ -36,8 +36,8 @@ class AsyncApi(AsyncClient):
 
 
 @pytest.mark.parametrize("name", catalogue)
-def test_sequence_is_in_order_and_reads_back_from_its_file(name: str) -> None:
-    """Nothing is wrong with it, and its TOML text means the same."""
+def test_sequence_is_valid_and_reads_back_from_its_text(name: str) -> None:
+    """It has no problems, and its TOML text means the same."""
     sequence = catalogue[name]
 
     assert problems(sequence) == ()
@@ -45,8 +45,8 @@ def test_sequence_is_in_order_and_reads_back_from_its_file(name: str) -> None:
 
 
 @pytest.mark.parametrize("name, profile", CASES)
-def test_sequence_comes_out_as_it_says_on_every_way_and_twice_with_one_hash(name: str, profile: str) -> None:
-    """Straight on the sandbox, through a client, and through an awaited one: all as expected, one hash."""
+def test_sequence_has_the_same_result_in_every_way_of_running_it(name: str, profile: str) -> None:
+    """On a sandbox, through a client and through an async client: as expected, with one hash."""
     sequence, base = catalogue[name], BASES[profile]
     runs = [
         run(sequence, base.fork()),
@@ -59,8 +59,8 @@ def test_sequence_comes_out_as_it_says_on_every_way_and_twice_with_one_hash(name
     assert len({one.hash for one in runs}) == 1
 
 
-def test_every_decline_reason_has_its_sequence() -> None:
-    """All eleven of the document."""
+def test_every_decline_reason_has_a_sequence() -> None:
+    """All eleven of the interface document."""
     asked = {
         step.arguments["decline_reason"]
         for name, sequence in catalogue.items()

@@ -1,4 +1,4 @@
-"""The page on sequences is run as it stands."""
+"""The page on sequences runs as written."""
 
 import re
 from pathlib import Path
@@ -10,10 +10,10 @@ import workbench as wb
 PAGE = Path(__file__).parents[2] / "docs" / "sequences.md"
 
 
-def test_the_page_on_sequences_runs_as_it_stands(
+def test_the_page_on_sequences_runs_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its file and its Python, in order; and the catalogue has as many sequences as it says."""
+    """Its file and its Python, in order; and the number of sequences it states is right."""
     text = PAGE.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "coat.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.DOTALL)[0], encoding="utf-8")

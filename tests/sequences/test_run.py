@@ -1,4 +1,4 @@
-"""What a run says of itself: misses, money, unknown ends, steps one by one, many rows, traffic, the journal."""
+"""Results of runs: mismatches, money, unknown outcomes, single steps, many rows, traffic, the journal."""
 
 import io
 import signal
@@ -69,8 +69,8 @@ def sandbox() -> Sandbox:
     return Sandbox(seed=3)
 
 
-def test_a_miss_says_which_what_was_expected_and_what_came(sandbox: Sandbox) -> None:
-    """Result, money and event are each named."""
+def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) -> None:
+    """For results, money and events."""
     sequence = Sequence(
         name="wrong",
         steps=(
@@ -82,16 +82,16 @@ def test_a_miss_says_which_what_was_expected_and_what_came(sandbox: Sandbox) -> 
             ),
         ),
     )
-    came = run(sequence, sandbox)
+    result = run(sequence, sandbox)
 
-    assert not came.ok
-    assert "buy (simulate_authorization) result.status: expected declined, got authorized" in came.verdict
-    assert "money.held: expected +1 cents, got +2500 cents" in came.verdict
-    assert "event: expected card.updated, got transaction.requested, transaction.created" in came.verdict
+    assert not result.ok
+    assert "buy (simulate_authorization) result.status: expected declined, got authorized" in result.verdict
+    assert "money.held: expected +1 cents, got +2500 cents" in result.verdict
+    assert "event: expected card.updated, got transaction.requested, transaction.created" in result.verdict
 
 
-def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(sandbox: Sandbox) -> None:
-    """The id that is not there is never guessed (B9)."""
+def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox: Sandbox) -> None:
+    """A missing id is never made up."""
     locked = {**BUY, "card_id": guide("cards.locked")}
     sequence = Sequence(
         name="locked",
@@ -100,10 +100,10 @@ def test_a_refusal_nobody_expected_is_a_miss_and_what_depends_on_it_is_blocked(s
             step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1),
         ),
     )
-    came = run(sequence, sandbox)
+    result = run(sequence, sandbox)
 
-    assert [one.outcome for one in came.steps] == ["refused", "blocked"]
-    assert "buy.transaction_id cannot be read: step buy is refused" in came.verdict
+    assert [one.outcome for one in result.steps] == ["refused", "blocked"]
+    assert "buy.transaction_id cannot be read: step buy is refused" in result.verdict
 
 
 def test_unknown_members_of_an_answer_can_be_expected(sandbox: Sandbox) -> None:
@@ -122,20 +122,20 @@ def test_production_is_refused_before_anything_is_sent() -> None:
     assert len(api.journal) == 0
 
 
-def test_the_ledger_agrees_with_the_sandbox_and_says_where_it_would_not(sandbox: Sandbox) -> None:
-    """Money that moved behind the run's back is a difference."""
-    came = run(catalogue["refund-partial"], sandbox)
+def test_the_ledger_agrees_with_the_sandbox(sandbox: Sandbox) -> None:
+    """Money that was moved otherwise is a difference."""
+    result = run(catalogue["refund-partial"], sandbox)
 
-    assert came.ledger().total() == {"available": -1800, "held": 0, "posted": 2500, "refunded": 700}
-    assert came.differences == []
-    card = came.values["card_id"]
+    assert result.ledger().total() == {"available": -1800, "held": 0, "posted": 2500, "refunded": 700}
+    assert result.differences == []
+    card = result.values["card_id"]
     after = {**sandbox.balance(card), "held": 1}
     before = dict.fromkeys(after, 0)
-    assert any("held of card" in one for one in came.ledger().differences(card, before, after))
+    assert any("held of card" in one for one in result.ledger().differences(card, before, after))
 
 
 def test_a_ledger_that_does_not_balance_is_an_error() -> None:
-    """A release of more than is held would be money from nowhere."""
+    """Such as a release of more than is held."""
     books = Ledger()
     books.hold("one", "t", "c", 100)
 
@@ -143,7 +143,7 @@ def test_a_ledger_that_does_not_balance_is_an_error() -> None:
         books.reduce("two", "t", 101)
 
 
-def test_step_by_step_with_a_change_between(sandbox: Sandbox) -> None:
+def test_steps_can_be_changed_until_they_are_played(sandbox: Sandbox) -> None:
     """What was not played can be changed; what was played cannot."""
     stage = Stepper(catalogue["refund-partial"], sandbox, amount=900)
     first = stage.next()
@@ -155,13 +155,13 @@ def test_step_by_step_with_a_change_between(sandbox: Sandbox) -> None:
         stage.change("authorize", amount=1)
     with pytest.raises(InvalidSequence, match="at least 0"):
         stage.change("refund", amount=-1)
-    came = stage.run()
-    assert came["refund"].arguments["amount"] == 300
-    assert came.ledger().total()["refunded"] == 300
+    result = stage.run()
+    assert result["refund"].arguments["amount"] == 300
+    assert result.ledger().total()["refunded"] == 300
 
 
-def test_an_expected_event_is_waited_for_in_sandbox_time(sandbox: Sandbox) -> None:
-    """The clock moves on by what the expectation allows."""
+def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
+    """The clock moves by the time that the expectation allows."""
     application = catalogue["application-reviewed-by-the-clock"].steps[0]
     sequence = Sequence(
         name="wait",
@@ -174,21 +174,21 @@ def test_an_expected_event_is_waited_for_in_sandbox_time(sandbox: Sandbox) -> No
         ),
     )  # fmt: skip
     began = sandbox.clock.now()
-    came = run(sequence, sandbox)
+    result = run(sequence, sandbox)
 
-    assert came.ok, came.verdict
+    assert result.ok, result.verdict
     assert sandbox.clock.now() - began == timedelta(minutes=2)
 
 
-def test_a_wait_in_vain_says_so(sandbox: Sandbox) -> None:
-    """The step fails with what was missed."""
-    came = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", within="5s"),)), sandbox)
+def test_a_wait_for_an_event_that_does_not_come_fails(sandbox: Sandbox) -> None:
+    """The step names the missing event."""
+    result = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", within="5s"),)), sandbox)
 
-    assert "expected card.updated, got no event" in came.verdict
+    assert "expected card.updated, got no event" in result.verdict
 
 
-def test_once_per_row_of_a_frame_and_side_by_side(sandbox: Sandbox) -> None:
-    """Rows give the parameters; the books of all runs add up."""
+def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
+    """Rows hold the parameters; the ledgers of concurrent runs add up."""
     rows = pd.DataFrame({"amount": [100, 250, 399]})
     few = run_many(catalogue["authorize"].__class__(
         name="hold", parameters=(Parameter(name="amount", type="whole"),),
@@ -200,7 +200,7 @@ def test_once_per_row_of_a_frame_and_side_by_side(sandbox: Sandbox) -> None:
     assert few.ledger().total()["held"] == 2 * (100 + 250 + 399)
 
 
-def test_a_wrong_row_is_named_before_the_first_call(sandbox: Sandbox) -> None:
+def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None:
     """Nothing is sent for the right rows either."""
     before = sandbox.last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
@@ -210,20 +210,20 @@ def test_a_wrong_row_is_named_before_the_first_call(sandbox: Sandbox) -> None:
 
 
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:
-    """Its steps are a sequence like any other."""
+    """Other seeds make other traffic."""
     script = traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
-    came = run(script, sandbox)
+    result = run(script, sandbox)
 
     assert script == traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
     assert script != traffic(seed=6, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
-    assert came.ok, came.verdict
-    assert len(came.steps) > 100
-    total = came.ledger().total()
+    assert result.ok, result.verdict
+    assert len(result.steps) > 100
+    total = result.ledger().total()
     assert total["available"] + total["held"] + total["posted"] - total["refunded"] == 0
 
 
-def test_what_was_done_by_hand_becomes_a_sequence() -> None:
-    """Ids become references, the settlement between is put in, and the script runs on another sandbox."""
+def test_the_calls_of_a_journal_become_a_sequence() -> None:
+    """Ids become references, the settlement is added, and the sequence runs on another sandbox."""
     api = connect(seed=3)
     card = api.sandbox.guide()["cards"]["active"][0]
     bought = api.simulate_authorization(**{**BUY, "card_id": card})
@@ -240,21 +240,21 @@ def test_what_was_done_by_hand_becomes_a_sequence() -> None:
     "text, seconds",
     [("2d", 172800), ("1h 30m", 5400), ("2.5s", 2.5), ("0s", 0), ("1d 1s", 86401)],
 )
-def test_spans_of_time_are_read_and_written(text: str, seconds: float) -> None:
-    """Both ways."""
+def test_durations_are_read_and_written(text: str, seconds: float) -> None:
+    """In the same form."""
     assert duration(text) == timedelta(seconds=seconds)
     assert duration_text(timedelta(seconds=seconds)) == text
 
 
 @pytest.mark.parametrize("text", ["", "2", "d", "2x", "-1d", "1d; rm", "1e9d", "２d" * 9])
-def test_what_is_no_span_of_time_is_refused(text: str) -> None:
-    """With what would be right."""
+def test_other_text_is_not_a_duration(text: str) -> None:
+    """The error shows the form."""
     with pytest.raises(ValueError, match="2d"):
         duration(text)
 
 
-def test_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Its cells are read by the types of the parameters; what does not fit is named with its row."""
+def test_a_sequence_runs_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Cells are read by the types of the parameters; wrong ones are named with their row."""
     file = tmp_path / "amounts.csv"
     file.write_text("amount\n100\n250\n")
     many = run_many(HOLD, sandbox, file)
@@ -267,7 +267,7 @@ def test_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal, up to their end."""
+    """On a terminal, up to the end."""
     out = io.StringIO()
     out.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stderr", out)
@@ -278,8 +278,8 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
-    """Runs that were begun are played to their end and kept; the same call with `resume` plays the rest, once each."""
+def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None:
+    """Runs that have begun are played to their end; the same call with `resume` plays the rest, once each."""
     rows = [{"amount": amount} for amount in range(1, 41)]
     called: list[httpx.Request] = []
 
@@ -305,8 +305,8 @@ def test_interrupted_and_gone_on_with(sandbox: Sandbox, workers: int) -> None:
         run_many(HOLD, sandbox, rows[1:], resume=runs)
 
 
-def test_interrupted_run_keeps_what_it_played(sandbox: Sandbox) -> None:
-    """The steps before the interrupt are there, with their answers."""
+def test_an_interrupted_run_keeps_its_steps(sandbox: Sandbox) -> None:
+    """The steps before the interrupt have their answers."""
     called: list[httpx.Request] = []
 
     def interrupt(request: httpx.Request) -> None:

@@ -1,4 +1,4 @@
-"""The catalogue over HTTP: the same file, unchanged, with the same hash as in process."""
+"""The catalogue over HTTP has the same hashes as in process."""
 
 from collections.abc import Iterator
 
@@ -18,13 +18,13 @@ def served() -> Iterator[tuple[Sandbox, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, one in catalogue.items() if one.profile in (None, "documented")])
-def test_a_sequence_comes_out_the_same_on_a_served_sandbox(served: tuple[Sandbox, str], name: str) -> None:
+def test_a_sequence_has_the_same_result_on_a_served_sandbox(served: tuple[Sandbox, str], name: str) -> None:
     """As expected, with the hash of the embedded one."""
     sandbox, url = served
     sandbox.reset()
     embedded = run(catalogue[name], sandbox.fork())
     with connect(url) as api:
-        came = run(catalogue[name], api)
+        result = run(catalogue[name], api)
 
-    assert came.ok, came.verdict
-    assert came.hash == embedded.hash
+    assert result.ok, result.verdict
+    assert result.hash == embedded.hash

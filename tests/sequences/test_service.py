@@ -1,4 +1,4 @@
-"""A real sandbox through its profile: the same file, no controls, and plain words where one would be needed."""
+"""A real service through its profile: the same file, without the controls of a sandbox."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,58 +40,58 @@ def session(served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.Mon
     return connect("team")
 
 
-def test_calls_alone_run_unchanged(
+def test_a_sequence_of_calls_runs_unchanged(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the id of a card of one's own."""
+    """With the id of a card as its parameter."""
     card = served[0].guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
-        came = run(without_events("reverse-partial"), api, card_id=card)
+        result = run(without_events("reverse-partial"), api, card_id=card)
 
-        assert came.ok, came.verdict
-        assert came.ledger().total()["held"] == 1000
+        assert result.ok, result.verdict
+        assert result.ledger().total()["held"] == 1000
         with pytest.raises(WrongEnvironment, match="give the parameter"):
             run(without_events("reverse-partial"), api)
 
 
-def test_a_settlement_says_plainly_that_it_cannot_unless_the_profile_allows_the_route(
+def test_settlement_needs_the_route_in_the_profile(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """assumed: settle_route."""
     card = served[0].guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
-        came = run(without_events("settle"), api, card_id=card)
-        assert "sandbox.settle_route = true in its profile" in came.verdict
+        result = run(without_events("settle"), api, card_id=card)
+        assert "sandbox.settle_route = true in its profile" in result.verdict
     with session(served, tmp_path, monkeypatch, "[profiles.team.sandbox]\nsettle_route = true\n") as api:
-        came = run(without_events("refund-full"), api, card_id=card)
-        assert came.ok, came.verdict
-        assert came.ledger().total()["refunded"] == 2500
+        result = run(without_events("refund-full"), api, card_id=card)
+        assert result.ok, result.verdict
+        assert result.ledger().total()["refunded"] == 2500
 
 
 @pytest.mark.parametrize(
     "one", [step("lock", "lock_card", card_id="x"), step("later", "advance", by="1s")], ids=["control", "clock"]
 )
-def test_what_a_real_service_does_not_have_is_said(
+def test_controls_and_clock_are_refused(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: object
 ) -> None:
-    """Nothing is sent."""
+    """The verdict names what a real service does not have."""
     with session(served, tmp_path, monkeypatch) as api:
-        came = run(Sequence(name="not there", steps=(one,)), api)  # type: ignore[arg-type]
+        result = run(Sequence(name="not there", steps=(one,)), api)  # type: ignore[arg-type]
 
-    assert "a real service" in came.verdict
-    assert came.steps[0].step.expect == Expect()
+    assert "a real service" in result.verdict
+    assert result.steps[0].step.expect == Expect()
 
 
-def test_an_event_is_waited_for_in_the_inbox(
+def test_an_event_is_awaited_in_the_inbox(
     served: tuple[Sandbox, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the clock on the wall, and only as long as it takes."""
+    """In real time, and only until it is there."""
     sandbox = served[0]
     card = sandbox.guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
         sandbox.subscribe(lambda headers, body: api.inbox.receive(headers, body))
         wait = step("told", "wait", kind="transaction.created", within="20s")
-        came = run(Sequence(name="wait", parameters=catalogue["authorize"].parameters, steps=(
+        result = run(Sequence(name="wait", parameters=catalogue["authorize"].parameters, steps=(
             without_events("authorize").steps[0], wait)), api, card_id=card)  # fmt: skip
 
-    assert came.ok, came.verdict
+    assert result.ok, result.verdict

@@ -1,4 +1,4 @@
-"""How a sequence looks: short as a repr, a row for each step as HTML, nothing private in either."""
+"""How a sequence is shown: a short repr, and HTML with a row for each step, without private values."""
 
 import pytest
 
@@ -18,7 +18,7 @@ MADE = Sequence(
 
 
 def test_a_sequence_shows_its_steps() -> None:
-    """Each step with what it does, its arguments and what is expected; text of others is escaped."""
+    """Each step with operation, arguments and expectations; text is escaped."""
     shown = MADE._repr_html_()
 
     for wanted in (
@@ -31,11 +31,11 @@ def test_a_sequence_shows_its_steps() -> None:
 
 @pytest.mark.parametrize("shown", [MADE._repr_html_(), repr(MADE), repr(MADE.steps)], ids=["html", "repr", "steps"])
 def test_a_sequence_shows_nothing_private(shown: str) -> None:
-    """Names, numbers and addresses of people are masked wherever a script prints."""
+    """Names, numbers and addresses of people are masked."""
     assert not any(value in shown for value in ("Adalind", "000123456", "9 Secret Street"))
 
 
 def test_a_repr_is_one_line() -> None:
-    """A catalogue of them can be read."""
+    """So a list of sequences stays readable."""
     assert "<sequence a-bad-day: 11 steps>" == repr(catalogue["a-bad-day"])
     assert "<step buy: simulate_authorization>" == repr(MADE["buy"])

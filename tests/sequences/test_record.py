@@ -1,4 +1,4 @@
-"""A run that is killed goes on where it was: nothing twice, nothing lost, what was in the air unknown."""
+"""A killed run is resumed from its file: nothing is sent twice or lost, the step in flight is unknown."""
 
 import multiprocessing
 from datetime import date
@@ -48,8 +48,8 @@ class Dying:
 
 @pytest.mark.parametrize("at", range(1, 5))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_run_killed_at_any_call_goes_on_without_doing_anything_twice(tmp_path: Path, at: int, after: bool) -> None:
-    """The step in the air is unknown until somebody says how it ended; then the rest follows."""
+def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at: int, after: bool) -> None:
+    """The step in flight is unknown until a person resolves it; then the rest follows."""
     api, path = connect(seed=3), tmp_path / "run"
     card = api.sandbox.guide()["cards"]["active"][0]
     begun = api.sandbox.balance(card)
@@ -75,7 +75,7 @@ def test_a_run_killed_at_any_call_goes_on_without_doing_anything_twice(tmp_path:
 
 
 def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None:
-    """The same verdict, the same books."""
+    """The verdict and the ledger are the same."""
     api, path = connect(seed=3), tmp_path / "run"
     first = run(STORY, api, path=path)
     events = api.sandbox.last_event()
@@ -98,8 +98,8 @@ def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> Non
         run(catalogue["refund-full"], sandbox, path=path)
 
 
-def test_what_is_not_unknown_is_not_resolved(tmp_path: Path) -> None:
-    """A slip of the name is refused."""
+def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
+    """A wrong name is refused."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(STORY, sandbox, path=path)
 
@@ -107,8 +107,8 @@ def test_what_is_not_unknown_is_not_resolved(tmp_path: Path) -> None:
         run(STORY, sandbox, path=path, resolved={"settle": "done"})
 
 
-def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
-    """A run is never begun in it."""
+def test_the_file_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
+    """No run is started in it."""
     path = tmp_path / "run"
     path.write_bytes(b"not ours at all" * 20)
 
@@ -123,8 +123,8 @@ def _hold(path: str, ready: Any, done: Any) -> None:
         done.wait(30)
 
 
-def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
-    """The second is told who holds it; when the holder is gone, it may."""
+def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
+    """The error names the first one; once it has ended, the second may run."""
     spawn = multiprocessing.get_context("spawn")
     ready, done = spawn.Event(), spawn.Event()
     path = tmp_path / "run"
@@ -140,7 +140,7 @@ def test_two_processes_cannot_run_one_run(tmp_path: Path) -> None:
 
 
 def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
-    """Parameters stand there as a digest, and of the answers only what is open."""
+    """It holds a digest of the parameters, and only open members of answers."""
     sequence = from_journal(_applied().journal)
     person = {one.name: SECRET for one in sequence.parameters if one.type == "text"}
     person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}
