@@ -202,7 +202,7 @@ def flight(size: int) -> Figures:
     from workbench.tables.reading import Gate
 
     async def ours(url: str, many: int) -> float:
-        made, gate = Bodies(client(url), connections=many), Gate(many)  # as a read has them
+        made, gate = Bodies(client(url)), Gate(many)  # as a read has them
         asked = [build(ListRewardsActivity, {"user_id": user(n), "limit": 100, "offset": 0}) for n in range(64)]
 
         async def fetch(n: int) -> bytes:
@@ -252,7 +252,7 @@ def latency(size: int) -> Figures:
     from workbench.tables.rewards import read
 
     async def fetching(url: str) -> float:
-        made = Bodies(client(url), connections=64)
+        made = Bodies(client(url))
 
         async def one(n: int) -> None:
             for offset in (0, 99, 150):

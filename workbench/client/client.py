@@ -8,7 +8,7 @@ import os
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
@@ -292,7 +292,6 @@ class AsyncClient(_HttpxClient, Async):
 
 
 _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
-_POOL_SIZE = 8
 
 
 class Bodies(AsyncClient):
@@ -302,22 +301,19 @@ class Bodies(AsyncClient):
     retries, refusals); only the last step, reading the answer, is left out.
     """
 
-    def __init__(
-        self, client: BaseClient, *, connections: int = 64, on_rate_limit: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, client: BaseClient, *, on_rate_limit: Callable[[], None] = lambda: None) -> None:
         """Make it of a client.
 
         Args:
             client: The client whose calls these are; a transport of its own is used here too.
-            connections: How many may be open at once.
             on_rate_limit: Called for each 429, before its pause.
         """
         self.__dict__.update(client.__dict__)
-        self._count, self._on_rate_limit = connections, on_rate_limit
+        self._on_rate_limit = on_rate_limit
         self._connections = Connections(self._transport)
 
     def _new_transport(self) -> Any:
-        return _Pools(self._ssl_context(), self._count)
+        return _Pools(self._ssl_context())
 
     @hide_arguments
     async def fetch(self, request: Any) -> bytes:
@@ -358,21 +354,41 @@ class Bodies(AsyncClient):
 
 
 class _Pools(httpx.AsyncBaseTransport):
-    """Several small connection pools, since one looks at all its connections for each request."""
+    """A connection pool for each request in flight, since a common one examines all its connections for each request."""
 
-    def __init__(self, context: ssl.SSLContext, connections: int) -> None:
-        self._in_flight = [0] * -(-connections // _POOL_SIZE)
-        self._pools = [httpx.AsyncHTTPTransport(verify=context, trust_env=False) for _ in self._in_flight]
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._pools: list[httpx.AsyncHTTPTransport] = []
+        self._idle: list[httpx.AsyncHTTPTransport] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send through the first of the pools with the fewest requests in flight, by eights."""
-        number = min(range(len(self._pools)), key=lambda one: self._in_flight[one] // _POOL_SIZE)
-        self._in_flight[number] += 1
+        """Send through the pool that was used last, or through a new one."""
+        if not self._idle:
+            self._idle.append(httpx.AsyncHTTPTransport(verify=self._context, trust_env=False))
+            self._pools += self._idle
+        pool = self._idle.pop()
         try:
-            return await self._pools[number].handle_async_request(request)
-        finally:
-            self._in_flight[number] -= 1
+            answer = await pool.handle_async_request(request)
+        except BaseException:
+            self._idle.append(pool)
+            raise
+        answer.stream = _Stream(answer.stream, lambda: self._idle.append(pool))
+        return answer
 
     async def aclose(self) -> None:
         for pool in self._pools:
             await pool.aclose()
+
+
+class _Stream(httpx.AsyncByteStream):
+    """The body of an answer; calls a function when it is closed."""
+
+    def __init__(self, stream: Any, on_close: Callable[[], object]) -> None:
+        self._stream, self._on_close = stream, on_close
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        self._on_close()

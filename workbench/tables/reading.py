@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
+from workbench.errors import Forbidden, RateLimited, Unauthorized, UnexpectedAnswer, WorkbenchError
 from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
@@ -23,6 +23,8 @@ MAX_FAILED_USERS = 20
 """Users in a row that failed, after which a read stops."""
 MAX_RATE_LIMIT_RETRIES = 5
 """How often a page is requested again after the client's own retries ended in 429."""
+PARSE_DELAY = 0.002
+"""Seconds in which pages that arrive are collected, to be parsed together."""
 PART_PAGES = 256
 """Pages of one part of a folder."""
 
@@ -48,9 +50,9 @@ class ReadFilter:
         tests = []
         if self.type is not None:
             tests.append(pc.fill_null(pc.equal(columns["type"], self.type), True))
-        when = pc.coalesce(columns["created_at"], columns["posted_at"], columns["minted_at"])
         for bound, test in ((self.since, pc.greater_equal), (self.until, pc.less)):
             if bound is not None:
+                when = pc.coalesce(columns["created_at"], columns["posted_at"], columns["minted_at"])
                 tests.append(pc.fill_null(test(when, pa.scalar(bound, when.type)), True))
         mask = tests.pop() if tests else None
         for test in tests:
@@ -157,6 +159,7 @@ class Reading:
         self._fetch, self._users, self._wanted, self._reader, self._gate = fetch, users, wanted, reader, gate
         self._pause, self._report, self._folder = pause, report, folder
         self._progress = Progress(total=len(users), unit="users")
+        self._arrived: list[tuple[bytes, int, asyncio.Future[Part]]] = []  # pages to be parsed
         self._unwritten: list[str] = []
         self._writing = asyncio.Lock()
         self._failed_in_a_row = 0
@@ -243,7 +246,7 @@ class Reading:
                 values = {"user_id": user.id, "type": self._wanted.type, "limit": page.limit, "offset": page.offset}
                 async with self._gate:
                     body = await self._body(build(ListRewardsActivity, values))
-                (part,) = self._reader.read([body], len(user.parts))
+                part = await self._parsed(body, len(user.parts))
             keys = part.keys()
             user.parts.append(part)
             self._progress.rows += len(keys)
@@ -266,6 +269,35 @@ class Reading:
                     raise
                 await self._pause(error.retry_after or 0.1 * 2**attempt)
         raise AssertionError("unreachable")
+
+    async def _parsed(self, body: bytes, number: int) -> Part:
+        """Return a page, parsed together with those that arrive at the same time."""
+        loop = asyncio.get_running_loop()
+        if not self._arrived:
+            loop.call_later(PARSE_DELAY, self._parse)
+        future: asyncio.Future[Part] = loop.create_future()
+        self._arrived.append((body, number, future))
+        return await future
+
+    def _parse(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        parts: list[Part | UnexpectedAnswer]
+        try:
+            parts = [page for part in self._reader.read([body for body, _, _ in arrived]) for page in part.pages()]
+        except UnexpectedAnswer:
+            parts = [self._parsed_alone(body, number) for body, number, _ in arrived]
+        for part, (_, _, future) in zip(parts, arrived, strict=True):
+            if not future.cancelled():
+                if isinstance(part, Part):
+                    future.set_result(part)
+                else:
+                    future.set_exception(part)
+
+    def _parsed_alone(self, body: bytes, number: int) -> Part | UnexpectedAnswer:
+        try:
+            return self._reader.read([body], number)[0]
+        except UnexpectedAnswer as error:
+            return error
 
     def _finish(self, user: _User) -> None:
         """Keep the wanted rows of a user, and the summary."""
@@ -290,7 +322,11 @@ class Reading:
         """Return the rows of a page that paging kept and that are wanted, and how many were of another type."""
         columns, other_type = part.table.columns, 0
         if kept is not None:
-            columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
+            first = kept[0] if kept else 0
+            if kept == tuple(range(first, first + len(kept))):  # usually all but the row that overlaps
+                columns = {name: values.slice(first, len(kept)) for name, values in columns.items()}
+            else:
+                columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
         mask = self._wanted.rows(columns)
         if mask is not None:
             if self._wanted.type is not None:

@@ -220,7 +220,7 @@ class ReadJob:
         self._users, self._wanted, self._gate, self._report, self._resume = users, wanted, gate, report, resume
         self._names = parameter_names(api)
         self._on_rate_limit = on_rate_limit
-        self._bodies = Bodies(api, connections=gate.limit, on_rate_limit=self._slower)
+        self._bodies = Bodies(api, on_rate_limit=self._slower)
         self._folder = None if path is None else Folder(Path(path), wanted.as_json())
         self._reading: Reading | None = None
 

@@ -8,7 +8,7 @@ end in the same Arrow columns.
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -59,6 +59,14 @@ class Part:
                 for i, key in enumerate(keys)
             ]
         return keys  # type: ignore[return-value]  # plain tuples equal Keys and are made ten times as fast
+
+    def pages(self) -> Iterator["Part"]:
+        """Yield the pages one by one."""
+        start, notes = 0, self.table.notes
+        for rows in self.rows:
+            columns = {name: values.slice(start, rows) for name, values in self.table.columns.items()}
+            yield Part(Table(columns, notes), (rows,), self.fast)
+            start, notes = start + rows, Notes()  # the notes of all pages stand in the first
 
 
 class PageReader:
@@ -226,7 +234,10 @@ def _masked_members(unknown: dict[str, Any], rows: int) -> Any:
 
 def with_users(table: Table, users: Sequence[str], rows: Sequence[int]) -> Table:
     """Return a table with a first column `user_id`: each user as often as it has rows."""
-    ids = pa.array(users, pa.large_string()).take(pa.array(np.repeat(np.arange(len(users)), rows)))
+    if len(users) == 1:
+        ids = pa.repeat(pa.scalar(users[0], pa.large_string()), rows[0])
+    else:
+        ids = pa.array(users, pa.large_string()).take(pa.array(np.repeat(np.arange(len(users)), rows)))
     return Table({"user_id": ids, **table.columns}, table.notes)
 
 
