@@ -114,6 +114,7 @@ class Database:
         self.path = None if path is None else Path(path)
         self.lock = threading.RLock()
         self._leases: dict[str, FileLock] = {}
+        self._transaction: object = None  # whose transaction is open
         self._busy_seconds = busy_seconds
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         if self.path is not None:
@@ -189,22 +190,35 @@ class Database:
             FileBusy: Another process held the file for too long.
             UnusableFile: The disk is full, or the file cannot be written.
         """
-        self.begin()
-        try:
-            yield self.connection
-        except BaseException as error:
-            self.rollback()
-            if isinstance(error, sqlite3.DatabaseError):
-                raise self._named(error) from None
-            raise
-        self.commit()
+        mine = object()
+        with self.lock:
+            try:
+                self._rollback_open()
+                self._transaction = mine
+                self._patiently("BEGIN IMMEDIATE")
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException as error:
+                if self._transaction is mine:  # otherwise an interrupt delayed this, and another one is open now
+                    self._rollback_open()
+                if isinstance(error, sqlite3.DatabaseError):
+                    raise self._named(error) from None
+                raise
+
+    def _rollback_open(self) -> None:
+        """Roll back what an interrupt, or any other exception, left open."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
 
     def begin(self) -> None:
         """Begin a transaction of this thread; `commit` or `rollback` has to end it."""
         self.lock.acquire()
         try:
+            self._rollback_open()
+            self._transaction = None
             self._patiently("BEGIN IMMEDIATE")
         except BaseException as error:
+            self._rollback_open()
             self.lock.release()
             if isinstance(error, sqlite3.DatabaseError):
                 raise self._named(error) from None
@@ -215,8 +229,7 @@ class Database:
         try:
             self.connection.execute("COMMIT")
         except sqlite3.DatabaseError as error:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
+            self._rollback_open()
             raise self._named(error) from None
         finally:
             self.lock.release()
@@ -224,8 +237,7 @@ class Database:
     def rollback(self) -> None:
         """Forget what was written since `begin`."""
         try:
-            if self.connection.in_transaction:  # an error may have ended it already
-                self.connection.execute("ROLLBACK")
+            self._rollback_open()  # an error may have ended it already
         finally:
             self.lock.release()
 
