@@ -111,7 +111,7 @@ def test_one_broken_rule_is_named(operation: Operation[..., Any], how: Break, da
     ids=repr,
 )
 def test_only_exact_integers_are_cents(value: Any) -> None:
-    """V1: whatever is not a whole number is refused by its type, without saying the value."""
+    """Whatever is not a whole number is refused by its type, without saying the value."""
     (problem,) = problems(authorization(amount=value))
 
     assert (problem.path, problem.rule) == ("amount", "type")
@@ -123,7 +123,7 @@ def test_only_exact_integers_are_cents(value: Any) -> None:
     "value", [np.int64(1250), np.int32(1250), np.uint8(125)], ids=lambda value: type(value).__name__
 )
 def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
-    """V1: a whole number of another library is a whole number."""
+    """A whole number of another library is a whole number."""
     request = authorization(amount=value)
 
     assert problems(request) == ()
@@ -135,7 +135,7 @@ def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
     "cls,name", [(simulations.SimulateRefund, "amount"), (simulations.SimulateReversal, "new_amount")]
 )
 def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
-    """V3: an empty amount is no whole refund: FULL has to be said."""
+    """An empty amount is not a full refund: FULL has to be said."""
     (problem,) = problems(build(cls, {"transaction_id": CARD, name: value}))
 
     assert problem.rule == "required"
@@ -144,12 +144,12 @@ def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
 def test_zero_and_full_are_amounts(value: Any) -> None:
-    """V3, V5: zero is an amount, FULL is said aloud, and no amount is too large to be exact."""
+    """Zero is an amount, FULL is explicit, and no amount is too large to be exact."""
     assert problems(build(simulations.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
 
 
 def test_the_unit_flag_has_to_be_said() -> None:
-    """V4: whether an amount is in native units or cents has no default."""
+    """Whether an amount is in native units or cents has no default."""
     request = build(table.SIGN_WITHDRAWAL.request, {"token": "0x" + "1" * 40, "amount": "1"})
     said = {problem.path: problem.message for problem in problems(request)}
 
@@ -158,18 +158,18 @@ def test_the_unit_flag_has_to_be_said() -> None:
 
 @pytest.mark.parametrize("value", ["False", "no", 0, 1, float("nan"), np.int64(1)], ids=repr)
 def test_only_booleans_are_flags(value: Any) -> None:
-    """V10: text and numbers are no flags."""
+    """Text and numbers are no flags."""
     assert found(build(people.UpdateUser, {"user_id": CARD, "is_active": value})) == [("isActive", "type")]
 
 
 def test_booleans_of_numpy_are_booleans() -> None:
-    """V10: a boolean of numpy is one."""
+    """A boolean of numpy is one."""
     assert problems(build(people.UpdateUser, {"user_id": CARD, "is_active": np.True_})) == ()
 
 
 @pytest.mark.parametrize("value", [True, "0x1", 0, -1, 1.0, "1"], ids=repr)
 def test_chain_ids_are_whole_numbers(value: Any) -> None:
-    """V16: True is not chain 1, and neither is text."""
+    """True is not chain 1, and neither is text."""
     request = build(table.SIGN_WITHDRAWAL.request, {"chain_id": value, "token": "0x" + "1" * 40, "amount": "1"})
 
     assert "chainId" in [problem.path for problem in problems(request)]
@@ -177,7 +177,7 @@ def test_chain_ids_are_whole_numbers(value: Any) -> None:
 
 @pytest.mark.parametrize("name,limit", [("first_name", 50), ("external_id", 255)])
 def test_lengths_count_code_points(name: str, limit: int) -> None:
-    """V18: the limit counts code points; where only the count of UTF-16 units passes it, that is a warning."""
+    """The limit counts code points; where only the count of UTF-16 units passes it, that is a warning."""
     at, over = (build(people.UpdateUser, {"user_id": CARD, name: "👩" * n}) for n in (limit, limit + 1))
 
     assert problems(at) == ()
@@ -187,7 +187,7 @@ def test_lengths_count_code_points(name: str, limit: int) -> None:
 
 @pytest.mark.parametrize("text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline"])
 def test_invisible_characters_need_a_word(text: str) -> None:
-    """V19: what nobody can see is named and refused, unless it is allowed."""
+    """What nobody can see is named and refused, unless it is allowed."""
     request = authorization(merchant_name=text)
     (refused,) = cautions(request)[0]
 
@@ -199,7 +199,7 @@ def test_invisible_characters_need_a_word(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a\0b", "half\ud800"])
 def test_nul_and_surrogates_are_refused(text: str) -> None:
-    """V19: what no JSON text, file or database takes is refused."""
+    """What no JSON text, file or database takes is refused."""
     assert found(authorization(merchant_name=text)) == [("merchantName", "text")]
 
 
@@ -218,25 +218,25 @@ def test_nul_and_surrogates_are_refused(text: str) -> None:
     ],
 )
 def test_dates_are_iso(text: str) -> None:
-    """V20: only an ISO date of the calendar is a date."""
+    """Only an ISO date of the calendar is a date."""
     assert found(application(birth_date=text)) == [("birthDate", "date")]
 
 
 @pytest.mark.parametrize("text", ["1992-02-29", "1899-12-31", "2999-01-01"])
 def test_days_of_the_calendar_are_dates(text: str) -> None:
-    """V20: a leap day is a day, and a strange year is for the service to judge."""
+    """A leap day is a day, and a strange year is for the service to judge."""
     assert problems(application(birth_date=text)) == ()
 
 
 def test_strange_years_of_birth_are_warned_of() -> None:
-    """V20: a birth in the future or before 1900 is warned of."""
+    """A birth in the future or before 1900 is warned of."""
     for text, expected in (("1899-12-31", 1), ("2999-01-01", 1), ("1990-02-01", 0)):
         assert expected == len([w for w in cautions(application(birth_date=text))[1] if w.path == "birthDate"])
 
 
 @pytest.mark.parametrize("text", ["900-00-0001", "90000000", "9000000011", "90000000a", "９00000001"])
 def test_an_ssn_has_nine_digits(text: str) -> None:
-    """V22: a national id of the US is nine digits; the value is never said."""
+    """A national id of the US is nine digits; the value is never said."""
     (problem,) = problems(application(national_id=text))
 
     assert (problem.path, problem.rule) == ("nationalId", "pattern")
@@ -244,19 +244,19 @@ def test_an_ssn_has_nine_digits(text: str) -> None:
 
 
 def test_other_countries_have_other_ids() -> None:
-    """V22: the rule of the US binds the US alone."""
+    """The rule of the US binds the US alone."""
     assert problems(application(national_id="X-12", country_of_issue="DE")) == ()
 
 
 @pytest.mark.parametrize("text", ["000123456", "666123456", "900123456", "123004567", "123450000"])
 def test_ssns_that_are_never_issued_are_warned_of(text: str) -> None:
-    """V22: a range that is never issued is sent, and warned of."""
+    """A range that is never issued is sent, and warned of."""
     assert [warning.path for warning in cautions(application(national_id=text))[1]] == ["nationalId"]
 
 
 @pytest.mark.parametrize("text,refused,warned", [("us", 0, 1), ("USA", 1, 0), ("UK", 0, 0), ("U", 1, 0)])
 def test_countries_have_two_letters(text: str, refused: int, warned: int) -> None:
-    """V23: length 2 is enforced, capitals are offered, nothing is mapped."""
+    """Length 2 is enforced, capitals are offered, nothing is mapped."""
     request = application(country_of_issue=text, national_id="X-12")
 
     assert refused == len(problems(request))
@@ -274,7 +274,7 @@ def test_countries_have_two_letters(text: str, refused: int, warned: int) -> Non
     ],
 )
 def test_one_owner(owners: dict[str, str], expected: list[str]) -> None:
-    """V24: a payment account has one owner, and both members are named."""
+    """A payment account has one owner, and both members are named."""
     account = {
         "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example",
         "currency": "usd", "bank_name": "Sample Bank", "account_number": "000123456", "routing_number": "011000015",
@@ -310,7 +310,7 @@ def test_a_variant_of_an_application_is_whole() -> None:
 
 
 def test_masked_values_are_not_sent() -> None:
-    """V25: what was copied from a masked view is refused, unless the bullet is meant."""
+    """What was copied from a masked view is refused, unless the bullet is meant."""
     request = build(people.UpdateUser, {"user_id": CARD, "email": "a•••@e•••.com"})
 
     assert [(p.path, p.rule) for p in cautions(request)[0]] == [("email", "masked_value")]
@@ -319,7 +319,7 @@ def test_masked_values_are_not_sent() -> None:
 
 @pytest.mark.parametrize("text,warned", [("0742", 0), ("742", 1), ("07421", 1), ("abcd", 1)])
 def test_category_codes(text: str, warned: int) -> None:
-    """V29: a category code is text, kept as given, and warned of where it has not four digits."""
+    """A category code is text, kept as given, and warned of where it has not four digits."""
     request = authorization(merchant_category_code=text)
 
     assert text == request.merchant_category_code
@@ -327,13 +327,13 @@ def test_category_codes(text: str, warned: int) -> None:
 
 
 def test_a_category_code_as_a_number_is_refused() -> None:
-    """V7, V29: a number that lost its zero is not padded."""
+    """A number that lost its zero is not padded."""
     assert found(authorization(merchant_category_code=742)) == [("merchantCategoryCode", "type")]
 
 
 @pytest.mark.parametrize("text,warned", [("usd", 0), ("USD", 0), ("US", 1)])
 def test_currencies(text: str, warned: int) -> None:
-    """V29: a currency is kept as given, and warned of where it has not three letters."""
+    """A currency is kept as given, and warned of where it has not three letters."""
     request = authorization(currency=text)
 
     assert text == request.currency
@@ -344,7 +344,7 @@ def test_currencies(text: str, warned: int) -> None:
     "text,warned", [("10.0.0.1", 1), ("127.0.0.1", 1), ("203.0.113.10", 0), ("2001:db8::1", 0), ("::1", 1)]
 )
 def test_addresses_that_are_not_public(text: str, warned: int) -> None:
-    """V28: an address of a private network is hardly the applicant's."""
+    """An address of a private network is hardly the applicant's."""
     assert warned == [w.path for w in cautions(application(ip_address=text))[1]].count("ipAddress")
 
 
@@ -371,7 +371,7 @@ BAD_IDS = [
     [(simulations.SimulateRefund, "transaction_id"), (table.DELETE_PAYMENT_ACCOUNT.request, "payment_account_id")],
 )
 def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
-    """C12: nothing but a UUID ever meets a path."""
+    """Nothing but a UUID ever meets a path."""
     said = [problem for problem in problems(build(cls, {name: text})) if problem.path == member(cls, name).wire]
 
     assert said
@@ -379,7 +379,7 @@ def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
 
 
 def test_there_are_fifty_bad_ids() -> None:
-    """C12 asks for fifty cases."""
+    """At least fifty cases are tried."""
     assert len(set(BAD_IDS)) >= 50
 
 
@@ -390,7 +390,7 @@ def test_ids_are_kept_as_given(text: str) -> None:
     assert problems(authorization(card_id=text)) == ()
 
 
-def test_all_problems_are_told_together() -> None:
+def test_all_problems_are_reported_together() -> None:
     """Every problem is found at once, those of nested records with their paths."""
     request = application(
         first_name="x" * 51, email="none", address={"line1": 5, "city": "x"}, is_terms_of_service_accepted=1
@@ -408,7 +408,7 @@ def test_all_problems_are_told_together() -> None:
 
 
 def test_a_part_of_an_address_needs_a_word() -> None:
-    """V12: a partial address is refused, unless it is allowed; in an application it never is."""
+    """A partial address is refused, unless it is allowed; in an application it never is."""
     update = build(people.UpdateUser, {"user_id": CARD, "address": {"city": "Springfield"}})
 
     assert len(problems(update)) == 4
@@ -436,7 +436,7 @@ def test_change_and_given() -> None:
 
 
 def test_described_says_it_all() -> None:
-    """One line says the meaning, the unit, the rule, that it is needed, and that it is a guess."""
+    """One line says the meaning, the unit, the rule, that it is needed, and that it is an assumption."""
     line = described(member(simulations.SimulateAuthorization, "amount"))
 
     assert (
@@ -445,7 +445,7 @@ def test_described_says_it_all() -> None:
     )
 
 
-def test_flags_say_what_is_odd_about_an_answer() -> None:
+def test_flags_say_what_is_unusual_about_an_answer() -> None:
     """An answer is never refused for its patterns, lengths or words; all of them are flagged."""
     user = converter().structure({"firstName": "x" * 51, "walletAddress": "G" * 56, "applicationStatus": "brandNew", "createdAt": "2026-01-01T00:00:00",
          "updatedAt": "yesterday", "address": {"line1": "x"}, "brandNew": 1}, people.User)  # fmt: skip
@@ -466,7 +466,7 @@ def test_flags_say_what_is_odd_about_an_answer() -> None:
 
 
 def test_flags_reach_into_lists() -> None:
-    """What is odd inside a list is named with its index."""
+    """What is unusual inside a list is named with its index."""
     contract = converter().structure(
         {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}, table.LIST_CONTRACTS.answer
     )

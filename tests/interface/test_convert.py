@@ -1,4 +1,4 @@
-"""Between records and the wire: nothing is lost, nothing is made up, and what is odd is kept and said."""
+"""Between records and the wire: nothing is lost, nothing is made up, and what is unusual is kept and marked."""
 
 import copy
 import json
@@ -72,7 +72,7 @@ def test_requests_come_back(operation: Operation[..., Any], data: st.DataObject)
 
 @pytest.mark.parametrize("record", ANSWERS, ids=lambda record: record.__name__)
 @given(data=st.data())
-def test_members_nobody_knows_are_kept(record: type[Any], data: st.DataObject) -> None:
+def test_unknown_members_are_kept(record: type[Any], data: st.DataObject) -> None:
     """A service may add members anywhere; they are kept in `extra`, flagged, and written back."""
     answer = data.draw(answers(record))
     more = data.draw(st.dictionaries(st.text("abc", min_size=1).map("brandNew{}".format), JSON, min_size=1, max_size=3))
@@ -158,7 +158,7 @@ def test_missing_and_null_read_as_none() -> None:
     ("Refund", CompletionReason.REFUND), ("authorization_reversal", "authorization_reversal"),
 ])  # fmt: skip
 def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
-    """A completion reason is read in any casing; a word nobody knows is kept."""
+    """A completion reason is read in any casing; an unknown word is kept."""
     read = CONVERTER.structure({"completionReason": text}, simulations.SimulatedTransaction).completion_reason
 
     assert expected == read
@@ -166,7 +166,7 @@ def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("raw,name", [({"applicationStatus": "brandNew"}, "application_status")])
-def test_words_nobody_knows_are_kept(raw: dict[str, str], name: str) -> None:
+def test_unknown_words_are_kept(raw: dict[str, str], name: str) -> None:
     """An enum of an answer is open."""
     read = CONVERTER.structure(raw, people.User)
 
@@ -199,7 +199,7 @@ def test_words_nobody_knows_are_kept(raw: dict[str, str], name: str) -> None:
     ],
 )
 def test_times(text: Any, expected: Any, rule: str | None) -> None:
-    """A time is read as aware UTC; what is odd about it is marked, what cannot be read is kept as text."""
+    """A time is read as aware UTC; what is unusual about it is marked, what cannot be read is kept as text."""
     signature = CONVERTER.structure({"expiresAt": text}, withdrawals.WithdrawalSignature)
 
     assert expected == signature.expires_at
@@ -337,7 +337,7 @@ def test_dates_are_written_as_text() -> None:
 
 
 def test_requests_are_read_strictly() -> None:
-    """Null is no value, a week date no date, and members nobody knows are named and dropped."""
+    """Null is not a value, a week date is not a date, and unknown members are named and dropped."""
     body = {
         "firstName": None,
         "birthDate": "1990-W05-4",
@@ -355,7 +355,7 @@ def test_requests_are_read_strictly() -> None:
 
 @pytest.mark.parametrize("body", [[], "text", 5, None], ids=repr)
 def test_a_body_is_an_object(body: Any) -> None:
-    """What is no object is no request."""
+    """Only an object is a request."""
     assert (
         (read := CONVERTER.read_request(table.SIMULATE_REFUND, body))[0],
         [problem.message for problem in read[1]],
@@ -404,7 +404,7 @@ def test_wire_names_can_be_changed() -> None:
 
 
 def test_an_event_of_an_unknown_kind_is_kept() -> None:
-    """A kind nobody knows keeps its body as it came."""
+    """An unknown kind keeps its body as it came."""
     raw = {"id": "e", "resource": "brand", "action": "new", "version": "2.0.0", "body": {"a": 1}}
     event = CONVERTER.structure(raw, Event)
 

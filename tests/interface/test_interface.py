@@ -185,7 +185,7 @@ def test_there_are_eight_and_eleven_statuses_and_eleven_reasons() -> None:
 
 
 def test_observed_words_are_known() -> None:
-    """The values the document calls observed are known, beside guesses."""
+    """The values the document calls observed are known, beside assumptions."""
     assert "ready" in list(rules.SignatureStatus)
     assert "individual" in list(rules.BeneficiaryType)
     assert "canceled" in list(rules.DisputeStatus)
@@ -264,7 +264,7 @@ DOCUMENTED_FAILURES = [
 
 @pytest.mark.parametrize("name,status,error,message", DOCUMENTED_FAILURES)
 def test_documented_failures(name: str, status: int, error: str, message: str) -> None:
-    """A failure that the document shows for an operation is in its row, and is no guess."""
+    """A failure that the document shows for an operation is in its row, and is not an assumption."""
     found = [f for f in table.OPERATIONS[name].failures if f.status == status]
 
     assert [(error, message, None)] == [(f.error, f.message, f.assumed) for f in found]
@@ -272,7 +272,7 @@ def test_documented_failures(name: str, status: int, error: str, message: str) -
 
 @pytest.mark.parametrize("name", ["list_contracts", "create_payment_account", "delete_payment_account"])
 def test_statuses_that_are_listed_are_complete(name: str) -> None:
-    """Where the document lists the failures of an operation, the row has those; any other is marked as a guess."""
+    """Where the document lists the failures of an operation, the row has those; any other is marked as an assumption."""
     assert {row[1] for row in DOCUMENTED_FAILURES if row[0] == name} == {
         f.status for f in table.OPERATIONS[name].failures if not f.assumed
     }
@@ -286,7 +286,7 @@ def test_every_operation_needs_a_key(name: str) -> None:
 
 @pytest.mark.parametrize("name", [row.name for row in table.OPERATIONS.values() if row.sandbox_only])
 def test_simulations_are_404_in_production(name: str) -> None:
-    """A simulation in production is 404; its words are a guess."""
+    """A simulation in production is 404; its message is an assumption."""
     failure = table.NOT_IN_PRODUCTION
 
     assert failure in table.OPERATIONS[name].failures
@@ -400,7 +400,7 @@ def test_members_of_requests(record: type[Any]) -> None:
 
 
 def test_members_of_an_application() -> None:
-    """An application has the documented members as they are, and seven described by meaning plus tokens as guesses."""
+    """An application has the documented members as they are, and seven described by meaning plus tokens as assumptions."""
     documented = {one.wire for one in members(people.CreateUserApplication)}
 
     assert set(PERSONAL_VARIANT.split()) <= documented
@@ -410,7 +410,7 @@ def test_members_of_an_application() -> None:
 
 
 def test_members_of_results() -> None:
-    """The results of a simulation and of a signature have the documented members; what they have besides is a guess."""
+    """The results of a simulation and of a signature have the documented members; what they have besides is an assumption."""
     extra = [one for one in members(withdrawals.WithdrawalSignature) if one.wire not in SIGNED]
 
     assert [one.wire for one in members(simulations.SimulatedTransaction)] == SIMULATED
@@ -478,7 +478,7 @@ def test_uuids(record: type[Any], name: str) -> None:
     "kind,body", [("user.updated", events.UserUpdated), ("microDeposit.received", events.MicroDepositReceived)]
 )
 def test_documented_events(kind: str, body: type[Any]) -> None:
-    """The two events of the document are known and are no guesses; all others are."""
+    """The two events of the document are known and are not assumptions; all others are."""
     assert body is events.EVENT_KINDS[kind].body
     assert events.EVENT_KINDS[kind].assumed is None
     assert {"user.updated", "microDeposit.received"} == {

@@ -98,7 +98,7 @@ def test_answers_are_described_loosely(name: str) -> None:
             assert set() == binding & set(schema), where
 
 
-def test_patterns_of_answers_are_told() -> None:
+def test_patterns_of_answers_are_shown() -> None:
     """What an answer is expected to look like is there for readers."""
     user = DOCUMENT["components"]["schemas"]["User"]["properties"]
 
@@ -108,8 +108,8 @@ def test_patterns_of_answers_are_told() -> None:
     assert user["email"]["x-privacy"] == "personal"
 
 
-def test_guesses_are_marked() -> None:
-    """A guessed member carries its reason and how well it is known; a documented one does not."""
+def test_assumptions_are_marked() -> None:
+    """An assumed member carries its reason and how well it is known; a documented one does not."""
     body = DOCUMENT["components"]["schemas"]["SimulateAuthorization"]["properties"]
     item = DOCUMENT["components"]["schemas"]["RewardsItem"]["properties"]
 
@@ -151,7 +151,7 @@ def test_links_lead_to_members() -> None:
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda row: row.name)
 @given(data=st.data())
 def test_bodies_that_keep_every_rule_are_valid(operation: Operation[..., Any], data: st.DataObject) -> None:
-    """What the checks take, the schema takes: also with members that nobody knows."""
+    """What the checks take, the schema takes: also with unknown members."""
     _, body = converter().write_request(operation, data.draw(requests(operation, plain=False)))
 
     assert BODIES[operation.name].is_valid(json.loads(strict_json.dumps({**body, "brandNew": None})))
@@ -182,7 +182,7 @@ def test_bodies_that_break_a_rule_are_invalid(operation: Operation[..., Any], ho
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda row: row.name)
 @given(data=st.data())
-def test_null_is_no_value(operation: Operation[..., Any], data: st.DataObject) -> None:
+def test_null_is_not_a_value(operation: Operation[..., Any], data: st.DataObject) -> None:
     """A member of a request is left out, never null."""
     _, body = converter().write_request(operation, data.draw(requests(operation)))
     if not body:

@@ -118,7 +118,7 @@ CANARY = "CANARY7331"
 
 @st.composite
 def planted(draw: st.DrawFn, cls: type[Any]) -> Any:
-    """Return a wire object with the canary in every private text, and in a member nobody knows."""
+    """Return a wire object with the canary in every private text, and in an unknown member."""
     made: dict[str, Any] = {"brandNew": CANARY}
     for one in members(cls):
         kind = one.kind.of if isinstance(one.kind, Array) else one.kind
@@ -162,7 +162,7 @@ def test_a_mapping_in_place_of_a_record_is_not_printed() -> None:
 
 
 def test_a_wire_body_of_another_shape_is_masked() -> None:
-    """An object or a list where an open text belongs is not shown: nobody knows what it holds."""
+    """An object or a list where an open text belongs is not shown: it may hold anything."""
     raw = {"status": {"nationalId": CANARY}, "id": [{"a": CANARY}, "open"], "brandNew": CANARY}
 
     assert masked(raw, of=disputes.Dispute) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}

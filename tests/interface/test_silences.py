@@ -1,10 +1,10 @@
-"""What the document does not show, each answered by a guess that is listed."""
+"""What the document does not show, each answered by an assumption that is listed."""
 
 import pytest
 
 from workbench.interface.assumptions import assumptions
 
-# The sentences, as the document has them, and the guesses that answer them.
+# The sentences, as the document has them, and the assumptions that answer them.
 SILENCES: dict[str, tuple[str, ...]] = {
     "Values of status other than ready: not shown.": ("withdrawal_pending", "withdrawal_signature.retry_after"),
     "Required or optional markers of payment-account fields, allowed values of beneficiaryType other than individual, of "
@@ -119,7 +119,7 @@ SILENCES: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("sentence", SILENCES, ids=lambda sentence: sentence[:40])
 def test_every_silence_is_answered(sentence: str) -> None:
-    """What the document does not show has a guess in the list."""
+    """What the document does not show has an assumption in the list."""
     listed = {one.id for one in assumptions()}
 
     assert SILENCES[sentence]

@@ -24,19 +24,19 @@ def test_round_trip(value: Any) -> None:
 
 @given(st.decimals(-(10**6), 10**6, places=6))
 def test_fractions_are_exact(number: Decimal) -> None:
-    """V6: a number is the decimal of its text, not a float near it."""
+    """A number is the decimal of its text, not a float near it."""
     assert number == Decimal(loads(str(number).encode()))
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_end_in_a_value_or_one_error(data: bytes) -> None:
-    """C19: bytes are JSON, or NotJson is raised and nothing else."""
+    """Bytes are JSON, or NotJson is raised and nothing else."""
     with contextlib.suppress(NotJson):
         assert dumps(loads(data))
 
 
 def test_the_chain_of_an_error_is_cut() -> None:
-    """K3: the parser's own error holds the text, so it is not chained."""
+    """The parser's own error holds the text, so it is not chained."""
     with pytest.raises(NotJson) as error:
         loads(b'{"nationalId": "900000001"')
 
@@ -76,7 +76,7 @@ def test_the_chain_of_an_error_is_cut() -> None:
     ids=range(25),
 )
 def test_what_has_no_single_meaning(data: bytes, reason: str) -> None:
-    """C19: each oddity is refused with its reason, and its place where it has one."""
+    """Each irregularity is refused with its reason, and its place where it has one."""
     with pytest.raises(NotJson) as error:
         loads(data)
 
@@ -103,7 +103,7 @@ def test_what_has_one(data: bytes, expected: Any) -> None:
 
 
 def test_an_object_prints_its_size_alone() -> None:
-    """K3: a wire object does not print its values, also inside others, and stays one when copied."""
+    """A wire object does not print its values, also inside others, and stays one when copied."""
     made = loads(b'{"nationalId": "900000001", "inner": {"a": 1}}')
 
     assert "<2 members>" == repr(made) == str(made) == f"{made}"

@@ -1,4 +1,4 @@
-"""HTML faces: hostile text stays text, and nothing but our own tags and attributes is ever there (F1, F4)."""
+"""HTML: hostile text stays text, and nothing but our own tags and attributes is ever there."""
 
 import re
 
@@ -100,7 +100,7 @@ def test_errors_and_mappings_are_escaped(text):
 
 
 def test_texts_are_isolated_and_marks_are_visible():
-    """A right-to-left override can neither turn what stands beside it nor hide (F4)."""
+    """A right-to-left override can neither turn what stands beside it nor hide."""
     html = rendering.html(build(table.UPDATE_USER.answer, {"id": "a\u202eb"}))
 
     assert "\u202e" not in html
@@ -115,7 +115,7 @@ def test_nothing_is_fetched_and_no_script_runs():
     assert not re.search(r"(?<![-\w])(?:color|background):\s*(?:#|white|black|rgb)", html)
 
 
-def test_status_is_readable_without_its_colour():
+def test_status_is_readable_without_its_color():
     """A viewer that drops styles still shows mark and word."""
     html = rendering.html(build(table.UPDATE_USER.answer, {"id": "x", "application_status": "needsInformation"}))
 
@@ -123,15 +123,15 @@ def test_status_is_readable_without_its_colour():
 
 
 def test_a_long_list_is_capped_and_counted():
-    """100,000 rows do not become 100,000 table rows (F13)."""
+    """100,000 rows do not become 100,000 table rows."""
     html = rendering.html([{"n": n} for n in range(100_000)])
 
     assert html.count("<tr>") == 201
     assert "99,800 more of 100,000" in html
 
 
-def test_a_guess_says_why_on_hover():
-    """The reason of a guess is the title of its mark."""
+def test_an_assumption_shows_its_reason_on_hover():
+    """The reason of an assumption is the title of its mark."""
     html = rendering.html(build(table.CREATE_PAYMENT_ACCOUNT.request, {"type": "externalFiatAccount", "nickname": "x"}))
 
     (mark,) = [element for element in inspected(html) if element.get("title")]
@@ -140,7 +140,7 @@ def test_a_guess_says_why_on_hover():
 
 
 def test_code_keeps_its_lines_and_blanks():
-    """Code that a face shows can be pasted: each line on its own, with its indent, escaped."""
+    """Code that is shown can be pasted: each line on its own, with its indent, escaped."""
     sheet = Sheet(title="", code=("for one in (1, 2):", "    print(one < 2)"))
 
     assert markup.write(sheet).count("white-space:pre") == 1
@@ -148,7 +148,7 @@ def test_code_keeps_its_lines_and_blanks():
     assert text.write(sheet, 10).splitlines() == list(sheet.code)
 
 
-def test_an_empty_status_is_no_chip():
+def test_an_empty_status_is_not_a_chip():
     """A step without a status shows a dash, as any other empty cell."""
     shown = rendering.html_table([{"step": "advance", "status": ""}, {"step": "buy", "status": "authorized"}])
 

@@ -1,4 +1,4 @@
-"""What a stream can show: color on terminals that want it, ASCII where nothing else can be written (L8)."""
+"""What a stream can show: color on terminals that want it, ASCII where nothing else can be written."""
 
 import io
 
@@ -22,7 +22,7 @@ def stream(encoding: str, terminal: bool = True) -> io.TextIOWrapper:
     [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
     ids=["terminal", "pipe", "NO_COLOR", "dumb"],
 )
-def test_colour_only_where_wanted(terminal, environ, color):
+def test_color_only_where_wanted(terminal, environ, color):
     """Colors are for terminals that did not decline them."""
     assert screen_of(stream("utf-8", terminal), environ).color is color
 

@@ -1,4 +1,4 @@
-"""Plain faces: what is said, what is masked, and what never breaks or escapes."""
+"""Plain text: what is shown, what is masked, and what never breaks or escapes."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -85,8 +85,8 @@ def test_ids_and_addresses_stand_in_full(width):
     assert shown.count(EVM) == 8
 
 
-def test_deposit_address_of_a_test_chain_is_labelled():
-    """Nobody sends money to a deposit address of a test chain unwarned (S15)."""
+def test_deposit_address_of_a_test_chain_is_labeled():
+    """Nobody sends money to a deposit address of a test chain unwarned."""
     label = "SANDBOX, do not send funds"
 
     assert rendering.plain(contract(11155111)).count(label) == 2  # the address and the virtual accounts
@@ -101,7 +101,7 @@ def test_statuses_have_mark_and_word():
 
 
 def test_every_known_status_has_a_look():
-    """No status of the interface falls back to the grey dot."""
+    """No status of the interface falls back to the gray dot."""
     from workbench.interface import rules
 
     for enum in (rules.EventApplicationStatus, rules.TransactionStatus, rules.DisputeStatus, rules.SignatureStatus):
@@ -109,7 +109,7 @@ def test_every_known_status_has_a_look():
             assert rendering.look(status) is not rendering.look("never heard of"), status
 
 
-def test_statuses_of_one_family_stay_apart_without_colour():
+def test_statuses_of_one_family_stay_apart_without_color():
     """Within one family no two statuses share a mark."""
     from workbench.interface import rules
 
@@ -118,8 +118,8 @@ def test_statuses_of_one_family_stay_apart_without_colour():
         assert len(marks) == len(set(marks)), enum
 
 
-def test_test_chains_are_those_of_the_chains_room():
-    """The chains room knows the same test chains; floors of one level cannot share the list."""
+def test_test_chains_are_those_of_the_chains_package():
+    """The chains package knows the same test chains; packages of one layer cannot share the list."""
     from workbench.chains import families
     from workbench.rendering.values import TEST_CHAINS
 
@@ -136,17 +136,17 @@ def test_withdrawal_amount_says_its_unit():
 
 def test_full_is_said_in_words():
     """FULL reads as what it means."""
-    assert "FULL: all of it" in rendering.plain(build(SimulateRefund, {"transaction_id": ID, "amount": FULL}))
+    assert "FULL (the full amount)" in rendering.plain(build(SimulateRefund, {"transaction_id": ID, "amount": FULL}))
 
 
-def test_guesses_are_marked():
+def test_assumptions_are_marked():
     """A member that the document does not show is marked, with a line that says so."""
     asked = build(CreatePaymentAccount, {"type": "externalFiatAccount", "nickname": "x"})
 
     assert rendering.plain(asked).splitlines()[1:] == [
         "  type ~    externalFiatAccount",
         "  nickname  x",
-        "~ assumed: the document does not show it; assumptions() says more",
+        "~ assumed: not shown in the interface document; see assumptions()",
     ]
 
 
@@ -218,21 +218,21 @@ def test_columns_are_chosen_by_name():
 
 
 def test_a_table_too_wide_stands_upright():
-    """Where columns do not fit, each row is told line by line."""
+    """Where columns do not fit, each row is shown line by line."""
     shown = rendering.table([{"id": ID, "other": EVM}] * 2, width=50)
 
     assert "─" not in shown
     assert shown.count(EVM) == 2
 
 
-def test_guesses_have_a_table():
-    """All guesses about the service can be shown, however narrow the terminal."""
+def test_assumptions_have_a_table():
+    """All assumptions about the service can be shown, however narrow the terminal."""
     for width in (40, 160):
         assert rendering.table(assumptions(), width=width, limit=1000).count(assumptions()[0].id) >= 1
 
 
 def test_empty_things_say_so():
-    """An empty list has a face too."""
+    """An empty list is shown too."""
     assert rendering.plain([]) == "nothing"
 
 
@@ -240,8 +240,8 @@ HOSTILE = ["\x1b[31m", "\x1b]52;c;aGk=\x07", "\r\n", "a\u202eb", "\x9b0m", "\u20
 
 
 @given(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40)))
-def test_no_control_character_leaves_a_face(text):
-    """Whatever the service sends, no control, direction or zero-width character reaches the terminal (L2)."""
+def test_no_control_character_is_shown(text):
+    """Whatever the service sends, no control, direction or zero-width character reaches the terminal."""
     things = [
         user(external_id=text, application_status=text, application_reason=text),
         [user(external_id=text)],

@@ -24,7 +24,7 @@ from workbench.charts.data import (
 )
 from workbench.charts.text import counted, dollars, label, left_out, not_drawn, number, scale_of, usd
 from workbench.interface.rules import RewardType
-from workbench.rendering.palette import GREEN, GREY, TEAL, look
+from workbench.rendering.palette import GRAY, GREEN, TEAL, look
 from workbench.tables.decimals import decimals
 
 Value = Literal["points", "spend"]
@@ -141,7 +141,7 @@ def _ranking(
 
     def bar(name: str | None) -> Bar:
         amount = groups[name]
-        style = filled(GREEN if points else TEAL) if name is not None else filled(GREY, "..")
+        style = filled(GREEN if points else TEAL) if name is not None else filled(GRAY, "..")
         title = f"no {noun} given" if name is None else label(name)
         return Bar(name=title, label=text(amount), parts=[Part(length=amount if points else usd(amount), style=style)])
 

@@ -14,7 +14,7 @@ from workbench.forms.draft import Draft, joined
 from workbench.forms.widgets import button, row, shell
 from workbench.interface import masks, strict_json
 from workbench.interface.rules import Full
-from workbench.rendering.curl import curl as curl_command
+from workbench.rendering.show import curl as curl_command
 from workbench.sequences import Parameter, Sequence, Step, param
 
 _LINE_LENGTH = 90

@@ -1,4 +1,4 @@
-"""From anything this package hands out to what is to be shown of it."""
+"""What is shown of anything that this package returns."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -24,8 +24,7 @@ from workbench.interface.events import Event
 from workbench.interface.fields import OPEN, Answer
 from workbench.interface.strict_json import JsonObject
 from workbench.interface.walk import Array, Member, Nested, is_record, members, record_of
-from workbench.rendering import MAX_ROWS
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack
+from workbench.rendering.layout import MAX_ROWS, Block, Cell, Grid, Row, Sheet, Stack
 from workbench.rendering.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
 
 Reveal = Collection[str]
@@ -44,7 +43,7 @@ def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = Non
     """
     if isinstance(x, BaseException):
         return error_sheet(x)
-    if (own := getattr(type(x), "sheet", None)) is not None:  # a thing of a higher room that says how it looks
+    if (own := getattr(type(x), "sheet", None)) is not None:  # an object of a higher package that describes itself
         block: Block = own(x)
         return block
     if is_record(x) and not isinstance(x, type):
@@ -143,7 +142,7 @@ def _inline(value: Any, reveal: Reveal) -> Cell:
 
 
 def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
-    """Put a record on a sheet: its members in the order of its declaration, and what is odd about it."""
+    """Put a record on a sheet: its members in the order of its declaration, and what is unusual about it."""
     rows = []
     for one in members(type(record)):
         value = getattr(record, one.name)
@@ -163,7 +162,7 @@ def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
         title=title,
         status=status_cell(str(status)) if chip else None,
         rows=tuple(rows),
-        notes=() if prefix else tuple(_odd(record)),
+        notes=() if prefix else tuple(_unusual(record)),
     )
 
 
@@ -188,7 +187,7 @@ def _warning(one: Member, record: Any) -> str | None:
     return NO_FUNDS if deposits and getattr(record, "chain_id", None) in TEST_CHAINS else None
 
 
-def _odd(record: Any) -> Iterator[str]:
+def _unusual(record: Any) -> Iterator[str]:
     if not isinstance(record, Answer):
         return
     alike: dict[str, list[str]] = {}
@@ -196,7 +195,7 @@ def _odd(record: Any) -> Iterator[str]:
         alike.setdefault(flag.message, []).append(visible(flag.path, 80))
     for message, paths in islice(alike.items(), 12):
         more = f" and {len(paths) - 3:,} more" if len(paths) > 3 else ""
-        yield f"odd: {', '.join(paths[:3])}{more} {visible(message, 200)}".replace(":  ", ": ")
+        yield f"unusual: {', '.join(paths[:3])}{more} {visible(message, 200)}".replace(":  ", ": ")
 
 
 def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
@@ -260,14 +259,14 @@ def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | No
 
 
 def problem_grid(problems: Iterable[Problem], total: int | None = None) -> Grid:
-    """Put problems into a grid: where, what is wrong, by which rule."""
+    """Put problems into a grid: where, what is wrong, and which rule is broken."""
     held = tuple(problems)
     return Grid(
         title="1 problem" if (total or len(held)) == 1 else f"{total or len(held):,} problems",
-        columns=("where", "what is wrong", "rule"),
+        columns=("where", "problem", "rule"),
         rows=tuple(
             (
-                Cell((visible(one.path, 200) or "the whole",)),
+                Cell((visible(one.path, 200) or "(all)",)),
                 Cell((visible(one.message, 500),)),
                 Cell((visible(one.rule, 40),), "muted"),
             )
@@ -277,11 +276,11 @@ def problem_grid(problems: Iterable[Problem], total: int | None = None) -> Grid:
     )
 
 
-def assumption_grid(guesses: Iterable[Assumption], total: int) -> Grid:
-    """Put guesses about the service into a grid."""
+def assumption_grid(rows: Iterable[Assumption], total: int) -> Grid:
+    """Put assumptions about the service into a grid."""
     return Grid(
-        title="1 guess" if total == 1 else f"{total:,} guesses",
-        columns=("id", "where", "what is taken", "why it is a guess", "how well known", "where to change it"),
+        title="1 assumption" if total == 1 else f"{total:,} assumptions",
+        columns=("id", "where", "assumed", "reason", "confidence", "where to change it"),
         rows=tuple(
             (
                 Cell((one.id,)),
@@ -291,7 +290,7 @@ def assumption_grid(guesses: Iterable[Assumption], total: int) -> Grid:
                 Cell((f"{_known(one)} {one.confidence}",), f"status:{one.confidence}"),
                 Cell((one.change,)),
             )
-            for one in guesses
+            for one in rows
         ),
         total=total,
     )
@@ -301,7 +300,7 @@ def _known(one: Assumption) -> str:
     return status_cell(str(one.confidence)).lines[0].partition(" ")[0]
 
 
-ENDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+_OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (OutcomeUnknown, "unknown"),
     (ApiError, "refused"),
     (UnexpectedAnswer, "done"),
@@ -310,14 +309,14 @@ ENDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], .
 """How a call ended, by the error that says so."""
 
 
-def end_of(error: BaseException) -> str | None:
+def _outcome_of(error: BaseException) -> str | None:
     """Return how a call ended by its error: "refused", "not_sent", "unknown", "done", or None where none was made."""
-    return next((end for kind, end in ENDS if isinstance(error, kind)), None)
+    return next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
 
 
 def error_sheet(error: BaseException) -> Sheet:
     """Put an error on a sheet: what happened, what it means, and each problem on a line of its own."""
-    end = end_of(error)
+    outcome = _outcome_of(error)
     ours = isinstance(error, WorkbenchError)
     rows: list[Row] = []
     words: tuple[str, ...] = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
@@ -335,7 +334,7 @@ def error_sheet(error: BaseException) -> Sheet:
         rows.append(Row("attempt", Cell((visible(error.attempt.id, 200),))))
     return Sheet(
         title=title if ours else type(error).__name__,
-        status=status_cell(end) if end else None,
+        status=status_cell(outcome) if outcome else None,
         words=words,
         rows=tuple(rows),
     )

@@ -1,8 +1,11 @@
-"""What is to be shown, before anything decides how: cells, rows, sheets and grids."""
+"""What is shown, independent of text and HTML: cells, rows, sheets and grids."""
 
 from collections.abc import Iterator
 
 import attrs
+
+MAX_ROWS = 200
+"""Rows of a table that are shown unless more are requested; the rest is counted."""
 
 
 @attrs.frozen
@@ -20,11 +23,11 @@ class Cell:
 
 @attrs.frozen
 class Row:
-    """A label and what stands beside it. `guess` is why it is assumed; `warning` is a sentence of ours beside it."""
+    """A label and what stands beside it. `assumed` is the reason of an assumption; `warning` is a sentence of ours beside it."""
 
     label: str
     value: "Cell | Sheet | Grid"
-    guess: str | None = None
+    assumed: str | None = None
     warning: str | None = None
 
 
@@ -40,9 +43,9 @@ class Sheet:
     notes: tuple[str, ...] = ()
 
     @property
-    def guessed(self) -> bool:
+    def all_assumed(self) -> bool:
         """Whether all of it is assumed."""
-        return bool(self.rows) and all(row.guess for row in self.rows)
+        return bool(self.rows) and all(row.assumed for row in self.rows)
 
 
 @attrs.frozen(kw_only=True)
@@ -68,13 +71,13 @@ class Stack:
 Block = Cell | Sheet | Grid | Stack
 
 
-def guesses(block: Block) -> Iterator[str]:
-    """Yield the reasons of the guesses a block shows."""
+def assumptions(block: Block) -> Iterator[str]:
+    """Yield the reasons of the assumptions that a block shows."""
     if isinstance(block, Stack):
         for part in block.parts:
-            yield from guesses(part)
+            yield from assumptions(part)
     if isinstance(block, Sheet):
         for row in block.rows:
-            if row.guess:
-                yield row.guess
-            yield from guesses(row.value)
+            if row.assumed:
+                yield row.assumed
+            yield from assumptions(row.value)

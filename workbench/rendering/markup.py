@@ -7,8 +7,8 @@ notebook viewer drops the styles, mark and word remain.
 from html import escape
 
 from workbench.rendering import palette
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, guesses
-from workbench.rendering.text import GUESS, LEGEND
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, assumptions
+from workbench.rendering.text import ASSUMED, LEGEND
 
 TAGS = frozenset({"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"})
 ATTRIBUTES = frozenset({"style", "class", "title", "scope"})
@@ -24,7 +24,9 @@ _PROSE = 2  # spaces of a text that stays on its line
 
 def write(block: Block) -> str:
     """Return a block as HTML."""
-    legend = f'<div style="{_QUIET};font-size:85%">{escape(LEGEND)}</div>' if any(True for _ in guesses(block)) else ""
+    legend = (
+        f'<div style="{_QUIET};font-size:85%">{escape(LEGEND)}</div>' if any(True for _ in assumptions(block)) else ""
+    )
     return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{legend}</div>'
 
 
@@ -78,24 +80,24 @@ def _is_id(text: str) -> bool:
 def _sheet(sheet: Sheet) -> str:
     made = []
     if sheet.title:
-        title = sheet.title[:1].upper() + sheet.title[1:] + (f" {GUESS}" if sheet.guessed else "")
+        title = sheet.title[:1].upper() + sheet.title[1:] + (f" {ASSUMED}" if sheet.all_assumed else "")
         status = f" {_cell(sheet.status)}" if sheet.status else ""
         made.append(f"<div><strong>{isolated(title)}</strong>{status}</div>")
     made += [f"<div>{isolated(words)}</div>" for words in sheet.words]
     if sheet.code:
         made.append(f'<div style="{_CODE}">{"<br>".join(escape(line) for line in sheet.code)}</div>')
     if sheet.rows:
-        rows = "".join(_row(row, sheet.guessed) for row in sheet.rows)
+        rows = "".join(_row(row, sheet.all_assumed) for row in sheet.rows)
         made.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
     made += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
     return "".join(made)
 
 
 def _row(row: Row, quiet: bool) -> str:
-    guess = f' <span title="{escape("assumed: " + row.guess)}">{GUESS}</span>' if row.guess and not quiet else ""
+    mark = f' <span title="{escape("assumed: " + row.assumed)}">{ASSUMED}</span>' if row.assumed and not quiet else ""
     value = _cell(row.value) if isinstance(row.value, Cell) else _block(row.value)
     warning = f" <strong>({escape(row.warning)})</strong>" if row.warning else ""
-    head = f'<th scope="row" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(row.label)}{guess}</th>'
+    head = f'<th scope="row" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(row.label)}{mark}</th>'
     return f'<tr>{head}<td style="{_CELL}">{value}{warning}</td></tr>'
 
 

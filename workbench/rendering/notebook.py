@@ -1,7 +1,4 @@
-"""Faces in IPython and notebooks: what is shown of records and errors when a cell ends in one.
-
-IPython is handed in, never imported, so this floor needs nothing installed.
-"""
+"""How IPython and notebooks show records and errors. IPython is an argument, never imported."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +16,7 @@ _HTML, _PLAIN = "text/html", "text/plain"
 
 
 def shown_types() -> tuple[type[Any], ...]:
-    """Return the classes that have a face of their own: answers, requests and their parts, problems, guesses."""
+    """Return the classes that are shown our way: answers, requests and their parts, problems, assumptions."""
     # Each by itself: IPython takes the repr that a class has of its own before a printer of the class above it.
     tops = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     tops += [Event, *(kind.body for kind in EVENT_KINDS.values())]
@@ -28,10 +25,10 @@ def shown_types() -> tuple[type[Any], ...]:
 
 
 def register(shell: Any) -> Callable[[], None]:
-    """Return an IPython shell the faces of this package: records, lists of them, and errors without their traces.
+    """Let an IPython shell show records, lists of them, and errors without their traces our way.
 
     Returns:
-        What takes the faces back again.
+        A function that undoes it.
     """
     formatters = shell.display_formatter.formatters
     html, plain = formatters[_HTML], formatters[_PLAIN]
@@ -84,7 +81,7 @@ def _pretty_of_many(usual: Callable[..., None] | None) -> Callable[..., None]:
 
 
 def _say(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
-    """Show an error of ours by what it says. The trace is one `%tb` away, and never holds a request's values."""
+    """Show an error of ours by its message. The trace is one `%tb` away, and never holds a request's values."""
     words = text.write(describe(error)).split("\n")
     shell._showtraceback(kind, error, words)
     return words

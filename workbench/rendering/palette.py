@@ -25,13 +25,13 @@ class Tone(StrEnum):
     GOOD = "good"
     OPEN = "open"
     WAITING = "waiting"
-    YOURS = "yours"  # somebody has to do something
+    YOURS = "yours"  # somebody has to act
     BAD = "bad"
     STOPPED = "stopped"
     UNKNOWN = "unknown"
 
 
-GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GREY, SLATE, TEAL = (
+GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
     "#009e73", "#0072b2", "#56b4e9", "#e67300", "#c99700", "#d5391f", "#a05195", "#8a8f98", "#5a6270", "#2f8f9d",
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ TONES: Mapping[Tone, Look] = {
     Tone.WAITING: Look(AMBER, "◔", 33, ".."),
     Tone.YOURS: Look(ORANGE, "?", 33, "xx"),
     Tone.BAD: Look(RED, "✗", 31, "\\\\"),
-    Tone.STOPPED: Look(GREY, "–", 90, "--"),
+    Tone.STOPPED: Look(GRAY, "–", 90, "--"),
     Tone.UNKNOWN: Look(PURPLE, "‽", 35, "++"),
 }
 
@@ -55,7 +55,7 @@ LOOKS: Mapping[str, Look] = {
     "denied": TONES[Tone.BAD],
     "locked": Look(SLATE, "■", 90, "||"),
     "canceled": TONES[Tone.STOPPED],
-    "notStarted": Look(GREY, "○", 90),
+    "notStarted": Look(GRAY, "○", 90),
     "exempt": Look(TEAL, "◇", 36, "**"),
     "tosNotAccepted": Look(BLUE, "✎", 34, "//"),
     # transactions
@@ -63,14 +63,14 @@ LOOKS: Mapping[str, Look] = {
     "declined": TONES[Tone.BAD],
     "settled": TONES[Tone.GOOD],
     "completed": TONES[Tone.GOOD],
-    "reversed": Look(GREY, "↩", 90, "--"),
+    "reversed": Look(GRAY, "↩", 90, "--"),
     "refunded": Look(TEAL, "↩", 36, "**"),
     # disputes
     "inReview": Look(PURPLE, "⚑", 35, "++"),
     "accepted": TONES[Tone.GOOD],
     "rejected": TONES[Tone.BAD],
     # cards
-    "notActivated": Look(GREY, "○", 90),
+    "notActivated": Look(GRAY, "○", 90),
     "active": TONES[Tone.GOOD],
     # signatures
     "ready": TONES[Tone.GOOD],
@@ -80,25 +80,25 @@ LOOKS: Mapping[str, Look] = {
     # how a call ends
     "done": TONES[Tone.GOOD],
     "refused": TONES[Tone.BAD],
-    "not_sent": Look(GREY, "○", 90),
-    "not sent": Look(GREY, "○", 90),
+    "not_sent": Look(GRAY, "○", 90),
+    "not sent": Look(GRAY, "○", 90),
     "unknown": TONES[Tone.UNKNOWN],
     "partly": TONES[Tone.YOURS],
-    "planned": Look(GREY, "○", 90),
+    "planned": Look(GRAY, "○", 90),
     "sending": TONES[Tone.WAITING],
-    # how well a guess is known
+    # confidence of assumptions
     "widely seen": TONES[Tone.GOOD],
     "reported from live calls": TONES[Tone.OPEN],
     "seen in one place": TONES[Tone.WAITING],
     "unconfirmed": TONES[Tone.YOURS],
 }
 
-OTHER = Look(GREY, "•", 90)
-"""A status nobody has told us of."""
+OTHER = Look(GRAY, "•", 90)
+"""Any other status."""
 
 
 def look(status: str) -> Look:
-    """Return the look of a status; a grey dot for one that is not known."""
+    """Return the look of a status; a gray dot for one that is not known."""
     return LOOKS.get(status, OTHER)
 
 

@@ -4,13 +4,13 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, guesses
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, assumptions
 
 Paint = Callable[[str, str], str]
-"""Gives text in the colors of its role; see `palette.paint`."""
+"""Returns text in the colors of its role; see `palette.paint`."""
 
-GUESS = "~"
-LEGEND = f"{GUESS} assumed: the document does not show it; assumptions() says more"
+ASSUMED = "~"
+LEGEND = f"{ASSUMED} assumed: not shown in the interface document; see assumptions()"
 _NARROWEST = 12
 
 
@@ -34,7 +34,7 @@ def cells(text: str) -> int:
 def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
     """Return a block as plain text, without a line break at its end."""
     lines = list(_lines(block, width, paint))
-    if any(True for _ in guesses(block)):
+    if any(True for _ in assumptions(block)):
         lines += [paint(line, "muted") for line in wrapped(LEGEND, width)]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -60,7 +60,7 @@ def _lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
-    mark = f" {GUESS}" if sheet.guessed else ""
+    mark = f" {ASSUMED}" if sheet.all_assumed else ""
     if sheet.title:
         head = paint(sheet.title[:1].upper() + sheet.title[1:] + mark, "title")
         yield head + (f"  {paint(sheet.status.text, sheet.status.role)}" if sheet.status else "")
@@ -69,13 +69,13 @@ def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
         for line in wrapped(words, width - len(inset)):
             yield inset + line
     yield from (inset + line for line in sheet.code)
-    yield from (inset + line for line in _rows(sheet.rows, width - len(inset), paint, sheet.guessed))
+    yield from (inset + line for line in _rows(sheet.rows, width - len(inset), paint, sheet.all_assumed))
     for note in sheet.notes:
         yield from (inset + paint(line, "muted") for line in wrapped(note, width - len(inset)))
 
 
 def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Iterator[str]:
-    labels = {id(row): row.label + (f" {GUESS}" if row.guess and not quiet else "") for row in rows}
+    labels = {id(row): row.label + (f" {ASSUMED}" if row.assumed and not quiet else "") for row in rows}
     flat = [cells(labels[id(row)]) for row in rows if isinstance(row.value, Cell)]
     column = max(flat, default=0)
     for row in rows:

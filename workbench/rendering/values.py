@@ -49,7 +49,7 @@ def label(name: str) -> str:
 
 
 def cell(value: Any) -> Cell:
-    """Return any single value as a cell: nothing of it is taken as markup, and nobody's name decides how it looks."""
+    """Return any single value as a cell: nothing in it is taken as markup."""
     match value:
         case None:
             return Cell(("–",), "muted")
@@ -90,7 +90,7 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
         shown = about.mask(value)
         return Cell((visible(shown, LONGEST),), "private")
     if isinstance(value, Full):
-        return Cell(("FULL: all of it",))
+        return Cell(("FULL (the full amount)",))
     if isinstance(value, Mapping):
         return Cell((f"<{len(value)} members>",), "muted")
     if _is_status(one) and isinstance(value, str):

@@ -28,8 +28,8 @@ from workbench.interface.walk import (
     is_record,
     members,
 )
-from workbench.rendering.curl import curl
 from workbench.rendering.screen import screen_of
+from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
