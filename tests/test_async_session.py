@@ -16,7 +16,7 @@ from workbench.interface.table import OPERATIONS
 PERSON: dict[str, Any] = {
     "first_name": "Ada", "last_name": "testingApproved", "email": "ada@example.com", "birth_date": "1990-02-01",
     "national_id": "900112233", "country_of_issue": "US", "ip_address": "203.0.113.5", "occupation": "Engineer",
-    "annual_salary": "1", "account_purpose": "x", "expected_monthly_volume": "1", "wallet_address": "0x" + "aB" * 20,
+    "annual_salary": "1", "account_purpose": "x", "expected_monthly_volume": "1", "wallet_address": "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
     "address": {
         "line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US",
     },

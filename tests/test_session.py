@@ -69,7 +69,7 @@ def test_a_served_sandbox_is_connected_to() -> None:
         user = api.create_user_application(
             first_name="Ada", last_name="testingApproved", email="ada@example.com", birth_date="1990-02-01",
             national_id="900112233", country_of_issue="US", ip_address="203.0.113.5", occupation="Engineer",
-            annual_salary="1", account_purpose="x", expected_monthly_volume="1", wallet_address="0x" + "aB" * 20,
+            annual_salary="1", account_purpose="x", expected_monthly_volume="1", wallet_address="0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
             address={
                 "line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701",
                 "country_code": "US",

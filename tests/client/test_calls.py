@@ -135,7 +135,7 @@ def _create_user_application(rig: Rig) -> None:
         "create_user_application", first_name="Ada", last_name="Example", birth_date="1990-02-01",
         national_id="900112233", country_of_issue="US", email="ada@example.com", address=ADDRESS,
         ip_address="203.0.113.5", occupation="Engineer", annual_salary="100000", account_purpose="Everyday",
-        expected_monthly_volume="1000", wallet_address="0x" + "aB" * 20,
+        expected_monthly_volume="1000", wallet_address="0x" + "ab" * 20,
     )  # fmt: skip
 
     assert user.application_status == "pending"

@@ -32,7 +32,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
 from workbench.storage import Database
 
-EVM = "0x" + "aB" * 20
+EVM = "0x" + "ab" * 20
 
 
 class Cut(httpx.SyncByteStream):

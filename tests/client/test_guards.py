@@ -10,7 +10,7 @@ from workbench.client.journal import Journal, recorder_of
 from workbench.errors import CannotRecord, InvalidProfile, InvalidRequest, NotArmed, WrongEnvironment
 from workbench.interface.table import OPERATIONS
 
-EVM = "0x" + "aB" * 20
+EVM = "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
 SOLANA = "4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T"
 USER = {"id": CARD}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from workbench.client.addresses import address_problems
 from workbench.client.guards import cap_problems
 from workbench.client.requests import pasted_keys
 from workbench.errors import InvalidRequest, Problem
@@ -131,6 +132,7 @@ def plan_of(
         for one in (
             *pasted_keys(request),
             *checks.problems(request),
+            *address_problems(request),
             *checks.cautions(request)[0],
             *(cap_problems(limits, request) if limits is not None else ()),
         )

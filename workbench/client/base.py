@@ -110,7 +110,7 @@ class BaseClient(Operations, ABC):
 
     def allowing(
         self, *, partial_address: bool = False, masked_value: bool = False, unusual_text: bool = False,
-        again: bool = False, resend: bool = False,
+        unverified_address: bool = False, again: bool = False, resend: bool = False,
     ) -> Self:  # fmt: skip
         """Return the same client with more allowed: what a call may do beyond its arguments.
 
@@ -118,12 +118,13 @@ class BaseClient(Operations, ABC):
             partial_address: Send part of an address; whether the service merges or replaces it is not shown.
             masked_value: Send values that hold •, as a masked value does.
             unusual_text: Send characters that nobody can see.
+            unverified_address: Send an address with a wrong checksum, of another chain's family, or of zero bytes.
             again: Send the same write as earlier within a day.
             resend: Send a call with an effect again after a 429, which says that it was not carried out.
         """
         chosen = {
             "partial_address": partial_address, "masked_value": masked_value, "unusual_text": unusual_text,
-            "again": again, "resend": resend,
+            "unverified_address": unverified_address, "again": again, "resend": resend,
         }  # fmt: skip
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)

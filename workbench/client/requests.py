@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.chains import private_key_problem
+from workbench.client.addresses import address_problems, address_warnings
 from workbench.client.advice import advise
 from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
@@ -179,7 +180,7 @@ def request_problems(
     """Return all for which a request is refused; where there is nothing, warn of what looks wrong.
 
     Args:
-        check: False refuses only what cannot be sent or looks like a private key.
+        check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real service.
         real: Whether a real service answers.
     """
     refused, warned = checks.cautions(request, allowing)
@@ -188,6 +189,8 @@ def request_problems(
         paths = {one.wire for one in members(type(request)) if "{" + one.wire + "}" in operation.path}
         found = tuple(problem for problem in found if problem.rule == "text" or problem.path in paths)
     problems = (*found, *refused)
+    if (check or real) and "unverified_address" not in allowing:
+        problems += address_problems(request)
     if pasted := pasted_keys(request):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
@@ -196,6 +199,8 @@ def request_problems(
             # A number that was never issued is what a sandbox should get.
             if real or not problem.path.endswith("nationalId"):
                 advise(f"{operation.name}: {problem}")
+        for problem in address_warnings(request) if real else ():
+            advise(f"{operation.name}: {problem}")
     return problems
 
 

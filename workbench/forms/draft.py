@@ -1,12 +1,12 @@
 """The values of a form before they are a request: what is given, chosen, wrong and advised. No widgets, no I/O."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from workbench.chains import address_problems, refuse_private_key
+from workbench.chains import refuse_private_key
+from workbench.client.addresses import address_problems
 from workbench.client.requests import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface import checks, walk
@@ -14,13 +14,12 @@ from workbench.interface.convert import placeholders
 from workbench.interface.cross_rules import OneOf, When
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.operation import Operation
-from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.walk import Boolean, Member, Nested
 
-_ADDRESSES = {rule.pattern for rule in (CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET)}
 TICKS = {
     "masked_value": "A value contains •, as masked values do. Send it anyway",
     "unusual_text": "A value contains invisible characters. Send it anyway",
+    "unverified_address": "An address has a wrong checksum, belongs to another chain, or is zero. Send it anyway",
     "partial_address": "Send an incomplete address (it is not documented whether the service merges or replaces it)",
     "again": "The same request was sent within the last 24 hours. Send it again",
 }
@@ -277,11 +276,13 @@ class Draft:
         if self.operation.method == "PATCH" and not self._changes():
             found.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
         found += refused
+        if "unverified_address" not in self.ticks:
+            found += address_problems(record)
         for leaf in self.leaves.values():
             if leaf.acknowledged and leaf.path not in self.given and leaf.path not in self.accepted:
                 text = f"is omitted, which means {leaf.default}: choose yes or no, or confirm the omission"
                 found.append(Problem(leaf.wire, "tick", text))
-        return Review(record, tuple(dict.fromkeys(found)), (*advised, *self._address_advice()))
+        return Review(record, tuple(dict.fromkeys(found)), advised)
 
     def problems(self) -> tuple[Problem, ...]:
         """Return everything that prevents sending: broken rules, refused values, omissions not acknowledged."""
@@ -291,18 +292,6 @@ class Draft:
         """Whether anything is given besides the ids in the path."""
         ids = placeholders(self.operation.path)
         return any(self.leaves[path].wire not in ids for path in self.given)
-
-    def _address_advice(self) -> Iterator[Problem]:
-        chain = self.given.get("chain_id")
-        for path, value in self.given.items():
-            leaf = self.leaves[path]
-            pattern = leaf.member.about.rule.pattern
-            if isinstance(value, str) and pattern in _ADDRESSES and re.fullmatch(str(pattern), value):
-                try:
-                    slips = address_problems(value, chain if type(chain) is int else None)
-                except InvalidRequest:  # an unknown chain says nothing about an address
-                    slips = address_problems(value)
-                yield from (Problem(leaf.wire, slip.kind, slip.message) for slip in slips)
 
     def value(self) -> Any:
         """Return the request, checked.

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
+from workbench.client.addresses import address_problems
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
@@ -61,10 +62,10 @@ class Calling:
         bool, Parameter(help="Send the same write again within a day.", group=_CALL)
     ] = False  # fmt: skip
     allow: Annotated[
-        tuple[Literal["partial-address", "masked-value", "unusual-text", "resend"], ...],
+        tuple[Literal["partial-address", "masked-value", "unusual-text", "unverified-address", "resend"], ...],
         Parameter(
-            help="Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, or "
-            "the call again after a 429.", group=_CALL, show_default=False,
+            help="Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, "
+            "a mistyped blockchain address, or the call again after a 429.", group=_CALL, show_default=False,
         ),
     ] = ()  # fmt: skip
 
@@ -181,6 +182,8 @@ def _run(
             raise InvalidArguments(str(unknown), of=operation.name) from None
         if calling.dry_run or all_pages or api.environment == "production":
             problems = checks.problems(request)  # a call checks them itself
+            if "unverified-address" not in calling.allow:
+                problems += address_problems(request)
             if problems:
                 raise InvalidRequest(problems, of=operation.name)
         if calling.dry_run:

@@ -1,0 +1,119 @@
+"""Mistyped addresses are refused by client, bulk, command line and form; those without a checksum leave with a warning."""
+
+import random
+import warnings
+
+import pytest
+
+import workbench as wb
+from workbench import chains
+from workbench.client.addresses import address_problems, address_warnings
+from workbench.client.advice import AdviceWarning
+from workbench.interface import checks
+from workbench.interface.people import UpdateUser
+from workbench.interface.withdrawals import SignWithdrawal
+from workbench.terminal import main
+
+EVM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+WRONG_CASE = EVM.replace("aAe", "aae")
+STELLAR = "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ"
+SOLANA = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
+PERSON = "00000000-0000-4000-8000-000000000001"
+
+
+def asked(recipient: str, *, chain_id: int | None = 84532, token: str = EVM) -> SignWithdrawal:
+    return SignWithdrawal(
+        chain_id=chain_id, token=token, amount="1", admin_address=token, recipient_address=recipient,
+        is_amount_native=True,
+    )  # fmt: skip
+
+
+MISTYPED = {
+    "EIP-55": (asked(WRONG_CASE), "recipientAddress", "wrong checksum"),
+    "CRC-16": (asked(STELLAR[:-1] + "A", chain_id=1501, token=STELLAR), "recipientAddress", "wrong checksum"),
+    "zero": (asked("0x" + "0" * 40), "recipientAddress", "zero address"),
+    "another family": (asked(SOLANA), "recipientAddress", "is a Solana address, and Base Sepolia"),
+    "no chain": (asked(WRONG_CASE, chain_id=None), "recipientAddress", "wrong checksum"),
+    "length": (asked("z" * 44, chain_id=901, token=SOLANA), "recipientAddress", "33 bytes"),
+    "a user's wallet": (UpdateUser(user_id=PERSON, wallet_address=WRONG_CASE), "walletAddress", "wrong checksum"),
+}
+
+
+@pytest.mark.parametrize("request_, path, words", MISTYPED.values(), ids=MISTYPED)
+def test_the_client_refuses(request_, path, words):
+    """Nothing is sent, in the sandbox and in production alike, even unchecked there, unless it is allowed by name."""
+    (problem,) = address_problems(request_)
+    with wb.connect() as api:
+        with pytest.raises(wb.InvalidRequest, match=words) as caught:
+            api.send(request_)
+        with pytest.raises(wb.errors.ApiError):  # it leaves, and the sandbox refuses what it does not have
+            api.allowing(unverified_address=True).send(request_)
+
+    assert problem in caught.value.problems
+    assert (problem.path, problem.rule) == (path, "unverified_address")
+    assert "allowing(unverified_address=True)" in problem.message
+
+
+@pytest.mark.parametrize("address", [EVM, EVM.lower(), "0x" + EVM[2:].upper()])
+def test_valid_addresses_pass(address):
+    """Only those in one case are warned of."""
+    assert address_problems(asked(address)) == ()
+    assert [problem.path for problem in address_warnings(asked(address))] == ["recipientAddress"] * (address != EVM)
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_single_character_slips(count):
+    """Of random single-character slips only what the checksum cannot detect leaves: no address without a warning."""
+    draw = random.Random(5)
+    alphabet = "0123456789abcdefABCDEFGHJKLMNPQRSTUVWXYZghijkmnopqrstuvwxyz"
+    kinds = [(84532, EVM), (84532, EVM.lower()), (1501, STELLAR), (901, SOLANA)]
+    passed = 0
+    for _ in range(count):
+        chain_id, good = draw.choice(kinds)
+        place = draw.randrange(len(good))
+        slip = good[:place] + draw.choice(alphabet.replace(good[place], "")) + good[place + 1 :]
+        request = asked(slip, chain_id=chain_id, token=good)
+        if not address_problems(request) and not checks.problems(request) and slip.lower() != good.lower():
+            passed += chains.has_checksum(slip)
+            warned = any(problem.path == "recipientAddress" for problem in address_warnings(request))
+            assert chains.has_checksum(slip) or warned
+
+    assert passed <= count / 1_000  # EIP-55 misses about one in some thousands
+
+
+def test_bulk_refuses(tmp_path):
+    """A row with a mistyped address stops the run before anything is sent."""
+    with wb.connect() as api, pytest.raises(wb.InvalidRequest, match="wrong checksum"):
+        wb.bulk.run(api.update_user, [{"user_id": PERSON, "wallet_address": WRONG_CASE}])
+
+
+def test_the_command_line_refuses(capsys):
+    """So does a command, and its hint names the option."""
+    assert main(["update-user", "--user-id", PERSON, "--wallet-address", WRONG_CASE]) != 0
+    error = capsys.readouterr().err
+
+    assert "wrong checksum" in error
+    assert "--allow unverified-address" in error
+
+
+def test_a_form_refuses():
+    """A form names it at the field and offers the checkbox."""
+    with wb.connect() as api:
+        form = wb.form(api.update_user, user_id=PERSON, wallet_address=WRONG_CASE)
+
+        assert [problem.rule for problem in form.problems] == ["unverified_address"]
+        form.allow("unverified_address")
+        assert form.problems == ()
+
+
+def test_production_warns_of_an_address_without_a_checksum():
+    """What cannot be checked leaves with a warning."""
+    from workbench.client.requests import request_problems
+    from workbench.interface.table import SIGN_WITHDRAWAL
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AdviceWarning)
+        assert request_problems(SIGN_WITHDRAWAL, asked(EVM.lower()), (), check=True, real=True) == ()
+
+    assert ["recipientAddress has no checksum" in str(one.message) for one in caught] == [True]
+    assert request_problems(SIGN_WITHDRAWAL, asked(WRONG_CASE), (), check=False, real=True)
