@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, open_notebook, run_all, write_notebook
 from tests.browser.test_forms import PURCHASE, START
-from tests.browser.test_long import READ, SLOWLY, run_cell
+from tests.browser.test_long import SLOWLY, run_cell
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 APPLICATION = """
@@ -59,7 +59,7 @@ def main() -> None:
         room = shown(page, lab, "purchase", PURCHASE)
         page.locator(".wb-amount input").fill("12.50")
         expect(page.locator(".wb-amount .wb-problem")).to_have_count(1)
-        page.locator(".wb-ways .jupyter-widget-Collapse-header, .wb-ways .widget-collapse-header").first.click()
+        page.locator(".wb-snippets .jupyter-widget-Collapse-header, .wb-snippets .widget-collapse-header").first.click()
         take(room, "form-mistake")
         page.locator(".wb-amount input").fill("1250")
         page.locator("button.wb-send").click()
@@ -81,7 +81,7 @@ def main() -> None:
         take(room, "panel-contracts")
         page.get_by_role("tab", name="Transactions").click()
         page.locator(".wb-tab-transactions button.wb-open").first.click()
-        expect(page.locator(".wb-tab-transactions .wb-detail")).to_contain_text("Requests that name it")
+        expect(page.locator(".wb-tab-transactions .wb-detail")).to_contain_text("Related requests")
         take(room, "panel-transaction")
         page.get_by_role("tab", name="Rewards").click()
         user = page.locator(".wb-user input")
@@ -98,12 +98,12 @@ def main() -> None:
         take(room, "panel-dark")
         theme(page, "JupyterLab Light")
         page.locator(".wb-tab-users button.wb-open").first.click()
-        page.locator(".wb-tab-users").get_by_role("button", name="Change the user", exact=True).click()
+        page.locator(".wb-tab-users").get_by_role("button", name="Edit user", exact=True).click()
         expect(page.locator(".wb-form-update-user .wb-email input")).to_be_visible()
         take(room, "panel-user")
 
-        open_notebook(page, lab, write_notebook(lab, "read.ipynb", START, SLOWLY, READ))
-        for number in range(3):
+        open_notebook(page, lab, write_notebook(lab, "read.ipynb", START, SLOWLY))
+        for number in range(2):
             run_cell(page, number)
         work = page.locator(".wb-work")
         expect(work.locator(".wb-progress")).to_contain_text("left")

@@ -105,7 +105,7 @@ def test_a_form_is_used_by_the_keyboard_alone(lab: Server, page: Page) -> None:
     count = "print('sent', len(api.journal))"
     open_notebook(page, lab, write_notebook(lab, "keys.ipynb", START, PURCHASE, count))
     run_all(page, "sent 0")
-    amount = page.get_by_label("amount", exact=True)
+    amount = page.get_by_label("Amount", exact=True)
     amount.focus()
     page.keyboard.type("1250")
     reached = []
@@ -140,8 +140,8 @@ def test_the_call_is_put_in_a_new_cell_at_once(lab: Server, page: Page, by: str)
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.get_by_text("The same call in Python, terminal").click()
     expect(page.locator("button.wb-put")).to_be_hidden()
-    button = page.get_by_role("button", name="Put in a new cell below")
-    wanted = page.locator(".wb-ways pre").first.inner_text()
+    button = page.get_by_role("button", name="Insert in a new cell below")
+    wanted = page.locator(".wb-snippets pre").first.inner_text()
     assert "onerror" in wanted
     if by == "mouse":
         button.click()

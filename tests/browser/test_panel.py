@@ -14,12 +14,12 @@ MANY = """
 import random
 import workbench as wb
 from workbench.forms.pager import Pager
-from workbench.forms import style
+from workbench.forms.widgets import style_sheet
 import ipywidgets
 chance = random.Random(1)
 rows = [(f"{n:06d}", chance.randrange(10**6), f"Shop {chance.randrange(1000)}") for n in range(100_000)]
 pager = Pager(("id", "amount", "merchant"), rows, opened=lambda number: None)
-ipywidgets.VBox([style.sheet(), pager.widget]).add_class("wb-root")
+ipywidgets.VBox([style_sheet(), pager.widget]).add_class("wb-root")
 """
 
 
@@ -61,8 +61,8 @@ def test_a_row_of_the_panel_opens(lab: Server, page: Page) -> None:
 
     detail = page.locator(".wb-tab-transactions .wb-detail")
     expect(detail).to_contain_text("Example Shop")
-    expect(detail).to_contain_text("Requests that name it: 1")
-    expect(detail).to_contain_text("Events about it: 2")
+    expect(detail).to_contain_text("Related requests: 1")
+    expect(detail).to_contain_text("Related events: 2")
 
 
 def test_a_user_is_changed_from_the_panel(lab: Server, page: Page) -> None:
@@ -77,7 +77,7 @@ def test_a_user_is_changed_from_the_panel(lab: Server, page: Page) -> None:
     row = tab.locator("button.wb-open").first
     row.focus()
     row.press("Enter")
-    change = tab.get_by_role("button", name="Change the user", exact=True)
+    change = tab.get_by_role("button", name="Edit user", exact=True)
     change.focus()
     page.keyboard.press("Space")
     form = tab.locator(".wb-form-update-user")
@@ -89,7 +89,7 @@ def test_a_user_is_changed_from_the_panel(lab: Server, page: Page) -> None:
     form.locator("button.wb-send").click()
 
     expect(form.locator(".wb-answer-card")).to_be_visible()
-    expect(tab.locator(".wb-detail")).to_contain_text("Requests that name it: 1")
+    expect(tab.locator(".wb-detail")).to_contain_text("Related requests: 1")
     expect(tab.locator(".wb-count")).to_contain_text("of ")
 
 
@@ -97,9 +97,9 @@ HOSTILE = r"""
 import workbench as wb
 from html import escape
 from decimal import Decimal
-from workbench import faces
+from workbench import rendering
 from workbench.forms.pager import Pager
-from workbench.forms import style
+from workbench.forms.widgets import style_sheet
 import ipywidgets
 texts = [
     '<img src=x onerror=alert(1)>', '<svg onload=alert(1)>', '"><script>alert(1)</script>', '</style><script>alert(1)</script>',
@@ -129,7 +129,7 @@ for name in panel.tabs:
     panel.open(name)
 tab = panel.open("transactions")
 tab.open(0)
-ipywidgets.VBox([style.sheet(), pager.widget, panel.widget, update.widget, refused.widget, open_form.widget, *forms]).add_class("wb-root")
+ipywidgets.VBox([style_sheet(), pager.widget, panel.widget, update.widget, refused.widget, open_form.widget, *forms]).add_class("wb-root")
 """
 FACES = """
 display({"text/html": panel.html}, raw=True)

@@ -65,7 +65,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
     read = values(OPERATIONS[name], texts)
-    assert ("workbench", name) == (program, operation)
+    assert ("workbench", name.replace("_", "-")) == (program, operation)
     for key, value in CALLS[name].items():
         if not isinstance(value, dict):
             assert value == read[key]
@@ -136,7 +136,7 @@ def test_any_text_can_be_typed_into_any_field(text: str) -> None:
         explained(leaf.member, draft.given.get(leaf.path, ""), draft.record())
 
     assert snippets.python(draft).startswith("api.simulate_authorization(")
-    assert snippets.terminal(draft).startswith("workbench simulate_authorization")
+    assert snippets.terminal(draft).startswith("workbench simulate-authorization")
     assert snippets.step(draft).to_toml()
 
 

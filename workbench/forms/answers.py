@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from html import escape
+from types import NoneType
 from typing import Any
 
 import ipywidgets
@@ -47,14 +48,8 @@ class Reveal:
 
 def private_names(record: Any) -> set[str]:
     """Return the dotted names of the private members that have a value."""
-    found = set()
-    for path, one in walk.leaves(type(record)):
-        value = record
-        for name in path.split("."):
-            value = getattr(value, name, None)
-        if value is not None and one.about.privacy is not OPEN and not isinstance(value, tuple):
-            found.add(path)
-    return found
+    private = (path for path, one in walk.leaves(type(record)) if one.about.privacy is not OPEN)
+    return {path for path in private if not isinstance(walk.get_path(record, path), tuple | NoneType)}
 
 
 class AnswerCard:

@@ -15,7 +15,7 @@ from workbench.forms.widgets import css_name, line, sentence
 from workbench.interface import walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL
-from workbench.interface.walk import Boolean, Choice, Date, Integer, Kind, Member, Text
+from workbench.interface.walk import Boolean, Choice, Date, Integer, Member, Text
 
 NOTHING = ""
 """The value of a choice that was not made; a dropdown cannot show an option whose value is None."""
@@ -27,39 +27,23 @@ def help_of(one: Member) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def _input(leaf: Leaf) -> Any:
+    """Return the input for the kind of a leaf."""
+    match leaf.member.kind:
+        case Choice(of=values):
+            return _dropdown(leaf, [(str(one), str(one)) for one in values])
+        case Boolean():
+            return _dropdown(leaf, [("Yes", True), ("No", False)])
+        case Text() | Integer() | Date():
+            if leaf.member.about.rule.format == "long-text":
+                return ipywidgets.Textarea(rows=4)
+            return ipywidgets.Password() if leaf.member.about.privacy is SECRET else ipywidgets.Text()
+    raise TypeError(f"no input is known for {leaf.path}: {leaf.member.kind}")
+
+
 def _dropdown(leaf: Leaf, options: Iterable[tuple[str, Any]]) -> Any:
     first = "Select …" if leaf.member.required else "Omitted"
     return ipywidgets.Dropdown(options=[(first, NOTHING), *options], value=NOTHING)
-
-
-def _choice(leaf: Leaf) -> Any:
-    kind = leaf.member.kind
-    assert isinstance(kind, Choice)
-    return _dropdown(leaf, [(str(one), str(one)) for one in kind.of])
-
-
-def _flag(leaf: Leaf) -> Any:
-    return _dropdown(leaf, [("Yes", True), ("No", False)])
-
-
-def _text(leaf: Leaf) -> Any:
-    if leaf.member.about.rule.format == "long-text":
-        return ipywidgets.Textarea(rows=4)
-    return ipywidgets.Password() if leaf.member.about.privacy is SECRET else ipywidgets.Text()
-
-
-_BUILDERS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Callable[[Leaf], Any]], ...] = (
-    (Choice, _choice),
-    (Boolean, _flag),
-    ((Text, Integer, Date), _text),
-)
-
-
-def _input(leaf: Leaf) -> Any:
-    for kinds, build in _BUILDERS:
-        if isinstance(leaf.member.kind, kinds):
-            return build(leaf)
-    raise TypeError(f"no input is known for {leaf.path}: {leaf.member.kind}")
 
 
 class _Quiet:

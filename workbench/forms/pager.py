@@ -111,11 +111,8 @@ class Pager:
         )
         self.filter_box.add_class("wb-filter").observe(lambda _: self._arrange(), "value")
         self.count = ipywidgets.HTML().add_class("wb-count")
-        moves = {
-            "first": lambda: 0, "previous": lambda: self.page - 1, "next": lambda: self.page + 1,
-            "last": lambda: self.pages - 1,
-        }  # fmt: skip
-        buttons = [button(sentence(name), partial(self._move, to), f"wb-{name}") for name, to in moves.items()]
+        names = ("first", "previous", "next", "last")
+        buttons = [button(sentence(name), partial(self._turn, name), f"wb-{name}") for name in names]
         self.column_widths = self._measured()
         """The grid template of a row."""
         self._heads = [self._head(name) for name in self.columns]
@@ -125,8 +122,8 @@ class Pager:
         body = ipywidgets.VBox([head, *(box for box, _ in self.lines)]).add_class("wb-scroll").add_class("wb-table")
         self.widget = ipywidgets.VBox([row(self.filter_box, *buttons, self.count), body]).add_class("wb-pager")
 
-    def _move(self, to: Callable[[], int]) -> None:
-        self.go(to())
+    def _turn(self, name: str) -> None:
+        self.go({"first": 0, "previous": self.page - 1, "next": self.page + 1, "last": self.pages - 1}[name])
 
     def _measured(self) -> str:
         """Return the grid template: shares by content; ids are never cut, they wrap."""

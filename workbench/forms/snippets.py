@@ -46,7 +46,7 @@ def _literal(value: Any) -> str:
 
 def terminal(draft: Draft) -> str:
     """Return the call as a command."""
-    words = ["workbench", draft.operation.name]
+    words = ["workbench", draft.operation.name.replace("_", "-")]
     for path, value in _flat(masked(draft, draft.nested())):
         words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(value))]
     return " ".join(words)

@@ -94,10 +94,14 @@ class Displayed:
         return {**self.widget._repr_mimebundle_(), "text/html": self.html, "text/plain": repr(self)}
 
 
+def style_sheet() -> Any:
+    """Return the style sheet as a widget."""
+    return ipywidgets.HTML(f"<style>{CSS}</style>", layout=ipywidgets.Layout(display="block", height="0"))
+
+
 def root(static: StaticView, *children: Any, name: str, api: Any = None) -> Any:
     """Return the outermost widget of something displayed: style sheet, static view and children."""
-    sheet = ipywidgets.HTML(f"<style>{CSS}</style>", layout=ipywidgets.Layout(display="block", height="0"))
-    widget = ipywidgets.VBox([sheet, static.rule, *children]).add_class("wb-root").add_class(name)
+    widget = ipywidgets.VBox([style_sheet(), static.rule, *children]).add_class("wb-root").add_class(name)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 
