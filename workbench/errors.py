@@ -26,7 +26,10 @@ No message holds a key or a private value: problems name the path and the rule, 
 their control characters escaped and their length capped.
 """
 
+import logging
+import sys
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
@@ -102,6 +105,21 @@ def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str,
     made.args = args
     made.__dict__.update(state)
     return made
+
+
+LOG = logging.getLogger("workbench")
+
+
+class AdviceWarning(UserWarning):
+    """Something a careful person would look at; the call goes on."""
+
+
+def advise(text: str) -> None:
+    """Warn at the line that called the workbench."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "workbench":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, AdviceWarning, stacklevel=level)
 
 
 def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:

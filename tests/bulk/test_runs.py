@@ -360,7 +360,7 @@ def test_only_the_owner_can_read_the_file_of_a_run(sandbox: Sandbox, tmp_path: P
     assert {file.stat().st_mode & 0o077 for file in tmp_path.iterdir()} == {0}
 
 
-@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
     """The number of rows and their sum; the client has to be armed as well."""
     live = Sandbox(seed=3, environment="production")
@@ -381,7 +381,7 @@ def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
     assert run(api.create_user_application, people(2), confirm="2 rows", progress=False).ok
 
 
-@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> None:
     """So the row can be sent again where the same write twice is refused."""
     live, path, rows = Sandbox(seed=3, environment="production"), tmp_path / "run", people(2)

@@ -31,7 +31,7 @@ def test_each_value_was_sent_or_received(life: Life) -> None:
     assert set(PLANTED) - NOT_SENT - KEPT_HERE == set(found(b"\n".join(life.went)))
 
 
-@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 @pytest.mark.parametrize(
     "place",
     [pytest.param(one, id=name, marks=pytest.mark.slow if one.slow else ()) for name, one in PLACES.items()],

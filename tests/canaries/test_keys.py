@@ -24,7 +24,7 @@ from workbench.client.settings import client_settings, find_key, open_profile
 from workbench.sequences import Sequence, from_journal
 from workbench.sequences import run as run_sequence
 
-pytestmark = pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 KEY, SIGNING = PLANTED["api key"], PLANTED["webhook key"]
 PROFILE = f'[profiles.acme]\nbase_url = "{URL}"\n'
 

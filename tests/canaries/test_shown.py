@@ -37,7 +37,7 @@ def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
     assert found(b"".join(body for _, _, body in life.things["drained"][0])) != []
 
 
-@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 def test_a_served_sandbox_tells_the_same() -> None:
     """Over HTTP too, what controls tell prints masked and holds plain values."""
     from workbench.sandbox.remote import RemoteSandbox
@@ -53,7 +53,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
     assert found(f"{state!r} {events!r} {drained!r} {pretty_repr([state, events, drained])}") == []
 
 
-@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 def test_a_command_shows_what_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--reveal` shows private values, of records and of what controls tell; without it none is shown."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
@@ -104,7 +104,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
         assert found(pretty_repr(shown) + repr([getattr(shown, name) for name in shown.__slots__]), (data, salt)) == []
 
 
-@pytest.mark.filterwarnings("ignore::workbench.client.advice.AdviceWarning")
+@pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 def test_a_revealed_answer_passes_from_the_screen() -> None:
     """What a form shows for a minute is a widget, counted in the journal, and out of the widgets' state when it is hidden."""
     later: list[Any] = []

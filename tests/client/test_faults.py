@@ -15,11 +15,11 @@ import pytest
 
 from tests.client.doubles import FakeClock
 from tests.client.test_calls import ADDRESS, BANK_ADDRESS
-from workbench.client.advice import AdviceWarning
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal, recorder_of
 from workbench.errors import (
+    AdviceWarning,
     CannotRecord,
     NotSent,
     OutcomeUnknown,

@@ -16,11 +16,11 @@ import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
 from workbench.client import recorder
-from workbench.client.advice import AdviceWarning
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.state import installation_secret, is_running, this_process
 from workbench.errors import (
+    AdviceWarning,
     BadRequest,
     CannotRecord,
     Conflict,

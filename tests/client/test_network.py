@@ -21,10 +21,17 @@ import trustme
 
 from tests.client.doubles import AUTHORIZED, KEY, PURCHASE, FakeClock
 from workbench.client import transports
-from workbench.client.advice import AdviceWarning
 from workbench.client.client import AsyncClient, Client
 from workbench.client.effects import Outcome
-from workbench.errors import NoAnswer, NotSent, OutcomeUnknown, ResponseTooLarge, UnexpectedAnswer, UnexpectedRedirect
+from workbench.errors import (
+    AdviceWarning,
+    NoAnswer,
+    NotSent,
+    OutcomeUnknown,
+    ResponseTooLarge,
+    UnexpectedAnswer,
+    UnexpectedRedirect,
+)
 
 Script = Callable[[socket.socket, bytes], bool]
 """Answers one request on a connection; gives whether the connection stays open."""

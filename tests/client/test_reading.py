@@ -10,9 +10,8 @@ import pytest
 import workbench as wb
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
 from tests.conftest import RECORDED, SAMPLES
-from workbench.client.advice import AdviceWarning
 from workbench.client.probe import Verdict
-from workbench.errors import InvalidArguments, InvalidRequest
+from workbench.errors import AdviceWarning, InvalidArguments, InvalidRequest
 from workbench.interface import strict_json
 from workbench.interface.convert import converter
 from workbench.interface.rules import FULL

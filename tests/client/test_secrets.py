@@ -23,10 +23,9 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
-from workbench.client.advice import AdviceWarning
 from workbench.client.client import AsyncClient, Client
 from workbench.client.keys import Key, key_problem
-from workbench.errors import InvalidProfile, WorkbenchError
+from workbench.errors import AdviceWarning, InvalidProfile, WorkbenchError
 
 KEY = "canary-KEY-5521"
 PRIVATE = {

@@ -7,8 +7,7 @@ import pytest
 
 from tests.client.doubles import CARD, PURCHASE, Service, client_on
 from tests.client.test_wire import EFFECTS, EVM
-from workbench.client.advice import AdviceWarning
-from workbench.errors import InvalidRequest
+from workbench.errors import AdviceWarning, InvalidRequest
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # V1, V10, V16: exact types

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, URL, FakeClock, Service, client_on
-from workbench.client.advice import AdviceWarning
 from workbench.client.effects import Outcome
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.errors import (
+    AdviceWarning,
     ApiError,
     BadRequest,
     Conflict,

@@ -2,7 +2,6 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.client.advice import AdviceWarning as AdviceWarning
     from workbench.client.client import AsyncClient as AsyncClient
     from workbench.client.client import Client as Client
     from workbench.client.guards import Limits as Limits

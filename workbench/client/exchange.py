@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import attrs
 
-from workbench.client.advice import LOG, advise
 from workbench.client.answers import NOTICES, Refusal, hint, host_of, names_value, read, refusal, without_private
 from workbench.client.effects import Entry, Outcome, unknown_text, what
 from workbench.client.guards import Guards
@@ -19,6 +18,7 @@ from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, d
 from workbench.client.recorder import Recorder
 from workbench.client.requests import encode, request_problems
 from workbench.errors import (
+    LOG,
     ApiError,
     Attempt,
     CannotRecord,
@@ -31,6 +31,7 @@ from workbench.errors import (
     ResponseTooLarge,
     UnexpectedAnswer,
     UnexpectedRedirect,
+    advise,
     visible,
 )
 from workbench.interface.convert import Converter

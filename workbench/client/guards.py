@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from workbench.client.advice import advise
 from workbench.client.pace import Clock
 from workbench.errors import (
     DuplicateSuspected,
@@ -15,6 +14,7 @@ from workbench.errors import (
     NotArmed,
     Problem,
     WrongEnvironment,
+    advise,
     visible,
 )
 from workbench.interface.operation import Call, Operation

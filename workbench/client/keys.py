@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from workbench.client.advice import advise
 from workbench.client.state import state_folder, write_private
-from workbench.errors import InvalidProfile, Problem, hide_arguments
+from workbench.errors import InvalidProfile, Problem, advise, hide_arguments
 
 PLACEHOLDER = "<API_KEY>"
 

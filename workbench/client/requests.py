@@ -8,9 +8,8 @@ from typing import Any
 
 from workbench.chains import private_key_problem
 from workbench.client.addresses import address_problems, address_warnings
-from workbench.client.advice import advise
 from workbench.client.messages import Request
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS

@@ -7,10 +7,9 @@ from typing import Any, Literal
 import ipywidgets
 
 from workbench import rendering
-from workbench.client.advice import AdviceWarning
 from workbench.client.effects import what
 from workbench.client.guards import Confirmation, confirmation
-from workbench.errors import Problem, WorkbenchError
+from workbench.errors import AdviceWarning, Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import Field, Inputs

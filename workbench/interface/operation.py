@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from workbench.errors import STATUSES, ApiError
+from workbench.errors import STATUSES, ApiError, hide_arguments
 from workbench.interface import walk
 from workbench.interface.fields import Confidence
 from workbench.interface.rules import Role
@@ -58,13 +58,11 @@ class Call(Generic[P, R]):
         """Return it as it is: like a bound method, which `help` and `inspect` take it for."""
         return self
 
+    @hide_arguments
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        __tracebackhide__ = True
         if args:
             raise TypeError(f"{self.__name__}() takes its arguments by keyword")
-        held = [kwargs]
-        del kwargs  # a traceback that prints locals shows no private value
-        answer: R = self.client.call(self.operation, held.pop())
+        answer: R = self.client.call(self.operation, kwargs)
         return answer
 
     def __repr__(self) -> str:

@@ -86,7 +86,7 @@ def run(tokens: list[str]) -> int:
         _style(app, epilogue=_EPILOGUE if not tokens or tokens[0].startswith("-") else None)
     try:
         with warnings.catch_warnings():
-            from workbench.client.advice import AdviceWarning
+            from workbench.errors import AdviceWarning
 
             warnings.simplefilter("always", AdviceWarning)
             warnings.showwarning = _advise
