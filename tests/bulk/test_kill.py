@@ -106,9 +106,9 @@ def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, rounds: int) -> 
             unknown += len(in_flight(folder / "run"))
             final = finished(sandbox, folder / "run", rows, url, key)
             assert final.ok, final.verdict
-            odd = {name: made(sandbox)[name] for name in (f"row-{i}" for i in range(60)) if made(sandbox)[name] != 1}
-            assert odd == {}, f"round {number}: {odd}"
-    print(f"{rounds} rounds, {struck} kills, {unknown} rows in the air, 0 lost, 0 doubled")
+            wrong_counts = {name: made(sandbox)[name] for name in (f"row-{i}" for i in range(60)) if made(sandbox)[name] != 1}
+            assert wrong_counts == {}, f"round {number}: {wrong_counts}"
+    print(f"{rounds} rounds, {struck} kills, {unknown} rows in flight, 0 lost, 0 doubled")
     assert struck
 
 
@@ -170,16 +170,16 @@ def test_nothing_new_starts_after_an_interrupt_in_a_kernel(moments: int, tmp_pat
             manager.interrupt_kernel()
             ended(client, run)
             counts = "getattr(sys, 'last_value', None).result.counts"
-            told = said(client, f"print(json.dumps([sum(made(api.sandbox).values()), {counts}]))")
-            effects, counts = json.loads(told)
+            messages = said(client, f"print(json.dumps([sum(made(api.sandbox).values()), {counts}]))")
+            effects, counts = json.loads(messages)
             time.sleep(0.3)
             later = json.loads(said(client, "print(json.dumps(sum(made(api.sandbox).values())))"))
             assert later == effects, "something started after the interrupt"
             assert effects <= counts.get("done", 0) + counts.get("unknown", 0)
             assert sum(counts.values()) == 400
-            told = said(client, "print(wb.bulk.resume(path, api, rows, workers=4, progress=False).counts)")
+            messages = said(client, "print(wb.bulk.resume(path, api, rows, workers=4, progress=False).counts)")
             if "unknown" not in counts:
-                assert "'done': 400" in told
+                assert "'done': 400" in messages
             assert json.loads(said(client, "print(json.dumps(max(made(api.sandbox).values())))")) == 1
     finally:
         client.stop_channels()

@@ -108,11 +108,11 @@ def test_all_problems_are_reported_before_the_first_call(sandbox: Sandbox) -> No
     before = len(filed(sandbox))
     with pytest.raises(InvalidRequest) as caught:
         run(api_of(sandbox).create_user_application, rows, progress=False)
-    told = [str(one) for one in caught.value.problems]
+    found = [str(one) for one in caught.value.problems]
 
-    assert any(one.startswith("row 1, email must be an email address") for one in told)
-    assert any(one.startswith("row 3, firstName has 51 characters") for one in told)
-    assert any(one.startswith("row 3, nationalId must be 9 digits") for one in told)
+    assert any(one.startswith("row 1, email must be an email address") for one in found)
+    assert any(one.startswith("row 3, firstName has 51 characters") for one in found)
+    assert any(one.startswith("row 3, nationalId must be 9 digits") for one in found)
     assert "canary" not in str(caught.value)
     assert len(filed(sandbox)) == before
 
@@ -131,9 +131,9 @@ def test_wrong_cells_and_broken_rules_are_reported_together(sandbox: Sandbox, tm
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     with pytest.raises(InvalidRequest) as caught:
         run(api_of(sandbox).simulate_authorization, tmp_path / "rows.csv", progress=False)
-    told = sorted((one.path, one.rule) for one in caught.value.problems)
+    found = sorted((one.path, one.rule) for one in caught.value.problems)
 
-    assert told == [
+    assert found == [
         ("row 2, amount", "type"),
         ("row 3, amount", "minimum"),
         ("row 6, amount", "type"),
@@ -312,11 +312,11 @@ def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path,
     """At most the calls in flight take effect; the run can be resumed."""
     rows, path = people(120), tmp_path / "run"
     api = api_of(sandbox)
-    told: list[int] = []
+    found: list[int] = []
 
     def progress(report: Progress) -> None:
-        if not told and report.done >= 3:
-            told.append(len(filed(sandbox)))
+        if not found and report.done >= 3:
+            found.append(len(filed(sandbox)))
             signal.raise_signal(signal.SIGINT)
 
     gate = threading.Semaphore(0)  # nobody opens it: each call takes a moment
@@ -325,7 +325,7 @@ def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path,
         run(wrapped.create_user_application, rows, path=path, workers=workers, progress=progress)
     result: BulkResult = caught.value.result
 
-    assert len(filed(sandbox)) <= told[0] + 2 * workers
+    assert len(filed(sandbox)) <= found[0] + 2 * workers
     assert sum(result.counts.values()) == 120
     assert result.counts["planned"] > 0
     assert resume(path, api, rows, workers=workers, progress=False).ok
@@ -562,8 +562,8 @@ def test_no_frame_holds_refused_rows(sandbox: Sandbox, tmp_path: Path, how: str)
         given = tmp_path / "people.csv"
     with pytest.raises(InvalidRequest) as caught:
         run(api_of(sandbox).create_user_application, given, path=tmp_path / "run", progress=False)
-    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-    ours = [frame for frame in told.stack if "/workbench/" in frame.filename]
+    found = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    ours = [frame for frame in found.stack if "/workbench/" in frame.filename]
 
     assert ours
     assert [frame.name for frame in ours if "planted-canary" in str(frame.locals)] == []

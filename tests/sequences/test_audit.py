@@ -63,15 +63,15 @@ do = "settle"
 transaction_id = { ref = "self.transaction_id" }
 """
     )
-    told = [str(problem) for problem in wrong(text)]
+    found = [str(problem) for problem in wrong(text)]
 
-    assert any(one.startswith("buy.amount (line 7) must be at least 1") for one in told), told
-    assert any("buy.tip (line 7) is not an argument" in one for one in told)
-    assert any("back.do (line 18)" in one and "simulate_refnd" in one for one in told)
-    assert any("early.with (line 22)" in one and "names a later step" in one for one in told)
-    assert any("nobody, which is not declared" in one for one in told)
-    assert any("late.with (line 29)" in one and "transactionid" in one for one in told)
-    assert any("self.with (line 35)" in one and "this very step" in one for one in told)
+    assert any(one.startswith("buy.amount (line 7) must be at least 1") for one in found), found
+    assert any("buy.tip (line 7) is not an argument" in one for one in found)
+    assert any("back.do (line 18)" in one and "simulate_refnd" in one for one in found)
+    assert any("early.with (line 22)" in one and "names a later step" in one for one in found)
+    assert any("nobody, which is not declared" in one for one in found)
+    assert any("late.with (line 29)" in one and "transactionid" in one for one in found)
+    assert any("self.with (line 35)" in one and "this very step" in one for one in found)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
 
 def test_hostile_text_is_escaped() -> None:
     """No control character of a file reaches a terminal."""
-    told = "\n".join(str(problem) for problem in wrong('name="x"\n[[steps]]\nname="a\\u001b[31m"\ndo="\\u202ex"'))
+    found = "\n".join(str(problem) for problem in wrong('name="x"\n[[steps]]\nname="a\\u001b[31m"\ndo="\\u202ex"'))
 
-    assert "\x1b" not in told
-    assert "\u202e" not in told
-    assert "\\x1b" in told
+    assert "\x1b" not in found
+    assert "\u202e" not in found
+    assert "\\x1b" in found
 
 
 def test_nothing_in_a_file_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_an_event_is_awaited_in_the_inbox(
     card = sandbox.guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
         sandbox.subscribe(lambda headers, body: api.inbox.receive(headers, body))
-        wait = step("told", "wait", kind="transaction.created", within="20s")
+        wait = step("event", "wait", kind="transaction.created", within="20s")
         result = run(Sequence(name="wait", parameters=catalogue["authorize"].parameters, steps=(
             without_events("authorize").steps[0], wait)), api, card_id=card)  # fmt: skip
 

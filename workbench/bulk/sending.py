@@ -131,7 +131,7 @@ def run(
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
-    """Send one write for each row, at most once each; no row is ever sent twice by itself.
+    """Send one write for each row, at most once each; no row is sent twice without being resolved by a person.
 
     All rows are checked before the first call. An empty cell counts as not given; a full refund is the word FULL.
     Any exception while the run is under way (Ctrl-C, a time-out by a signal, one of `progress`) stops it: nothing more

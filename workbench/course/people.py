@@ -20,14 +20,14 @@ def _terms(seen: SandboxEvidence) -> Iterator[str]:
     if not filed:
         yield "no application with a share token of Sumsub."
         return
-    told: dict[str, list[str]] = {}
+    statuses: dict[str, list[str]] = {}
     by_token = set()
     for one in seen.sandbox.events("user.updated"):
         body = one["event"]["body"]
-        told.setdefault(body["id"], []).append(body["applicationStatus"])
+        statuses.setdefault(body["id"], []).append(body["applicationStatus"])
         if one["request_id"] in filed:
             by_token.add(body["id"])
-    if not any("tosNotAccepted" in told[one][:-1] and told[one][-1] == "approved" for one in by_token):
+    if not any("tosNotAccepted" in statuses[one][:-1] and statuses[one][-1] == "approved" for one in by_token):
         yield "the applicant with the token did not go from tosNotAccepted to approved."
 
 
