@@ -106,7 +106,9 @@ def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, rounds: int) -> 
             unknown += len(in_flight(folder / "run"))
             final = finished(sandbox, folder / "run", rows, url, key)
             assert final.ok, final.verdict
-            wrong_counts = {name: made(sandbox)[name] for name in (f"row-{i}" for i in range(60)) if made(sandbox)[name] != 1}
+            wrong_counts = {
+                name: made(sandbox)[name] for name in (f"row-{i}" for i in range(60)) if made(sandbox)[name] != 1
+            }
             assert wrong_counts == {}, f"round {number}: {wrong_counts}"
     print(f"{rounds} rounds, {struck} kills, {unknown} rows in flight, 0 lost, 0 doubled")
     assert struck

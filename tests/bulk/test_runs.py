@@ -350,7 +350,7 @@ def test_the_file_holds_no_request_bodies(sandbox: Sandbox, tmp_path: Path) -> N
     run(api_of(sandbox).create_user_application, people(3), path=tmp_path / "run", progress=False)
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
-    assert [one for one in (b"example.com", b"000123456", b"Example Street", b"1990") if one in text] == []
+    assert [one for one in (b"example.com", b"000123456", b"Example Street", b"1990-02-01") if one in text] == []
 
 
 def test_only_the_owner_can_read_the_file_of_a_run(sandbox: Sandbox, tmp_path: Path) -> None:

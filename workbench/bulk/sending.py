@@ -28,6 +28,7 @@ from workbench.errors import (
     Unauthorized,
     UnexpectedAnswer,
     WorkbenchError,
+    hide_arguments,
 )
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
@@ -120,6 +121,7 @@ class BulkResult:
         return head + (rendering.html_table(shown[:50]) if shown else "")
 
 
+@hide_arguments
 def run(
     call: Any,
     rows: Any,
@@ -163,6 +165,7 @@ def run(
     )  # fmt: skip
 
 
+@hide_arguments
 def resume(
     path: str | os.PathLike[str],
     api: Any,
@@ -216,22 +219,6 @@ class _HiddenRows:
         return "<rows>"
 
 
-def _planned(
-    api: Any, operation: Operation[..., Any], rows: _HiddenRows, path: Path | None, duplicates: bool
-) -> Plan | InvalidRequest:
-    """Return the plan, or the error to raise: raised here, its frames would hold the rows and the key of the digests."""
-    try:
-        return plan_of(
-            operation,
-            rows.rows,
-            secret=installation_secret() if path is not None else os.urandom(32),
-            limits=api.limits,
-            duplicates=duplicates,
-        )
-    except InvalidRequest as error:
-        return type(error)(error.problems, of=error.operation)
-
-
 def _run(
     api: Any, operation: Operation[..., Any], rows: _HiddenRows, path: Path | None, *, workers: int,
     on_unknown: str | None, duplicates: bool, confirm: str | None, progress: bool | ProgressCallback,
@@ -243,9 +230,9 @@ def _run(
     if on_unknown not in {None, "stop", "continue"}:
         raise InvalidRequest('on_unknown must be "stop" or "continue"', of=operation.name)
     production = api.environment == "production"
-    plan = _planned(api, operation, rows, path, duplicates)
-    if isinstance(plan, InvalidRequest):
-        raise plan
+    secret = installation_secret() if path is not None else os.urandom(32)
+    plan = plan_of(operation, rows.rows, secret=secret, limits=api.limits, duplicates=duplicates)
+    del secret
     if production and confirm != plan.phrase:
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."

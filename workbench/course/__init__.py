@@ -8,7 +8,6 @@ wb.course.progress()
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.course.exercise import Exercise as Exercise
-    from workbench.course.learner import Banner as Banner
     from workbench.course.learner import CheckResult as CheckResult
     from workbench.course.learner import CourseProgress as CourseProgress
     from workbench.course.learner import Hint as Hint

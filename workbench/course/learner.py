@@ -30,125 +30,75 @@ _OPEN = Cell(("○ not yet",), "status:planned")
 _chosen: list["weakref.ref[Any]"] = []
 
 
-class Shown:
-    """Something with a sheet, shown as plain text and as HTML."""
+class Display:
+    """A sheet, shown as plain text and as HTML."""
 
-    def sheet(self) -> Sheet | Grid:
-        """Return the sheet to show."""
-        raise TypeError(type(self).__name__)
+    def __init__(self, sheet: Sheet | Grid) -> None:
+        self.sheet = sheet
 
     def __str__(self) -> str:
-        return text.write(self.sheet())
+        return text.write(self.sheet)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return markup.write(self.sheet())
+        return markup.write(self.sheet)
 
 
-class CheckResult(Shown):
+class CheckResult(Display):
     """The result of a check: `done`, or what is `missing`."""
 
     def __init__(self, exercise: Exercise, missing: tuple[str, ...]) -> None:
         self.exercise = exercise
         self.missing = missing
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing is missing."""
-        return not self.missing
-
-    def sheet(self) -> Sheet:
-        """Return the sheet to show."""
-        one = self.exercise
+        self.done = not missing
+        title = f"Exercise {exercise.id}: {exercise.title}"
         if self.done:
-            return Sheet(
-                title=f"Exercise {one.id}: {one.title}", status=_DONE, words=("Well done: the service has it all.",)
-            )
-        return Sheet(
-            title=f"Exercise {one.id}: {one.title}",
-            status=_OPEN,
-            words=tuple(f"Missing: {visible(what)}" for what in self.missing),
-            notes=(f'wb.course.hint("{one.id}") shows a hint; the last of {len(one.hints)} shows the call.',),
-        )
+            super().__init__(Sheet(title=title, status=_DONE, words=("Well done: the service has it all.",)))
+            return
+        words = tuple(f"Missing: {visible(what)}" for what in missing)
+        note = f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} shows the call.'
+        super().__init__(Sheet(title=title, status=_OPEN, words=words, notes=(note,)))
 
 
-class Hint(Shown):
+class Hint(Display):
     """One hint: number `number` of `of`."""
 
     def __init__(self, exercise: Exercise, number: int) -> None:
         self.exercise = exercise
         self.number = number
         self.of = len(exercise.hints)
-        self.words = exercise.hints[number - 1]
-
-    def sheet(self) -> Sheet:
-        """Return the sheet to show."""
-        title, lines = f"Hint {self.number} of {self.of} for {self.exercise.id}", tuple(self.words.split("\n"))
-        if self.number < self.of:
-            return Sheet(title=title, words=lines, notes=("Ask again for the next one.",))
-        return Sheet(title=title, code=lines, notes=("That was the last one.",))
+        self.text = exercise.hints[number - 1]
+        title, lines = f"Hint {number} of {self.of} for {exercise.id}", tuple(self.text.split("\n"))
+        if number < self.of:
+            super().__init__(Sheet(title=title, words=lines, notes=("Ask again for the next one.",)))
+        else:
+            super().__init__(Sheet(title=title, code=lines, notes=("That was the last one.",)))
 
 
-class CourseProgress(Shown):
+class CourseProgress(Display):
     """The exercises done and left, and the hints shown."""
 
     def __init__(self, stored: Stored) -> None:
-        self.done = tuple(one.id for one in EXERCISES.values() if stored.get(one.id, {}).get("done") is True)
+        self.done = tuple(name for name in EXERCISES if stored.get(name, {}).get("done") is True)
         self.left = tuple(name for name in EXERCISES if name not in self.done)
-        self._hints = {name: stored.get(name, {}).get("hints", 0) for name in EXERCISES}
-
-    def sheet(self) -> Grid:
-        """Return the sheet to show."""
         rows = tuple(
             (
                 Cell((one.notebook.replace("-", " "),)),
                 Cell((one.id,)),
                 Cell((one.title,)),
                 _DONE if one.id in self.done else _OPEN,
-                Cell((str(self._hints[one.id] or ""),), "number"),
+                Cell((str(stored.get(one.id, {}).get("hints") or ""),), "number"),
             )
             for one in EXERCISES.values()
         )
-        return Grid(
-            title=f"The course: {len(self.done)} of {len(EXERCISES)} exercises done",
-            columns=("notebook", "exercise", "title", "status", "hints"),
-            rows=rows,
-            total=len(rows),
-        )
-
-
-class Task(Shown):
-    """The task of an exercise."""
-
-    def __init__(self, exercise: Exercise) -> None:
-        self.exercise = exercise
-
-    def sheet(self) -> Sheet:
-        """Return the sheet to show."""
-        one = self.exercise
-        return Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,))
-
-
-class Banner(Shown):
-    """Shows whether class mode is on."""
-
-    def __init__(self, on: bool) -> None:
-        self.on = on
-
-    def sheet(self) -> Sheet:
-        """Return the sheet to show."""
-        if not self.on:
-            return Sheet(title="CLASS", status=Cell(("○ off",), "status:planned"))
-        return Sheet(
-            title="CLASS",
-            status=Cell(("■ real services: reads only",), "status:locked"),
-            words=(
-                (
-                    "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
-                    "All people in the sandbox are fictitious; do not enter real ones."
-                ),
-            ),
+        super().__init__(
+            Grid(
+                title=f"The course: {len(self.done)} of {len(EXERCISES)} exercises done",
+                columns=("notebook", "exercise", "title", "status", "hints"),
+                rows=rows,
+                total=len(rows),
+            )
         )
 
 
@@ -157,9 +107,10 @@ def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
     return tuple(one for one in EXERCISES.values() if notebook is None or notebook in one.notebook)
 
 
-def task(exercise: str) -> Task:
+def task(exercise: str) -> Display:
     """Return the task of an exercise."""
-    return Task(_exercise(exercise))
+    one = _exercise(exercise)
+    return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,)))
 
 
 def use(api: Any) -> None:
@@ -210,10 +161,16 @@ def reset(exercise: str | None = None) -> CourseProgress:
     return progress()
 
 
-def in_class(on: bool = True) -> Banner:
+def in_class(on: bool = True) -> Display:
     """Turn class mode on or off: with it, nothing with an effect goes to a real service, and nothing can be armed."""
     os.environ["WORKBENCH_READONLY"] = "1" if on else "0"
-    return Banner(on)
+    if not on:
+        return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
+    words = (
+        "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
+        "All people in the sandbox are fictitious; do not enter real ones."
+    )
+    return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
 
 
 def _exercise(name: str) -> Exercise:

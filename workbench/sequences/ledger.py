@@ -32,17 +32,10 @@ class Entry:
     kind: str  # "hold", "release", "settlement", "above the hold" or "refund"
 
 
-@attrs.frozen(kw_only=True)
-class LedgerRow:
+@attrs.frozen
+class LedgerRow(Entry):
     """One entry as a row of a table, with the card's balance after it; all amounts are in cents."""
 
-    step: str
-    transaction_id: str
-    card_id: str
-    source: str
-    target: str
-    amount: int
-    kind: str
     available: int
     held: int
     posted: int

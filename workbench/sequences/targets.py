@@ -1,9 +1,9 @@
-"""What a sequence runs against: a client with the controls of a sandbox, or a client of a real service."""
+"""What a sequence runs against: a client, with or without the controls of a sandbox."""
 
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from workbench.client.client import Client
 from workbench.errors import ApiError, WrongEnvironment
@@ -15,60 +15,73 @@ from workbench.sandbox.extensions import ROWS
 _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service
 
 
-class Target(Protocol):
-    """What a sequence runs against."""
+class Target:
+    """A client of a service's sandbox without controls: the time of day, and only the events that were received."""
 
-    api: Any
-    """The client whose operations are called."""
+    def __init__(self, api: Any) -> None:
+        self.api = api
 
     def now(self) -> datetime:
         """Return the time there."""
+        return datetime.now(UTC)
 
     def cursor(self) -> int:
         """Return the number of events so far."""
+        return len(self.events(0))
 
     def events(self, after: int) -> list[Mapping[str, Any]]:
         """Return the events after a cursor, as wire members."""
+        inbox = getattr(self.api, "inbox", None)
+        if inbox is None:
+            return []
+        return [strict_json.loads(inbox.raw(event.id)) for event in tuple(inbox.events())[after:]]
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """Call a control of the sandbox."""
+        """Call a control of the sandbox.
+
+        Raises:
+            WrongEnvironment: There is no such control.
+        """
+        if name != "settle":
+            raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
+        # assumed: settle_route, the route that public clients call
+        if not getattr(self.api, "sandbox_settings", {}).get("settle_route"):
+            raise WrongEnvironment(
+                "settle is a control of our sandbox, and the document has no call for it. A real sandbox may serve "
+                "POST /simulate/transactions/{transactionId}/settle; sandbox.settle_route = true in its profile uses it"
+            )
+        return self.api.call(ROWS["settle"], {"amount": FULL, **arguments})
 
     def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        """Move the sandbox's clock; against a real service, wait until `until` is true or the span is over."""
+        """Move the sandbox's clock; without one, wait until `until` is true or the span is over."""
+        if until is None:
+            raise WrongEnvironment("a real service has no clock to move; a `wait` step waits for an event")
+        deadline = time.monotonic() + span.total_seconds()
+        while not until() and time.monotonic() < deadline:
+            time.sleep(_POLL_INTERVAL)
 
     def balance(self, card_id: str) -> Mapping[str, int] | None:
-        """Return the balance of a card in cents, where it can be seen."""
+        """Return the balance of a card in cents, if it can be seen."""
+        return None
 
     def state(self, record_id: str) -> Mapping[str, Any] | None:
-        """Return a record as it is stored, where it can be seen."""
+        """Return a record as it is stored, if it can be seen."""
+        return None
 
     def example(self, path: str) -> Any:
-        """Return an example id of the sandbox's guide."""
+        """Return an example id of the sandbox's guide.
+
+        Raises:
+            WrongEnvironment: There is none at that path.
+        """
+        raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
 
 
-def target_of(api: Any) -> Target:
-    """Return the target for a sandbox, a session or a client.
-
-    Raises:
-        WrongEnvironment: It is a production service.
-    """
-    if isinstance(api, Sandbox):
-        client = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport())
-        return SandboxTarget(client, api)
-    if getattr(api, "environment", "sandbox") == "production":
-        raise WrongEnvironment("sequences run in sandboxes only; this is production, and nothing was sent")
-    try:
-        sandbox = api.sandbox
-    except (WrongEnvironment, AttributeError):
-        return ServiceTarget(api)
-    return SandboxTarget(api, sandbox)
-
-
-class SandboxTarget:
+class SandboxTarget(Target):
     """A client and the controls of its sandbox, embedded or served."""
 
     def __init__(self, api: Any, sandbox: Any) -> None:
-        self.api = api
+        super().__init__(api)
         self._sandbox = sandbox
         self._guide: Mapping[str, Any] | None = None
 
@@ -118,47 +131,19 @@ def _found(read: Callable[[str], Any], id_: str) -> Mapping[str, Any] | None:
     return record
 
 
-class ServiceTarget:
-    """A client of a real service's sandbox: no controls, the time of day, and only the events that were received."""
+def target_of(api: Any) -> Target:
+    """Return the target for a sandbox, a session or a client.
 
-    def __init__(self, api: Any) -> None:
-        self.api = api
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def cursor(self) -> int:
-        return len(self.events(0))
-
-    def events(self, after: int) -> list[Mapping[str, Any]]:
-        inbox = getattr(self.api, "inbox", None)
-        if inbox is None:
-            return []
-        return [strict_json.loads(inbox.raw(event.id)) for event in tuple(inbox.events())[after:]]
-
-    def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        if name != "settle":
-            raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
-        # assumed: settle_route, the route that public clients call
-        if not getattr(self.api, "sandbox_settings", {}).get("settle_route"):
-            raise WrongEnvironment(
-                "settle is a control of our sandbox, and the document has no call for it. A real sandbox may serve "
-                "POST /simulate/transactions/{transactionId}/settle; sandbox.settle_route = true in its profile uses it"
-            )
-        return self.api.call(ROWS["settle"], {"amount": FULL, **arguments})
-
-    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        if until is None:
-            raise WrongEnvironment("a real service has no clock to move; a `wait` step waits for an event")
-        deadline = time.monotonic() + span.total_seconds()
-        while not until() and time.monotonic() < deadline:
-            time.sleep(_POLL_INTERVAL)
-
-    def balance(self, card_id: str) -> Mapping[str, int] | None:
-        return None
-
-    def state(self, record_id: str) -> Mapping[str, Any] | None:
-        return None
-
-    def example(self, path: str) -> Any:
-        raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
+    Raises:
+        WrongEnvironment: It is a production service.
+    """
+    if isinstance(api, Sandbox):
+        client = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport())
+        return SandboxTarget(client, api)
+    if getattr(api, "environment", "sandbox") == "production":
+        raise WrongEnvironment("sequences run in sandboxes only; this is production, and nothing was sent")
+    try:
+        sandbox = api.sandbox
+    except (WrongEnvironment, AttributeError):
+        return Target(api)
+    return SandboxTarget(api, sandbox)
