@@ -13,6 +13,7 @@ from workbench.demo.answers import read_all
 from workbench.demo.bodies import Bodies
 from workbench.demo.page import Page
 from workbench.errors import InvalidRequest
+from workbench.interface.fields import Confidence
 from workbench.rendering.screen import Screen
 
 
@@ -32,7 +33,7 @@ def text(tmp_path_factory) -> str:
     [
         "deposit address", "SANDBOX, do not send funds", "What the signature authorizes", "✓ approved", "points earned",
         "reverse down to 80.50", "settle 45.90", "refund 45.90 (REFUND)", "✗ declined", "transaction.completed",
-        "user.updated", "unconfirmed",
+        "user.updated", str(list(Confidence)[-1]),
     ],
 )  # fmt: skip
 def test_every_task_is_shown(text, promise):
@@ -193,7 +194,7 @@ def test_ascii_terminals(tmp_path):
     assert written(tmp_path, plain=True).isascii()
 
 
-def test_colour_changes_nothing_but_colour(text, tmp_path):
+def test_color_changes_nothing_else(text, tmp_path):
     """On a terminal the same text comes with colors."""
     colored = written(tmp_path, color=True)
 

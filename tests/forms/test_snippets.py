@@ -64,7 +64,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
 
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
-    read = values(OPERATIONS[name], texts)
+    read, _ = values(OPERATIONS[name], texts)
     assert ("workbench", name.replace("_", "-")) == (program, operation)
     for key, value in CALLS[name].items():
         if not isinstance(value, dict):

@@ -118,7 +118,7 @@ def test_sequences(wb, tmp_path):
 
 
 def test_a_wrong_sequence_file(wb, tmp_path):
-    """Every problem of a file is told, and nothing is run."""
+    """Every problem of a file is reported, and nothing is run."""
     (tmp_path / "bad.toml").write_text('[[step]]\nname = "x"\ndo = "buy_house"\n')
 
     assert wb("sequences", "check", str(tmp_path / "bad.toml")).code == 2

@@ -80,7 +80,7 @@ def test_listen_verifies_and_shows(wb):
 
 
 def test_listen_ends_in_time(wb):
-    """Without new events `listen` ends when it was told to; those of before are shown only when asked for."""
+    """Without new events `listen` ends after the given time; those of before are shown only when asked for."""
     wb("create_user_application", "--from", BODY)
     ended = wb("listen", "--within", "0", "--count", "1")
 

@@ -49,7 +49,7 @@ def test_profiles_are_listed_and_shown_without_keys(wb):
 
 
 def test_profiles_are_checked(wb, profiles):
-    """A file with mistakes is told with all of them, and ends with 2."""
+    """Every mistake of a file is reported, and ends with 2."""
     assert wb("profiles", "check").code == 0
     profiles.write_text(PROFILES + '\n[profiles.bad]\nbase_url = "ftp://x"\napi_key = "canary-in-a-file"\n')
     ended = wb("profiles", "check")
@@ -216,7 +216,7 @@ def test_two_places_contradict_each_other(wb):
 
 
 def test_doctor_names_a_file_others_can_read(wb, profiles):
-    """A profile file that others can read is named with the command that mends it."""
+    """A profile file that others can read is named with the command that fixes it."""
     assert wb("doctor").code in {0, 5}
     profiles.chmod(0o644)
     ended = wb("doctor")

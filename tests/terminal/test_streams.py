@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow  # each starts processes of its own
 WB = [sys.executable, "-m", "workbench"]
 
 
-def test_colour_on_a_terminal_and_none_in_a_pipe(piped):
+def test_color_on_a_terminal_and_none_in_a_pipe(piped):
     """A terminal gets colors; a pipe, and NO_COLOR, get none."""
     child = pexpect.spawn(sys.executable, ["-m", "workbench", "list_contracts", "--fresh"], cwd=ROOT, timeout=60)
     shown = child.read()
@@ -40,7 +40,7 @@ def test_width_of_the_terminal_is_kept(columns):
     """Help fits a narrow terminal."""
     child = pexpect.spawn(
         sys.executable, ["-m", "workbench", "--help"], cwd=ROOT, timeout=60, dimensions=(50, columns), encoding="utf-8",
-        env=dict(os.environ),  # said aloud: readline puts its own COLUMNS into what a child would inherit
+        env=dict(os.environ),  # explicit: readline puts its own COLUMNS into what a child would inherit
     )  # fmt: skip
     lines = [re.sub(r"\x1b\[\d+m", "", line) for line in child.read().splitlines()]
     child.close()
@@ -66,7 +66,7 @@ def test_poor_encodings(piped, environ):
     assert piped("assumptions", **environ).returncode == 0
 
 
-def test_a_closed_pipe_is_no_error(tmp_path):
+def test_a_closed_pipe_is_not_an_error(tmp_path):
     """`| head -1` ends quietly."""
     script = f"set -o pipefail; {sys.executable} -m workbench assumptions -o ndjson | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
@@ -168,7 +168,7 @@ def test_a_command_is_quick():
 
 
 def test_an_interrupted_call_is_listed_as_unknown():
-    """Ctrl-C while a call is in the air: 130, the call is listed as unknown, and it was sent once."""
+    """Ctrl-C while a call is in flight: 130, the call is listed as unknown, and it was sent once."""
     with closing(Sandbox()) as sandbox, sandbox.serve() as url:
         sandbox.add_fault("latency", of="simulate_authorization", seconds=20)
         card = sandbox.guide()["cards"]["active"][0]

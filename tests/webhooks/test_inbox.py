@@ -84,7 +84,7 @@ def test_verified_later(tmp_path: Path) -> None:
 
 
 def test_repeat_under_another_id(inbox: Inbox) -> None:
-    """The same state of the same resource under a new envelope id is kept, and told as a repeat."""
+    """The same state of the same resource under a new envelope id is kept, and marked as a repeat."""
     first = put(inbox, "approved", 0)
     put(inbox, "approved", 5)
     links = {"url": "https://example.com/new"}
@@ -94,7 +94,7 @@ def test_repeat_under_another_id(inbox: Inbox) -> None:
     assert inbox.stored()[2].repeat_of is not None
 
 
-def test_state_that_returns_is_no_repeat(inbox: Inbox) -> None:
+def test_state_that_returns_is_not_a_repeat(inbox: Inbox) -> None:
     """Approved, locked, approved again: three events, none a repeat. A late copy of the first is one."""
     first = put(inbox, "approved", 0)
     put(inbox, "locked", 1)
@@ -179,8 +179,8 @@ def test_wait_for_what_comes(inbox: Inbox) -> None:
     assert event.body.application_status == "approved"
 
 
-def test_wait_in_vain(inbox: Inbox) -> None:
-    """Waiting in vain says what came instead, without its values."""
+def test_wait_without_a_match(inbox: Inbox) -> None:
+    """A wait that times out reports what arrived instead, without its values."""
     put(inbox, "pending", 0, first_name="Canary")
 
     with pytest.raises(EventTimeout, match=r"1 of that kind.*application_status") as caught:
@@ -262,7 +262,7 @@ def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
 
 
 def test_purged_is_gone(tmp_path: Path) -> None:
-    """What names an id is gone from the bytes of the file, and a redelivery of it is no new event."""
+    """What names an id is gone from the bytes of the file, and a redelivery of it is not a new event."""
     path = tmp_path / "inbox.db"
     with Inbox(path) as inbox:
         inbox.on("user.updated")(lambda event: None)
@@ -319,7 +319,7 @@ def test_body_is_kept_byte_for_byte(inbox: Inbox) -> None:
 
 
 def test_a_closed_inbox_can_still_be_printed(inbox: Inbox) -> None:
-    """It says that it is closed; printing it is no error."""
+    """It says that it is closed; printing it is not an error."""
     put(inbox)
     inbox.close()
 

@@ -116,7 +116,7 @@ def test_micro_deposit_amounts_are_exact(text: str, amount: Decimal, odd: list[s
 
 
 def test_unreadable_amount_is_kept_and_marked() -> None:
-    """An amount that is no decimal stays text and is marked."""
+    """An amount that is not a decimal stays text and is marked."""
     event = read_delivery(envelope(resource="microDeposit", action="received", body={"id": "m-1", "amount": "NaN"}))
 
     assert (event.body.amount, [mark.path for mark in event.body.marks]) == ("NaN", ["amount"])
@@ -137,7 +137,7 @@ def test_trial_deposits_and_links_are_not_shown() -> None:
 
 @pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_example_of_each_kind(kind: str) -> None:
-    """There is an example of every kind; it is signed, reads as its record, and nothing about it is odd."""
+    """There is an example of every kind; it is signed, reads as its record, and nothing about it is unusual."""
     sample = sample_event(kind, "key")
     receipt = Inbox(keys=["key"]).receive(sample.headers, sample.body)
 

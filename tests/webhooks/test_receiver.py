@@ -146,7 +146,7 @@ def test_broken_body_that_is_signed(served: tuple[Inbox, str], body: bytes) -> N
 
 
 @pytest.mark.parametrize("raw", [b"\x16\x03\x01\x02\x00\x01", b"GET\r\n\r\n", b"\0" * 100], ids=["tls", "short", "nul"])
-def test_what_is_no_http(served: tuple[Inbox, str], raw: bytes) -> None:
+def test_what_is_not_http(served: tuple[Inbox, str], raw: bytes) -> None:
     """Bytes that are no HTTP end with a 400."""
     assert status(exchange(served[1], raw)) == 400
 
@@ -178,7 +178,7 @@ def test_public_without_keys_is_refused(arguments: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("how", [{"keys": [KEY]}, {"path": "/" + "0123456789abcdef" * 2}], ids=["keys", "secret path"])
 def test_tunnel(how: dict[str, object]) -> None:
-    """Through a tunnel an inbox is reached under the tunnel's name, with keys or on a path that nobody guesses."""
+    """Through a tunnel an inbox is reached under the tunnel's name, with keys or on a path that cannot be predicted."""
     sample, headers = signed()
     with Inbox(keys=how.get("keys", ())) as inbox:  # type: ignore[arg-type]
         with inbox.serve(hosts=("Tunnel.example",), path=str(how.get("path", "/webhooks"))) as url:

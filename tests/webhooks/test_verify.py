@@ -84,7 +84,7 @@ def test_unsigned_without_keys_is_marked() -> None:
 
 
 def test_unsigned_with_keys_is_refused_unless_asked() -> None:
-    """Leaving the signature out is no way around the keys, unless the owner says so; it is marked then."""
+    """Leaving the signature out is not a way around the keys, unless the owner says so; it is marked then."""
     sample = sample_event("user.updated")
 
     with pytest.raises(InvalidWebhook):

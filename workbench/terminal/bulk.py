@@ -69,7 +69,7 @@ def resume(
     /,
     *,
     resolved: Annotated[
-        str | None, Parameter(help="Outcomes found out for rows with an unknown outcome, as 3=done,7=not-sent.")
+        str | None, Parameter(help="Outcomes determined for rows with an unknown outcome, as 3=done,7=not-sent.")
     ] = None,
     accept_changes: Annotated[bool, Parameter(help="Accept changes of rows that were never sent.")] = False,
     workers: _Workers = 1,

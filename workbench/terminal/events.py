@@ -154,7 +154,8 @@ def trigger(
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Return `name=value` as members of an event's body, nested ones by a dot."""
-    from workbench.terminal.operations import put, value_of
+    from workbench.interface.text import value_of
+    from workbench.terminal.operations import put
 
     known = dict(leaves(EVENT_KINDS[kind].body))
     made: dict[str, Any] = {}
@@ -162,7 +163,10 @@ def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
         path, sign, text = one.partition("=")
         if not sign or path not in known:
             raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
-        put(made, path, value_of(known[path], text))
+        try:
+            put(made, path, value_of(known[path], text))
+        except ValueError as error:
+            raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
     return made
 
 

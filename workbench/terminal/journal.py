@@ -95,10 +95,10 @@ def list_unknown(*, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
 
 def resolve(
     call: Annotated[str, Parameter(help="Id of the call, as the journal lists it.")],
-    outcome: Annotated[Literal["done", "not_sent"], Parameter(help="The outcome that was found out.")],
+    outcome: Annotated[Literal["done", "not_sent"], Parameter(help="The outcome that was determined.")],
     /,
     *,
-    note: Annotated[str, Parameter(help="How the outcome was found out.")] = "",
+    note: Annotated[str, Parameter(help="How the outcome was determined.")] = "",
     where: Where = _WHERE,
 ) -> int:
     """Record the outcome of a call whose outcome was unknown, with who recorded it and when."""

@@ -15,11 +15,10 @@ from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
 from workbench.interface.operation import Operation
-from workbench.interface.rules import FULL
 from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
+from workbench.interface.text import value_of
 from workbench.interface.walk import (
     Boolean,
-    Choice,
     Integer,
     Member,
     Nested,
@@ -39,7 +38,6 @@ from workbench.terminal.where import Where, session
 _REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)
 _MAX_BODY = 4_000_000
-_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _WHERE, _OUTPUT = Where(), Output()
 
 
@@ -122,8 +120,9 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
         given = dict(signature.bind(*args, **kwargs).arguments)
         calling, where = given.pop("calling", None) or _CALLING, given.pop("where", None) or _WHERE
         how, all_pages = given.pop("how", None) or _OUTPUT, given.pop("all_", False)
-        with _in_options(operation):
-            return _run(operation, given, calling, where, how, all_pages)
+        given, wrong = values(operation, given)
+        with _in_options(operation, wrong):
+            return _run(operation, given, bool(wrong), calling, where, how, all_pages)
 
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -147,16 +146,20 @@ def _help(member: Member) -> str:
 
 
 @contextmanager
-def _in_options(operation: Operation[..., Any]) -> Iterator[None]:
-    """Name the problems of a request by the options of its command."""
+def _in_options(operation: Operation[..., Any], wrong: Mapping[str, str]) -> Iterator[None]:
+    """Name the problems of a request by the options of its command; `wrong` is what is wrong with their texts."""
     try:
         yield
     except InvalidRequest as error:
         if error.operation != operation.name:
             raise
-        options = {wire: _option(path) for wire, path in _wire_paths(operation.request)}
+        paths = dict(_wire_paths(operation.request))
         problems = [
-            attrs.evolve(one, path=options.get(one.path, one.path), message=prompt_words(one.message))
+            attrs.evolve(
+                one,
+                path=_option(paths[one.path]) if one.path in paths else one.path,
+                message=wrong.get(paths.get(one.path, ""), prompt_words(one.message)),
+            )
             for one in error.problems
         ]
         raise InvalidRequest(problems, of=operation.name.replace("_", "-")) from None
@@ -170,17 +173,17 @@ def _wire_paths(cls: type[Any], wire: str = "", path: str = "") -> Iterator[tupl
 
 
 def _run(
-    operation: Operation[..., Any], texts: dict[str, Any], calling: Calling, where: Where, how: Output, all_pages: bool
-) -> int:
+    operation: Operation[..., Any], given: dict[str, Any], wrong: bool, calling: Calling, where: Where, how: Output,
+    all_pages: bool,
+) -> int:  # fmt: skip
     with session(where) as api:
-        given = values(operation, texts)
         if calling.from_ is not None:
             given = _merged(_read_body(operation, calling.from_, api.converter), given)
         try:
             request = build(operation.request, given)
         except UnknownMember as unknown:
             raise InvalidArguments(str(unknown), of=operation.name) from None
-        if calling.dry_run or all_pages or api.environment == "production":
+        if wrong or calling.dry_run or all_pages or api.environment == "production":
             problems = checks.problems(request)  # a call checks them itself
             if "unverified-address" not in calling.allow:
                 problems += address_problems(request)
@@ -213,14 +216,19 @@ def _run(
     return DONE
 
 
-def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return the texts of options as a nested mapping of values."""
+def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the texts of options as a nested mapping of values, and what is wrong with those that stay text."""
     made: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
     for path, member in option_members(operation.request):
         text = texts.get(path.replace(".", "__"))
         if text is not None:
-            put(made, path, value_of(member, text))
-    return made
+            try:
+                put(made, path, value_of(member, text))
+            except ValueError as error:
+                put(made, path, text)
+                wrong[path] = str(error)
+    return made, wrong
 
 
 def put(holder: dict[str, Any], path: str, value: Any) -> None:
@@ -229,20 +237,6 @@ def put(holder: dict[str, Any], path: str, value: Any) -> None:
     for name in way:
         holder = holder.setdefault(name, {})
     holder[last] = value
-
-
-def value_of(member: Member, text: str) -> Any:
-    """Return the text of an option as a value of the member's kind; text that does not fit stays, and is refused later."""
-    if isinstance(member.kind, Integer):
-        if member.kind.full and text == "FULL":
-            return FULL
-        digits = text.removeprefix("-")
-        return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 400 else text
-    if isinstance(member.kind, Boolean):
-        return _FLAGS.get(text.lower(), text)
-    if isinstance(member.kind, Choice):
-        return member.kind.of(text) if text in frozenset(member.kind.of) else text
-    return text
 
 
 def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def _at(one: Any, name: str) -> Any:
 
 def _json(data: Any) -> str:
     text = strict_json.dumps(data).decode()
-    # Control characters are escaped by JSON; those of C1, direction and width are not, and would reach a terminal.
+    # JSON escapes ASCII control characters only; other control and direction characters would reach a terminal.
     return "".join(
         c if c.isascii() or c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else _pair(c) for c in text
     )

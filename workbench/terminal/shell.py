@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,8 +100,8 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     """
     undo_display = rendering.register(ipython)
     magics = _Magics(ipython, api)
-    for name in magics.all:
-        ipython.register_magic_function(getattr(magics, name), "line", name)
+    for name, method in magics.all.items():
+        ipython.register_magic_function(getattr(magics, method), "line", name)
     undo_history = _keep_no_keys(ipython)
     matchers = ipython.Completer.custom_matchers
     matcher = _matcher(magics)
@@ -198,7 +198,11 @@ def _holds_key(text: str) -> bool:
 class _Magics:
     """Line magics for frequent calls."""
 
-    all = ("contracts", "authorize", "events", "unknown", "advance")
+    all: Mapping[str, str] = {
+        "contracts": "contracts", "authorize": "authorize", "events": "events", "unknown": "unknown_calls",
+        "advance": "advance",
+    }  # fmt: skip
+    """The methods by the names of their magics."""
 
     def __init__(self, ipython: Any, api: Any) -> None:
         self._ipython = ipython
@@ -241,7 +245,7 @@ class _Magics:
         """%events [KIND]: the received events."""
         return self._api.inbox.events(line.strip() or None)
 
-    def unknown(self, line: str) -> Any:
+    def unknown_calls(self, line: str) -> Any:
         """%unknown: calls with an unknown outcome."""
         return self._api.journal.unknown()
 

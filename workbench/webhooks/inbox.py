@@ -40,7 +40,7 @@ log = logging.getLogger("workbench.webhooks")
 
 
 class Clock(Protocol):
-    """A clock that moves when told to."""
+    """A clock that is moved explicitly."""
 
     def advance(self, *, seconds: float) -> Any:
         """Move the clock forward."""

@@ -1,11 +1,11 @@
-"""Storms of deliveries and kills: nothing acknowledged is lost, nothing happens twice."""
+"""Load and kills: nothing acknowledged is lost, nothing happens twice."""
 
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from tests.webhooks.storm import Receiver, deliveries, send, wait_for_effects
+from tests.webhooks.load import Receiver, deliveries, send, wait_for_effects
 
 
 def counts(path: Path) -> dict[str, int]:
@@ -32,7 +32,7 @@ def counts(path: Path) -> dict[str, int]:
         pytest.param(20_000, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
     ],
 )
-def test_storm(tmp_path: Path, total: int) -> None:
+def test_load(tmp_path: Path, total: int) -> None:
     """30 % duplicates, shuffled, from 16 senders, with two kills: one stored event and one effect per id."""
     path = tmp_path / "inbox.db"
     work = deliveries(round(total * 0.7), 0.3, seed=total)

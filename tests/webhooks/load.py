@@ -17,7 +17,7 @@ import attrs
 
 from workbench.webhooks.samples import sample as sample_event
 
-KEY = "storm-key"
+KEY = "load-key"
 CHILD = """
 import sys, threading
 from workbench.webhooks.inbox import Inbox
