@@ -12,10 +12,9 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from workbench.interface.cross_rules import AnyOf, OneOf, When
 from workbench.interface.fields import Rule
 from workbench.interface.operation import Operation
-from workbench.interface.rules import FULL
+from workbench.interface.rules import FULL, AnyOf, OneOf, When
 from workbench.interface.walk import (
     Array,
     Boolean,

@@ -18,8 +18,7 @@ from workbench.interface import (
     table,
     withdrawals,
 )
-from workbench.interface.cross_rules import OneOf
-from workbench.interface.rules import FULL, Role
+from workbench.interface.rules import FULL, OneOf, Role
 from workbench.interface.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
 
 WALLET = r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"

@@ -11,9 +11,9 @@ from workbench.client.requests import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
-from workbench.interface.cross_rules import OneOf, When
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.operation import Operation
+from workbench.interface.rules import OneOf, When
 from workbench.interface.walk import Boolean, Member, Nested
 
 TICKS = {

@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 
 from workbench.interface import table
-from workbench.interface.cross_rules import CrossRule, When
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import Confidence
+from workbench.interface.rules import CrossRule, When
 from workbench.interface.walk import members, records, snake
 
 WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence

@@ -12,10 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.errors import Problem, hidden_characters
-from workbench.interface.cross_rules import AnyOf, CrossRule, OneOf, When
 from workbench.interface.fields import Rule
 from workbench.interface.privacy import MASK
-from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID
+from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, AnyOf, CrossRule, OneOf, When
 from workbench.interface.text import is_empty
 from workbench.interface.walk import (
     Array,

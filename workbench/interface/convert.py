@@ -89,7 +89,6 @@ class Converter(cattrs.Converter):
             self.register_structure_hook(cls, hook)
         self.register_structure_hook_factory(is_record, self._structure_hook)
         self.register_unstructure_hook_factory(is_record, self._unstructure_hook)
-        self._request_hooks: dict[type[Any], Hook] = {}
 
     def wire_name(self, cls: type[Any], member: Member) -> str:
         """Return the wire name of a member."""
@@ -328,11 +327,6 @@ class Converter(cattrs.Converter):
         return made
 
     def _request_hook(self, cls: type[Any]) -> Hook:
-        if cls not in self._request_hooks:
-            self._request_hooks[cls] = self._make_request_hook(cls)
-        return self._request_hooks[cls]
-
-    def _make_request_hook(self, cls: type[Any]) -> Hook:
         fields = [(one, self.wire_name(cls, one)) for one in members(cls)]
         overrides: dict[str, Any] = {
             one.name: override(rename=wire, struct_hook=self._request_member_hook(one)) for one, wire in fields
@@ -511,17 +505,16 @@ def _array_hook(read: Hook) -> Hook:
     def read_all(value: Any, cls: Any) -> tuple[Any, ...]:
         if value.__class__ is not list:
             raise _Mismatch("must be a list")
-        try:
-            return tuple([read(item, cls) for item in value])
-        except (_Mismatch, cattrs.BaseValidationError):
-            errors = []
+        items, errors = [], []
         for place, item in enumerate(value):
             try:
-                read(item, cls)
+                items.append(read(item, cls))
             except (_Mismatch, cattrs.BaseValidationError) as error:
                 error.__notes__ = [cattrs.IterableValidationNote(f"item {place}", place, cls)]
                 errors.append(error)
-        raise cattrs.IterableValidationError("items", errors, cls)
+        if errors:
+            raise cattrs.IterableValidationError("items", errors, cls)
+        return tuple(items)
 
     return read_all
 

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from workbench.interface.convert import Converter, converter, placeholders
-from workbench.interface.cross_rules import AnyOf, CrossRule, OneOf, When
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Privacy
 from workbench.interface.operation import Failure, Operation
-from workbench.interface.rules import EMAIL_ADDRESS, UUID
+from workbench.interface.rules import EMAIL_ADDRESS, UUID, AnyOf, CrossRule, OneOf, When
 from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION
 from workbench.interface.walk import (
     Array,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from workbench.interface.cross_rules import CrossRule, OneOf, When
 from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
 from workbench.interface.rules import (
     ACCOUNT_NUMBER,
@@ -12,7 +11,10 @@ from workbench.interface.rules import (
     MOMENT,
     NICKNAME,
     BeneficiaryType,
+    CrossRule,
+    OneOf,
     PaymentAccountType,
+    When,
 )
 
 REQUIRED = "required or optional markers of payment-account fields are not shown"

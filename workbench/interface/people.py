@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from workbench.interface.cross_rules import CrossRule, OneOf, When
 from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
 from workbench.interface.rules import (
     COUNTRY,
@@ -22,6 +21,9 @@ from workbench.interface.rules import (
     STELLAR_ADDRESS,
     WALLET,
     ApplicationStatus,
+    CrossRule,
+    OneOf,
+    When,
 )
 
 

@@ -1,11 +1,13 @@
-"""The words and the named rules of the interface, each stated once. Source: Resources, Limits."""
+"""The enums, the named rules and the kinds of rules between fields, each stated once. Source: Resources, Limits."""
 
 import re
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Literal
 
-from workbench.interface.fields import Rule
+import attrs
+
+from workbench.interface.fields import Confidence, Rule
 
 Number = int | Decimal
 """A JSON number, read exactly."""
@@ -189,3 +191,43 @@ NICKNAME = Rule(max_length=64)
 ACCOUNT_NUMBER = Rule(format="account-number")
 TEXT_EVIDENCE = Rule(max_length=65535, format="long-text")
 DIGITS = Rule(pattern=r"^[0-9]+$", max_length=78, says='whole digits as text, as "2500"')
+
+# rules that bind several fields of one record, as data: checks, OpenAPI and forms read them alike
+
+Names = tuple[str, ...]
+
+
+@attrs.frozen
+class OneOf:
+    """Exactly one of these groups of fields is given, and it is given whole."""
+
+    groups: tuple[Names, ...]
+    doc: str
+    assumed: str | None = None
+    confidence: Confidence | None = None
+
+
+@attrs.frozen
+class AnyOf:
+    """At least one of these fields is given."""
+
+    names: Names
+    doc: str
+    assumed: str | None = None
+    confidence: Confidence | None = None
+
+
+@attrs.frozen
+class When:
+    """Where a field has a value, others are needed, or have to fit a pattern."""
+
+    name: str
+    value: str
+    doc: str
+    needs: Names = ()
+    pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
+    assumed: str | None = None
+    confidence: Confidence | None = None
+
+
+CrossRule = OneOf | AnyOf | When

@@ -9,9 +9,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
-from workbench.interface.cross_rules import CrossRule
 from workbench.interface.fields import ABOUT, RECORD, About, Confidence
-from workbench.interface.rules import Full, Number
+from workbench.interface.rules import CrossRule, Full, Number
 
 
 @attrs.frozen
