@@ -16,7 +16,7 @@ from workbench.errors import InvalidArguments
 from workbench.forms.browse import browse
 from workbench.forms.pager import Pager
 from workbench.session import Session
-from workbench.tables import load_bodies
+from workbench.tables import load
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> 
     tab = browse(lived).open("journal")
     saved = tab.export(tmp_path / "journal.csv")
 
-    assert len(tab.view.rows) == len(load_bodies(saved.path))
+    assert len(tab.view.rows) == len(load(saved.path))
 
 
 def test_a_column_is_as_wide_as_its_longest_word() -> None:

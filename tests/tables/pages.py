@@ -1,4 +1,4 @@
-"""Pages of rewards activity for tests: usual ones, odd ones, and mutated ones."""
+"""Pages of rewards activity for tests: ordinary ones, unusual ones, and mutated ones."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ def value(name: str, text: str) -> bytes:
 
 
 ODD: dict[str, bytes] = {
-    # what is no page
+    # what is not a page
     "an error body": b'{"statusCode":500,"error":"InternalServerError","message":"Internal server error"}',
     "nothing": b"",
     "blanks": b"  \n",

@@ -1,4 +1,4 @@
-"""Answers and events made from wire bodies, for the tests of this room. All data is reserved or invented."""
+"""Answers and events made from wire bodies, for the tests of this package. All data is reserved or invented."""
 
 from typing import Any
 

@@ -1,15 +1,21 @@
 """Event logs: typed, counted, in bounded memory, and never quoted in an error."""
 
 import gzip
+import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.tables import samples
+from workbench import tables
 from workbench.errors import InvalidRequest
+from workbench.interface.events import Event
 from workbench.tables import event_logs
 from workbench.tables.event_logs import read
 
@@ -17,6 +23,12 @@ ONE_LINE = [body.replace(b"\n", b"") for body in (samples.USER_UPDATED, samples.
 CARD = (
     b'{"id":"e4","resource":"transaction","action":"completed","version":"1.0.0",'
     b'"eventReceivedAt":"2026-01-01T23:30:00-02:00","body":{"id":"t1","type":"spend","spend":{"status":"completed"}}}'
+)
+
+SALE = (
+    b'{"id":"e5","resource":"transaction","action":"completed","version":"1.0.0","body":{"id":"t2","type":"spend",'
+    b'"spend":{"amount":1250,"currency":"usd","merchantName":"Shop","userEmail":"ada@example.com","status":"completed",'
+    b'"authorizedAt":"2026-01-01T23:30:00.123Z"}}}'
 )
 
 
@@ -112,3 +124,57 @@ def test_missing_logs_are_missing(tmp_path: Path) -> None:
     for path in ("none.ndjson", "*.gz"):
         with pytest.raises(FileNotFoundError):
             read(tmp_path / path)
+
+
+def test_an_unknown_kind_is_refused(log: Path) -> None:
+    """The message lists the kinds that exist."""
+    with pytest.raises(InvalidRequest, match=r"unknown event kind moon\.landed \(known: user\.updated, "):
+        read(log).frame(of="moon.landed")
+
+
+VALUES = (
+    "null", "true", "0", "-1", "1e2", "1.0", str(2**63), '""', '" a "', '"x"', '"2026-01-02"', '"2026-01-02T03:04:05"',
+    '"2026-01-02T03:04:05Z"', '"2026-13-02T03:04:05Z"', '"0000-01-02T03:04:05Z"', '"2026-01-02T24:00:00Z"',
+    '"2026-01-02T03:04:05.1234567+02:00"', '"1767323045"', '"approved"', '"APPROVED"', '"\\u0041"', '"\\ud800"',
+    '"a\\"b\\\\c\\n"', '"é"', "{}", "[]", '{"a":1}', '{"id":"1","id":"2"}', "12.50", '"12.50"',
+)  # fmt: skip
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    """Return the line of an event with some members changed, added or left out."""
+    event = json.loads(draw(st.sampled_from([ONE_LINE[0], ONE_LINE[1], CARD, SALE])))
+    objects = [event, event["body"], *(value for value in event["body"].values() if isinstance(value, dict))]
+    marks: dict[str, str] = {}
+    for number in range(draw(st.integers(0, 2))):
+        into = draw(st.sampled_from(objects))
+        name = draw(st.sampled_from([*(key for key in into if key != "body"), "new", "status", "kind"]))
+        if draw(st.booleans()) and name in into:
+            del into[name]
+        else:
+            into[name] = f"@{number}@"
+            marks[f'"@{number}@"'] = draw(st.sampled_from(VALUES))
+    text = json.dumps(event, separators=(",", ":"))
+    for mark, value in marks.items():
+        text = text.replace(mark, value)
+    return text.encode()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(lines(), min_size=1, max_size=4), st.sampled_from([None, "user.updated", "transaction.completed"]))
+def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[bytes], of: str | None) -> None:
+    """Whatever the lines hold, they are read as strictly as events in memory, or refused like them."""
+    path = tmp_path / "events.ndjson"
+    path.write_bytes(b"\n".join(log_lines))
+    logs = read(path)
+    try:
+        events = list(logs)
+    except InvalidRequest as error:
+        if of is None:
+            with pytest.raises(InvalidRequest, match=re.escape(str(error).partition("\n")[0])):
+                logs.frame()
+        return
+    made, expected = logs.frame(of), tables.to_frame(events, of=of or Event)
+
+    pd.testing.assert_frame_equal(expected, made)
+    assert expected.attrs == made.attrs

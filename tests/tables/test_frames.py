@@ -187,7 +187,7 @@ def test_unknown_members_are_counted_and_kept() -> None:
 
 
 def test_values_no_column_holds_are_set_aside() -> None:
-    """A time that is no time, points that are no number and cents beyond 64 bits stand in `extra`, and are noted."""
+    """An unreadable time, points that are no number and cents beyond 64 bits stand in `extra`, and are noted."""
     body = b"""{"items":[{"postedAt":"yesterday","points":"many","transactionAmountCents":123456789012345678901},{}]}"""
     frame = tables.to_frame(samples.answer("list_rewards_activity", body))
 
@@ -255,13 +255,13 @@ def test_nothing_of_no_kind_says_so() -> None:
 
 @pytest.mark.parametrize("thing", [5, "text", object, [1, 2]], ids=["int", "text", "class", "ints"])
 def test_other_things_have_no_table(thing: Any) -> None:
-    """What is no record is refused in words."""
+    """What is not a record is refused in words."""
     with pytest.raises(TypeError, match="cannot convert"):
         tables.to_frame(thing)
 
 
 @attrs.frozen(kw_only=True)
-class Line:
+class Entry:
     step: int
     note: str | None
     took: Decimal | None
@@ -276,20 +276,20 @@ class End:
 
 
 class Result:
-    row_type = Line
+    row_type = Entry
 
-    def rows(self) -> list[Line]:
-        return [Line(step=1, note=None, took=Decimal("0.1"), seconds=0.5, end=End(word="done"))]
+    def rows(self) -> list[Entry]:
+        return [Entry(step=1, note=None, took=Decimal("0.1"), seconds=0.5, end=End(word="done"))]
 
 
-def test_results_of_higher_floors_offer_their_rows() -> None:
+def test_results_of_higher_layers_offer_their_rows() -> None:
     """An object with `rows()` and `row_type` is a table by the annotations of its rows."""
     frame = tables.to_frame(Result())
 
     assert frame.dtypes.astype(str).to_dict() == {
         "step": "Int64", "note": "str", "took": "decimal128(18, 6)[pyarrow]", "seconds": "Float64", "end.word": "str",
     }  # fmt: skip
-    assert frame.attrs["kind"] == "line"
+    assert frame.attrs["kind"] == "entry"
 
 
 def test_a_session_has_tables() -> None:
@@ -309,7 +309,7 @@ def test_a_session_has_tables() -> None:
         assert inbox["body.spend.merchant_category_code"].tolist()[0] == "0742"
 
 
-def test_higher_floors_can_register_a_table() -> None:
+def test_higher_layers_can_register_a_table() -> None:
     """What `register` names is asked first."""
     tables.register(lambda x: x is Result, lambda x, reveal: pd.DataFrame({"made": [x.__name__]}))
 
@@ -340,8 +340,8 @@ def test_recorded_responses_make_tables() -> None:
             assert MASK not in "".join(frame.columns)
 
 
-def test_the_room_is_named_without_pandas() -> None:
-    """Naming the room does not load pandas; using it does."""
+def test_the_package_is_named_without_pandas() -> None:
+    """Naming the package does not load pandas; using it does."""
     import subprocess
 
     code = "import sys, workbench.tables as t; assert 'pandas' not in sys.modules; t.to_frame; assert 'pandas' in sys.modules"

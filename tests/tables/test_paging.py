@@ -74,7 +74,7 @@ def test_rows_hidden_after_the_limit(count: int, hidden: set[int], limit: int) -
 
 @given(st.integers(1, 80), st.integers(1, 20))
 def test_a_limit_that_is_ignored(count: int, own: int) -> None:
-    """A service that gives pages of its own length loses no row, and is found out after three pages."""
+    """A service that gives pages of its own length loses no row, and is detected after three pages."""
     kept, cursor, _ = read(lambda offset, limit: rows(count)[offset : offset + own], limit=50)
 
     assert kept == rows(count)
@@ -111,7 +111,7 @@ def test_rows_removed_while_reading_are_noticed() -> None:
 
 
 def test_a_last_row_removed_is_noticed() -> None:
-    """Where only full pages were, an empty one is no end but a change."""
+    """Where only full pages were, an empty one is not the end but a change."""
     kept, cursor, _ = read(moving(lambda there, call: there[:5] if call == 2 else there, count=10), limit=10)
 
     assert kept == rows(5, 1000)

@@ -432,7 +432,7 @@ def test_points_no_decimal_holds_stand_beside_in_a_folder(tmp_path: Path) -> Non
     assert frame["extra"].tolist()[1] == f'{{"points":"{2**256}"}}'
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the disk ends the read as itself."""
 
     def full(*_: Any, **__: Any) -> None:
@@ -444,7 +444,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         read(service, path=tmp_path / "r")
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     """A function is called with what was done; at the end all is."""
     seen: list[str] = []
     service = Service(usual(3, 5))
@@ -455,7 +455,7 @@ def test_progress_is_told() -> None:
     assert " in 0:00" in seen[-1]
 
 
-def test_a_read_that_gets_no_answer_is_told(tmp_path: Path) -> None:
+def test_a_read_that_gets_no_answer_is_reported(tmp_path: Path) -> None:
     """No answer for any user is NoAnswer, with what was read."""
     service = Service(usual(1, 5), before=lambda q, call: httpx.ReadTimeout("slow"))
 
@@ -464,7 +464,7 @@ def test_a_read_that_gets_no_answer_is_told(tmp_path: Path) -> None:
 
 
 def test_progress_can_stop_a_read() -> None:
-    """Whoever is told how far a read is may end it; the rest is read later, into the same rewards."""
+    """The function that gets the progress may end the read; the rest is read later, into the same rewards."""
     service = Service(usual(12, 30))
 
     def enough(progress: Progress) -> None:

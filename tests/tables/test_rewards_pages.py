@@ -59,7 +59,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 @pytest.mark.parametrize("name", pages.ODD)
 def test_both_routes_agree(name: str) -> None:
-    """An odd page gives the same frame by the fast route and by the records, or is refused by both."""
+    """An unusual page gives the same frame by the fast route and by the records, or is refused by both."""
     body = pages.ODD[name]
 
     assert_same(exact(body), fast(body))
@@ -67,7 +67,7 @@ def test_both_routes_agree(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is not REFUSED])
-def test_an_odd_page_among_usual_ones(name: str) -> None:
+def test_an_unusual_page_among_ordinary_ones(name: str) -> None:
     """Among a hundred usual pages it changes nothing but its own rows, whatever is beside it."""
     bodies = [pages.page(2, i) for i in range(100)]
     bodies[70] = pages.ODD[name]
@@ -77,7 +77,7 @@ def test_an_odd_page_among_usual_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, body in pages.ODD.items() if exact(body) is REFUSED])
 def test_a_page_that_is_none_stops_the_read(name: str) -> None:
-    """Among usual pages it is refused by its number; its neighbors do not mend it."""
+    """Among usual pages it is refused by its number; its neighbors do not change that."""
     bodies = [pages.page(2, i) for i in range(10)]
     bodies[7] = pages.ODD[name]
 
@@ -86,7 +86,7 @@ def test_a_page_that_is_none_stops_the_read(name: str) -> None:
 
 
 def test_the_matrix_is_as_large_as_promised() -> None:
-    """At least sixty odd pages stand in the matrix, some read and some refused."""
+    """At least sixty unusual pages are in the matrix, some read and some refused."""
     kinds = [exact(body) is REFUSED for body in pages.ODD.values()]
 
     assert len(kinds) >= 60
@@ -146,7 +146,7 @@ def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:
         assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH - exact_pages, "exact": exact_pages}
 
 
-def test_what_was_odd_is_said() -> None:
+def test_what_was_unusual_is_noted() -> None:
     """What only the exact route can tell stands in the notes."""
     frame = rewards_from_pages([pages.GOOD, pages.ODD["the time 2026-01-01"]])
 

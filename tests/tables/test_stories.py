@@ -71,7 +71,7 @@ EVENTS = [
 
 
 def test_the_history_of_a_user() -> None:
-    """Changes in the order of their time, each once, with what was before; a repeated status is no change."""
+    """Changes in the order of their time, each once, with what was before; a repeated status is not a change."""
     made = tables.status_history(EVENTS)  # type: ignore[arg-type]
 
     assert made["user_id"].tolist() == ["u1", "u1", "u1", "u2"]
@@ -82,7 +82,7 @@ def test_the_history_of_a_user() -> None:
 
 
 def test_how_long_each_status_lasted() -> None:
-    """Two days pending, three waiting; the last has no end unless it is told what time it is."""
+    """Two days pending, three waiting; the last has no end unless `now` says what time it is."""
     made = tables.time_in_status(EVENTS)
     until = tables.time_in_status(EVENTS, now=datetime(2026, 1, 7, tzinfo=UTC))
 

@@ -25,7 +25,7 @@ from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import InvalidSequence
 from workbench.sequences.targets import target_of
 from workbench.storage import FileLock
-from workbench.tables.bodies import load_bodies
+from workbench.tables.bodies import load
 
 LONG = 200  # steps or runs from which on progress is shown
 
@@ -211,7 +211,7 @@ def run_many(
         Interrupted: By Ctrl-C; `.result` has the runs that were played.
     """
     if isinstance(rows, str | os.PathLike):
-        rows = [_typed(sequence, one) for one in load_bodies(Path(rows))]
+        rows = [_typed(sequence, one) for one in load(Path(rows))]
     given = [{**values, **_given(one)} for one in _listed(rows)]
     found = [
         Problem(f"row {number}: {one.path}" if rows is not None else one.path, one.rule, one.message)

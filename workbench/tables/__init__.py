@@ -6,7 +6,7 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.tables.bodies import Body as Body
-    from workbench.tables.bodies import load_bodies as load_bodies
+    from workbench.tables.bodies import load as load
     from workbench.tables.bodies import typed as typed
     from workbench.tables.cluster import ClusterRewards as ClusterRewards
     from workbench.tables.decimals import cumsum as cumsum

@@ -1,9 +1,8 @@
-"""Rows for bulk work from CSV, JSON, NDJSON, XLSX or Parquet, with nothing guessed.
+"""Rows for bulk work from CSV, JSON, NDJSON, XLSX or Parquet; no types are inferred.
 
-Text stays text, so leading zeros live, and `NA` is a word; a cell that is empty was not given; `FULL` says so in a word.
+Text stays text, so leading zeros are kept and `NA` is a word; an empty cell is left out; `FULL` is the full amount.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,24 +12,22 @@ import attrs
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import strict_json
 from workbench.interface.operation import Operation
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Array, Boolean, Date, Integer, Kind, Nested, Numeric, camel, members, snake
+from workbench.interface.text import value_of
+from workbench.interface.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
 from workbench.tables import sheets
 
 MAX_BYTES = 200_000_000
 SHOWN = 20
-"""How many problems are told of."""
+"""Problems listed at most."""
 MAX_ROWS = 1_000_000
-_DIGITS = re.compile(r"-?[0-9]{1,400}")
-_FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 
 
 class Body(dict[str, Any]):
-    """One row: attribute names to values, nested ones as dictionaries. `row` is its line or row number in the file.
+    """A row: attribute names to values, nested ones as dictionaries. `row` is its line or row number in the file.
 
-    It prints its names alone, since its values may be private. `unread` are the wire paths of cells that do not fit; they
-    stand there as they came.
+    Its repr shows the names only, since the values may be private. `unread` holds the wire paths of cells that do not
+    fit; their values are kept as they came.
     """
 
     row: int
@@ -44,16 +41,16 @@ class Body(dict[str, Any]):
         return f"<row {self.row}: {', '.join(self)}>"
 
 
-def load_bodies(path: str | Path, operation: Any = None) -> list[Body]:
-    """Read the rows of a file as arguments: dotted columns become nested ones, an empty cell is not given.
+def load(path: str | Path, operation: Any = None) -> list[Body]:
+    """Read the rows of a file as arguments: dotted columns become nested records, empty cells are left out.
 
-    Columns may have attribute names or wire names. CSV and XLSX cells are taken as text whatever they look like; a
-    number that a file itself calls a number (JSON, XLSX, Parquet) is refused where the interface wants text, since its
-    leading zeros may be gone.
+    Columns may have attribute names or wire names. CSV and XLSX cells are read as text whatever they look like; a number
+    in the file (JSON, XLSX, Parquet) is refused for a text member, since its leading zeros may be lost.
 
     Args:
-        operation: An operation, its name, or a request record: names are checked, whole numbers, flags and `FULL` are
-            read from text. Without it every cell stays as it is; see `typed`.
+        path: The file; its extension is the format.
+        operation: An operation, its name, or a request record: names are checked, and whole numbers, flags and `FULL`
+            are read from text. Without it every cell stays as it is; see `typed`.
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
@@ -66,7 +63,7 @@ def load_bodies(path: str | Path, operation: Any = None) -> list[Body]:
 
 
 def raw_bodies(path: str | Path) -> list[Body]:
-    """Read the rows of a file, names and cells as they stand there.
+    """Read the rows of a file, names and cells unchanged.
 
     Raises:
         InvalidRequest: The file cannot be read.
@@ -75,23 +72,24 @@ def raw_bodies(path: str | Path) -> list[Body]:
     path = Path(path)
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise InvalidRequest(f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        raise InvalidRequest(f"{path.name} has {size:,} bytes (maximum {MAX_BYTES:,})")
     read = _READERS.get(path.suffix.lower())
     if read is None:
-        raise InvalidRequest(f"{path.name}: the ending says the format: {', '.join(_READERS)}")
+        raise InvalidRequest(f"{path.name}: unsupported file extension (supported: {', '.join(_READERS)})")
     try:
         rows = [Body(nested(row), number) for number, row in read(path)]
     except sheets.BadSheet as error:
         raise InvalidRequest(f"{path.name}: {error}") from None
     if len(rows) > MAX_ROWS:
-        raise InvalidRequest(f"{path.name} has {len(rows):,} rows; at most {MAX_ROWS:,} are read")
+        raise InvalidRequest(f"{path.name} has {len(rows):,} rows (maximum {MAX_ROWS:,})")
     return rows
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
-    """Return rows of text as arguments of an operation: names known, whole numbers, flags and `FULL` read.
+    """Return rows of text as arguments of an operation, with whole numbers, flags and `FULL` read.
 
     Args:
+        rows: The rows, from `load` or as mappings.
         operation: An operation, its name, or a request record.
 
     Raises:
@@ -107,7 +105,7 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
 
 
 def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> tuple[list[Body], list[Problem]]:
-    """Return rows of text as arguments, and what does not fit, for whoever has more to say of the same rows."""
+    """Return rows of text as arguments, and the problems of cells that do not fit."""
     cls = _request(operation)
     problems: list[Problem] = []
     made = []
@@ -121,7 +119,7 @@ def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> tuple[list[
 def _request(operation: Any) -> type[Any]:
     if isinstance(operation, str):
         if operation not in OPERATIONS:
-            raise InvalidRequest(f"no operation is called {visible(operation, 80)}; there are: {', '.join(OPERATIONS)}")
+            raise InvalidRequest(f"unknown operation {visible(operation, 80)} (known: {', '.join(OPERATIONS)})")
         operation = OPERATIONS[operation]
     operation = getattr(operation, "operation", operation)  # a bound method of a client
     return operation.request if isinstance(operation, Operation) else operation
@@ -129,7 +127,7 @@ def _request(operation: Any) -> type[Any]:
 
 @attrs.frozen
 class _At:
-    """A place in a row: its number, and the members on the way there as the file and as the wire name them."""
+    """A place in a row: the row's number, and the path of a member as the file and as the wire name it."""
 
     number: int
     column: str
@@ -142,52 +140,48 @@ class _At:
 def _typed(
     cls: type[Any], row: Mapping[str, Any], at: _At, problems: list[Problem], unread: list[str]
 ) -> dict[str, Any]:  # fmt: skip
-    names = {one.name: one for one in members(cls)}
-    wires = {one.wire: one for one in members(cls)}
+    names = {member.name: member for member in members(cls)}
+    wires = {member.wire: member for member in members(cls)}
     made: dict[str, Any] = {}
     for key, value in row.items():
-        one = names.get(key) or wires.get(key)
-        here = _At(at.number, f"{at.column}{visible(str(key), 80)}", f"{at.wire}{one.wire if one else key}")
-        if one is None:
+        member = names.get(key) or wires.get(key)
+        here = _At(at.number, f"{at.column}{visible(str(key), 80)}", f"{at.wire}{member.wire if member else key}")
+        if member is None:
             may = ", ".join(names)
-            problems.append(here.problem("unknown", f"is no member of {cls.__name__}; there are: {may}"))
-        elif one.name in made:
+            problems.append(here.problem("unknown", f"is not a member of {cls.__name__} (members: {may})"))
+        elif member.name in made:
             problems.append(here.problem("twice", "is given twice, by its attribute name and its wire name"))
-        elif isinstance(one.kind, Nested) and isinstance(value, Mapping):
+        elif isinstance(member.kind, Nested) and isinstance(value, Mapping):
             inside = _At(at.number, f"{here.column}.", f"{here.wire}.")
-            made[one.name] = _typed(one.kind.of, value, inside, problems, unread)
+            made[member.name] = _typed(member.kind.of, value, inside, problems, unread)
         else:
-            made[one.name], wrong = _cell(one.kind, value)
-            if wrong is not None:
-                problems.append(here.problem("type", wrong))
+            made[member.name] = value
+            try:
+                made[member.name] = _cell(member, value)
+            except ValueError as error:
+                problems.append(here.problem("type", str(error)))
                 unread.append(here.wire)
     return made
 
 
-def _cell(kind: Kind, value: Any) -> tuple[Any, str | None]:
-    """Return what a cell says, and what is wrong with it."""
+def _cell(member: Member, value: Any) -> Any:
+    """Return the value of a cell.
+
+    Raises:
+        ValueError: It does not fit.
+    """
+    kind = member.kind
     if isinstance(value, str):
-        if isinstance(kind, Integer):
-            if kind.full and value == "FULL":
-                return FULL, None
-            if _DIGITS.fullmatch(value):
-                return int(value), None
-            also = " or FULL" if kind.full else ""
-            return value, f"is not a whole number{also} (digits alone; amounts are in cents)"
-        if isinstance(kind, Boolean):
-            if value.lower() in _FLAGS:
-                return _FLAGS[value.lower()], None
-            return value, f"must be one of {', '.join(_FLAGS)}"
-        return value, None
+        return value_of(member, value) if isinstance(kind, Integer | Boolean) else value
     number = isinstance(value, int) or type(value).__name__ in {"float", "Decimal"}
     if number and not isinstance(kind, Integer | Boolean | Numeric | Array | Nested):
-        what = "a date, not text" if isinstance(kind, Date) else "a number in the file, not text"
-        return value, f"is {what}; write it as text, or its leading zeros may be lost"
-    return value, None
+        what = "a date" if isinstance(kind, Date) else "a number in the file"
+        raise ValueError(f"is {what}, not text; write it as text, or its leading zeros may be lost")
+    return value
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of dotted columns as nested dictionaries; what is None is left out.
+    """Return a row of dotted columns as nested dictionaries, without those that are None.
 
     Raises:
         InvalidRequest: A column and a part of it are both given.
@@ -201,9 +195,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
         for parent in parents:
             inner = into.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise InvalidRequest(
-                    f"the column {visible(key, 80)} and the column {visible(parent, 80)} cannot both be"
-                )
+                raise InvalidRequest(f"columns {visible(key, 80)} and {visible(parent, 80)} conflict")
             into = inner
         into[last] = nested(value) if isinstance(value, Mapping) else value
     return made

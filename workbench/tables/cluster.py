@@ -151,7 +151,7 @@ def _read(target: Target, users: Sequence[str], wanted: ReadFilter, share: Share
 
 
 def _watch(gate: Gate, paused: Any, over: threading.Event) -> None:
-    """Pause this worker's requests while another one was told to slow down."""
+    """Pause this worker's requests while another one is rate-limited."""
     while not over.wait(POLL_INTERVAL):
         gate.paused_until = time.monotonic() + paused.get() - time.time()
 

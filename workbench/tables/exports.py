@@ -1,7 +1,7 @@
 """Frames to files that are safe to open and read back the same: CSV, XLSX, Parquet.
 
-A file is written beside its place, synced, then renamed: a crash leaves the old one whole. Text that a spreadsheet
-would run as a formula is text there; control characters become visible escapes, and are counted.
+A file is written under a temporary name, synced, then renamed, so a crash leaves the old one intact. Text that a
+spreadsheet would run as a formula stays text; control characters become visible escapes, and are counted.
 """
 
 import json
@@ -24,7 +24,7 @@ from workbench.errors import hidden_characters, visible
 
 LOG = logging.getLogger("workbench.tables")
 FORMULA = "=+-@\t\r\n＝＋－＠"
-"""Characters at the start of a cell that a spreadsheet may take for a formula, their full-width twins too."""
+"""Characters at the start of a cell that a spreadsheet may take for a formula, with their full-width forms."""
 EXCEL_ROWS = 1_048_576
 EXCEL_COLUMNS = 16_384
 EXCEL_CELL = 32_767
@@ -41,14 +41,14 @@ class Saved:
     rows: int
     columns: int
     cleaned: int  # cells whose control characters became visible escapes
-    revealed: tuple[str, ...]  # private columns that are in it as they are
+    revealed: tuple[str, ...]  # private columns in the file
 
     def __str__(self) -> str:
         words = [f"{self.rows:,} rows in {self.path}"]
         if self.cleaned:
             words.append(f"control characters shown as escapes in {self.cleaned:,} cells")
         if self.revealed:
-            words.append(f"holds private columns ({', '.join(self.revealed)}), so only you can read the file")
+            words.append(f"contains private columns ({', '.join(self.revealed)}); only you can read the file")
         return "; ".join(words)
 
 
@@ -59,28 +59,30 @@ def export(
     overwrite: bool = False,
     formulas: Literal["guard", "keep"] = "guard",
 ) -> Saved:
-    """Write a frame, or a column such as `grouped` gives, to a .csv, .xlsx or .parquet file, and its notes with it.
+    """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes.
 
-    Notes stand in a second sheet (XLSX), in the metadata (Parquet), or in `….csv.notes.txt` (CSV, if there are any).
-    A frame made with `reveal=` makes a file that only its owner can read.
+    Notes are written to a second sheet (XLSX), the metadata (Parquet), or `….csv.notes.txt` (CSV, if there are any).
+    The file of a frame made with `reveal=` is readable by its owner only.
 
     Args:
+        frame: The frame or the column.
+        path: The file; its extension is the format.
         overwrite: Replace the file if it exists.
-        formulas: For CSV, put `'` before text that a spreadsheet would run ("guard"; `load_bodies` takes it off), or
-            leave it as it is ("keep").
+        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
+            leave it unchanged ("keep").
 
     Raises:
-        FileExistsError: The file exists, and `overwrite` was not given.
-        ValueError: The ending is unknown, or the frame is too large for the format.
+        FileExistsError: The file exists, and `overwrite` is False.
+        ValueError: The extension is unknown, or the frame is too large for the format.
     """
     path = Path(path)
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
-        raise ValueError(f"{path.name}: the ending says the format: {', '.join(_WRITERS)}")
+        raise ValueError(f"{path.name}: unsupported file extension (supported: {', '.join(_WRITERS)})")
     if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; overwrite=True replaces it")
+        raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()  # what it was grouped by is a column of the file
+        frame = frame.reset_index()  # the keys of groups become columns
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(frame)
     write_file(path, lambda file: write(frame, file, formulas), private=bool(revealed))
@@ -102,7 +104,7 @@ def _notes(frame: pd.DataFrame) -> list[str]:
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], Any], *, private: bool) -> None:
-    """Write a file wholly or not at all."""
+    """Write a file completely or not at all."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -192,11 +194,15 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
     import xlsxwriter  # only this format needs it
 
     if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
-        raise ValueError(f"an XLSX sheet holds {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns; write Parquet")
+        raise ValueError(
+            f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
+        )
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j]
         if _is_text(column) and (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
-            raise ValueError(f"{column.name} has a text of {longest:,} characters; an XLSX cell holds {EXCEL_CELL:,}")
+            raise ValueError(
+                f"{column.name} has a text of {longest:,} characters (maximum of an XLSX cell: {EXCEL_CELL:,})"
+            )
     book = xlsxwriter.Workbook(
         file,
         {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
@@ -231,7 +237,7 @@ def _write_text(sheet: Any, i: int, j: int, text: str, form: Any) -> None:
 
 
 def _xlsx_column(column: "pd.Series[Any]") -> Callable[[Any, int, int, Any, Mapping[str, Any]], None]:
-    """Return the writer of a column: as numbers only where a spreadsheet keeps every digit of all of them."""
+    """Return the writer of a column: as numbers only if a spreadsheet keeps all their digits."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         if column.notna().any() and (column.min().year < 1901 or column.max().year > 9998):
             return lambda s, i, j, v, f: _write_text(s, i, j, v.isoformat(), f["text"])
@@ -277,7 +283,7 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNO
 
 
 def file_name(text: str, suffix: str) -> str:
-    """Make a safe file name of text such as a nickname: letters, digits and dashes, at most 80, nothing reserved."""
+    """Return a safe file name for text such as a nickname: at most 80 letters, digits and dashes, not a reserved name."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^A-Za-z0-9]+", "-", ascii_text).strip("-").lower()[:80].strip("-") or "table"
     return f"{'x-' if _RESERVED.match(slug) else ''}{slug}{suffix}"

@@ -333,8 +333,8 @@ class Reading:
                 other_type = pc.sum(pc.not_equal(columns["type"], self._wanted.type)).as_py() or 0
             columns = {name: values.filter(mask) for name, values in columns.items()}
         notes = part.table.notes
-        if columns is not part.table.columns and notes.unknown:
-            notes = attrs.evolve(notes, unknown=self._reader.unknown_members(columns["extra"]))
+        if columns is not part.table.columns and notes.unknown_members:
+            notes = attrs.evolve(notes, unknown_members=self._reader.unknown_members(columns["extra"]))
         return Table(columns, notes), other_type
 
     async def _write(self) -> None:

@@ -104,7 +104,7 @@ class Rewards:
         columns = {name: _array(table.column(name)) for name in table.column_names}
         with suppress(pa.ArrowInvalid):  # they need more digits
             columns["points"] = pc.cast(columns["points"], WIDTHS[0])
-        return Table(columns, Notes(unknown=self._reader.unknown_members(columns[EXTRA])))
+        return Table(columns, Notes(unknown_members=self._reader.unknown_members(columns[EXTRA])))
 
     def update(self, later: "Rewards") -> None:
         """Become the result of a later read that resumed this one."""

@@ -155,7 +155,7 @@ class PageReader:
         columns[EXTRA] = _masked_members(unknown, len(rows))
         notes = Notes()
         for name, values in unknown.items():
-            notes.unknown[name] = len(values) - values.null_count
+            notes.unknown_members[name] = len(values) - values.null_count
         for name, values in beside.items():
             if values.null_count < len(values):
                 notes.pages[name] = len(values) - values.null_count

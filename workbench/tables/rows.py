@@ -26,21 +26,21 @@ class Notes:
     """What a frame says besides its columns: notes, and counts of unknown members and unusual values."""
 
     notes: list[str] = attrs.field(factory=list)
-    unknown: Counter[str] = attrs.field(factory=Counter)
+    unknown_members: Counter[str] = attrs.field(factory=Counter)
     unusual: Counter[tuple[str, str]] = attrs.field(factory=Counter)  # (wire path, what is unusual)
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
 
     def add(self, other: "Notes") -> None:
         """Add the notes and counts of another part of the same frame."""
         self.notes += [note for note in other.notes if note not in self.notes]
-        self.unknown.update(other.unknown)
+        self.unknown_members.update(other.unknown_members)
         self.unusual.update(other.unusual)
         self.pages.update(other.pages)
 
     def sentences(self) -> list[str]:
         """Return the notes, and the counts as sentences."""
         found = list(self.notes)
-        for path, times in self.unknown.items():
+        for path, times in self.unknown_members.items():
             found.append(f"The member {path} is not in the interface document ({times:,} rows); see column `{EXTRA}`.")
         for path, times in self.pages.items():
             found.append(f"The page member {path} is not in the interface document ({times:,} pages); it is left out.")
@@ -59,7 +59,9 @@ class Table:
 
 def mark_frame(frame: pd.DataFrame, kind: str, notes: Notes, shown: Collection[str], **more: Any) -> pd.DataFrame:
     """Set the kind of a frame, its notes, the unknown members, and the private columns that it shows."""
-    frame.attrs.update(kind=kind, notes=notes.sentences(), unknown=dict(notes.unknown), revealed=sorted(shown), **more)
+    frame.attrs.update(
+        kind=kind, notes=notes.sentences(), unknown=dict(notes.unknown_members), revealed=sorted(shown), **more
+    )
     return frame
 
 
@@ -224,7 +226,7 @@ def _extra(plan: Plan, rows: list[Row], extras: list[dict[str, Any]], reveal: bo
             for name, value in _unknown_members(get(row)).items():
                 if value is not None:
                     kept[f"{wire}{name}"] = value if reveal else masks.DOTS
-                    notes.unknown[f"{wire}{name}"] += 1
+                    notes.unknown_members[f"{wire}{name}"] += 1
         texts.append(json_text(dict(sorted(kept.items()))) if kept else None)
     return _texts(texts)
 

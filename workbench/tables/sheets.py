@@ -1,4 +1,4 @@
-"""Rows of CSV, XLSX and Parquet files as text, each with its line number; files of strangers are not trusted."""
+"""Rows of CSV, XLSX and Parquet files with their line numbers; the files are not trusted."""
 
 import csv
 import io
@@ -19,26 +19,26 @@ MAX_RATIO = 200
 MAX_COLUMNS = 1_000
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
-"""The sign that `save` puts before text a spreadsheet would run."""
+"""The quote that `export` puts before text that a spreadsheet would run."""
 
 
 class BadSheet(ValueError):
-    """A file that cannot be read as rows. It never leaves the room; `load_bodies` says it as InvalidRequest."""
+    """A file that cannot be read as rows; `load` raises it as InvalidRequest."""
 
 
 def csv_rows(path: Path) -> Rows:
-    """Yield the rows of a CSV file: UTF-8 with or without a mark, parted by comma, semicolon or tab."""
+    """Yield the rows of a CSV file: UTF-8 with or without a byte order mark, separated by comma, semicolon or tab."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise BadSheet(f"line {line}: not UTF-8; save it as UTF-8") from None
+        raise BadSheet(f"line {line}: not UTF-8; save the file as UTF-8") from None
     if "\0" in text:
         raise BadSheet(f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: holds a NUL character")
     head = text.partition("\n")[0]
-    parted_by = max(",;\t", key=head.count)
+    delimiter = max(",;\t", key=head.count)
     before = csv.field_size_limit(MAX_FIELD)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=parted_by, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         names: list[str] | None = None
         start = 1
@@ -51,7 +51,7 @@ def csv_rows(path: Path) -> Rows:
                 names = _names(cells)
                 continue
             if len(cells) > len(names):
-                raise BadSheet(f"line {line}: has {len(cells)} cells, the first line names {len(names)} columns")
+                raise BadSheet(f"line {line}: {len(cells)} cells for {len(names)} columns")
             yield line, {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
     except csv.Error as error:
         raise BadSheet(f"line {reader.line_num}: {error}") from None
@@ -64,12 +64,12 @@ def _names(cells: list[str]) -> list[str]:
     while names and not names[-1]:
         names.pop()
     if not all(names):
-        raise BadSheet("a column has no name in the first line")
+        raise BadSheet("a column of the first line has no name")
     twice = sorted({visible(name, 80) for name in names if names.count(name) > 1})
     if twice:
-        raise BadSheet(f"a column stands twice: {', '.join(twice)}")
+        raise BadSheet(f"duplicate column: {', '.join(twice)}")
     if len(names) > MAX_COLUMNS:
-        raise BadSheet(f"{len(names):,} columns; at most {MAX_COLUMNS:,} are read")
+        raise BadSheet(f"{len(names):,} columns (maximum {MAX_COLUMNS:,})")
     return names
 
 
@@ -84,7 +84,7 @@ def xlsx_rows(path: Path) -> Rows:
             infos = file.infolist()
             unpacked = sum(info.file_size for info in infos)
             if unpacked > MAX_UNPACKED or any(i.file_size > MAX_RATIO * max(i.compress_size, 5_000) for i in infos):
-                raise BadSheet(f"unpacks to {unpacked:,} bytes; that is too large to be read")
+                raise BadSheet(f"unpacks to {unpacked:,} bytes; that is too large")
             shared = _shared(file) if "xl/sharedStrings.xml" in file.namelist() else []
             yield from _sheet(file, shared)
     except BadSheet:
@@ -98,7 +98,7 @@ def _part(file: zipfile.ZipFile, name: str) -> Iterator[tuple[str, ET.Element]]:
         end = b""
         while piece := stream.read(1_000_000):
             if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
-                raise BadSheet("declares entities, which are not read")
+                raise BadSheet("entity declarations are not read")
             end = piece[-10:]
     with file.open(name) as stream:
         yield from ET.iterparse(stream, events=("end",))  # noqa: S314 - declarations are refused above
@@ -130,7 +130,7 @@ def _sheet(file: zipfile.ZipFile, shared: list[str]) -> Rows:
         if names is None:
             names = _names([str(cells.get(i, "")) for i in range(max(cells) + 1)])
         elif max(cells) >= len(names):
-            raise BadSheet(f"row {number}: has a cell in a column without a name")
+            raise BadSheet(f"row {number}: a cell is in a column without a name")
         else:
             yield number, {names[i]: value for i, value in sorted(cells.items())}
 
@@ -145,7 +145,7 @@ def _index(letters: str) -> int:
 def _value(cell: ET.Element, shared: list[str], row: int) -> Any:
     kind = cell.get("t", "n")
     if cell.find(f"{_NS}f") is not None:
-        raise BadSheet(f"row {row}: a cell holds a formula; write its value")
+        raise BadSheet(f"row {row}: a cell has a formula; replace it by its value")
     if kind == "inlineStr":
         return "".join(part.text or "" for part in cell.iter(f"{_NS}t"))
     node = cell.find(f"{_NS}v")
@@ -154,12 +154,12 @@ def _value(cell: ET.Element, shared: list[str], row: int) -> Any:
         return None
     if kind == "s":
         if not (text.isdecimal() and int(text) < len(shared)):
-            raise BadSheet(f"row {row}: a cell points to a text that is not there")
+            raise BadSheet(f"row {row}: a cell refers to a missing text")
         return shared[int(text)]
     if kind == "b":
         return text == "1"
     if kind == "e":
-        raise BadSheet(f"row {row}: a cell holds an error")
+        raise BadSheet(f"row {row}: a cell has an error value")
     if kind == "n":
         return _number(text, row)
     return text
@@ -169,7 +169,7 @@ def _number(text: str, row: int) -> Any:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise BadSheet(f"row {row}: a cell holds a number that cannot be read") from None
+        raise BadSheet(f"row {row}: a cell has an unreadable number") from None
     whole = value.is_finite() and value == value.to_integral_value() and abs(value) < Decimal(10) ** 30
     return int(value) if whole else value
 
@@ -183,7 +183,7 @@ def parquet_rows(path: Path) -> Rows:
         file = pq.ParquetFile(path)
         groups = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
         if sum(groups) > MAX_UNPACKED:
-            raise BadSheet(f"unpacks to {sum(groups):,} bytes; that is too large to be read")
+            raise BadSheet(f"unpacks to {sum(groups):,} bytes; that is too large")
         names = _names(file.schema_arrow.names)
         number = 0
         for batch in file.iter_batches(10_000):
