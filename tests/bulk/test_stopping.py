@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import pytest
 
-from workbench.bulk import resume, run
+from workbench.bulk import Interrupted, resume, run
 from workbench.client.client import Client
 from workbench.progress import Progress
 from workbench.sandbox import Sandbox
-from workbench.sequences import Parameter, Sequence, param, run_many, step
+from workbench.sequences import Parameter, Sequence, Stepper, param, run_many, step
 
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]
@@ -144,3 +144,39 @@ def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, work
     assert calls < ROWS
     if kind == "Ctrl-C":
         assert 2 * len(caught.value.result) == calls  # type: ignore[attr-defined]
+
+
+def test_a_second_interrupt_ends_the_wait(tmp_path: Path) -> None:
+    """The call in flight is unknown then, in the result and in the file, and its row is not sent again."""
+    service, path, release = Service("", 0), tmp_path / "run", threading.Event()
+    rows = [{**PURCHASE, "amount": 100 + number} for number in range(3)]
+    usual = service.handle_request
+
+    def slow(request: httpx.Request) -> httpx.Response:
+        for delay in (0.05, 0.3):
+            time.sleep(delay)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        release.wait(10)
+        return usual(request)
+
+    service.handle_request = slow  # type: ignore[method-assign]
+    with pytest.raises(Interrupted) as caught:
+        run(service.client().simulate_authorization, rows, path=path, progress=False)
+    release.set()
+    service.handle_request = usual  # type: ignore[method-assign]
+    final = resume(path, service.client(), rows, progress=False)
+
+    assert {"unknown": 1, "planned": 2} == caught.value.result.counts
+    assert {"done": 2, "unknown": 1} == final.counts
+
+
+def test_an_interrupted_stepper_plays_nothing_more() -> None:
+    """The outcome of its step is not known."""
+    service = Service("Ctrl-C", 1)
+    stepper = Stepper(TWICE, service.client(), amount=100)
+    with pytest.raises(KeyboardInterrupt):
+        stepper.next()
+
+    assert stepper.next() is None
+    assert stepper.left == ("one", "two")
+    assert 1 == service.calls

@@ -128,7 +128,8 @@ class Player:
         for step in self.sequence.steps:
             if step.name not in self.results:
                 yield step
-            if self.results[step.name].outcome == Outcome.UNKNOWN:
+            result = self.results.get(step.name)
+            if result is None or result.outcome == Outcome.UNKNOWN:  # without a result: its call was interrupted
                 return
 
     def play(self, step: Step) -> StepResult:
