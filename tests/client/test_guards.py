@@ -43,7 +43,7 @@ def test_effects_in_production_are_armed_first() -> None:
         client.update_user(user_id=CARD, first_name="Grace")
     client.arm(operations={"update_user"}, minutes=10, reason="ticket 7")
     client.update_user(user_id=CARD, first_name="Grace")
-    with pytest.raises(NotArmed, match="Armed are only update_user"):
+    with pytest.raises(NotArmed, match="Armed now: update_user"):
         client.delete_payment_account(payment_account_id=CARD)
     assert "ARMED until" in repr(client)
     clock.at += 599.5

@@ -162,7 +162,7 @@ def test_everything_wrong_is_listed(home: Path) -> None:
 @pytest.mark.parametrize(
     "text, words",
     [("[profiles.x\n", "is not TOML"), ("profiles = 3\n", "table of tables"), ("[profiles]\nx = 3\n", "table of tables"),
-     ("[profiles.other]\n", "there are other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML")],
+     ("[profiles.other]\n", "known: other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML")],
     ids=map(str, range(6)),
 )  # fmt: skip
 def test_odd_files(home: Path, text: str, words: str) -> None:

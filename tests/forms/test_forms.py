@@ -449,7 +449,7 @@ class TestProduction:
         made = form(live.delete_payment_account, payment_account_id=account)
         made.view.arm(10, "a test")
 
-        with pytest.raises(InvalidRequest, match="deleted for good"):
+        with pytest.raises(InvalidRequest, match="permanently deleted"):
             made.submit()
         made.view.typed.value = account[-8:]
         made.view.button.click()

@@ -130,7 +130,7 @@ def test_arming_asks_for_a_word_and_lasts(wb, own_state):
     assert armed.stat().st_mode & 0o777 == 0o600
     other = wb("update_dispute", NOBODY, "--text-evidence", "x", "--profile", "live", "--live")
     assert other.code == 6
-    assert "Armed are only update_user" in other.err
+    assert "Armed now" in other.err
 
 
 def armed(own_state) -> None:
@@ -155,7 +155,7 @@ WITHDRAWAL = [
 @pytest.mark.parametrize(
     "tokens, says, types",
     [
-        (["delete_payment_account", NOBODY], "deleted for good", NOBODY[-8:]),
+        (["delete_payment_account", NOBODY], "permanently deleted", NOBODY[-8:]),
         (WITHDRAWAL, "2500 cents to 0x8617E340B3D01FA5F11F306F4090FD50E238070D", "2500 E238070D"),
     ],
     ids=["delete", "withdrawal"],

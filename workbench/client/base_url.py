@@ -1,4 +1,4 @@
-"""The base URL: one spelling, `https` unless it stays on this machine, and nothing in it that does not belong there."""
+"""The base URL: one spelling, `https` unless it stays on this machine, without user, password, query or fragment."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ class BaseUrl:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
+    """Return whether a host name or address is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -34,7 +34,7 @@ def is_loopback(host: str) -> bool:
 
 @hide_arguments
 def base_url(text: str) -> BaseUrl:
-    """Read a base URL; a missing `/v1` and a trailing slash are put right.
+    """Read a base URL; a missing `/v1` is added, a trailing slash removed.
 
     Raises:
         InvalidProfile: It cannot be used; the message says what would be right.

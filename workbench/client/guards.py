@@ -1,4 +1,4 @@
-"""What stands between a call and production: arming, caps, an allow-list, the same write twice. Sandboxes meet none."""
+"""Guards before a call: arming in production, caps, a list of recipients, the same write twice."""
 
 import os
 from collections.abc import Collection, Iterable
@@ -26,15 +26,25 @@ LONGEST = 120  # minutes that an arming may last
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What a profile allows at most. None: no limit."""
+    """Limits of a profile; None is no limit.
+
+    Attributes:
+        reads_per_second: Reads a second.
+        writes_per_second: Calls with an effect a second.
+        amount: Cents of one call.
+        native_amount: Native token units of one withdrawal.
+        rows: Rows of one bulk run.
+        sum: Cents of one bulk run.
+        recipients: Addresses that withdrawals may go to.
+    """
 
     reads_per_second: float | None = None
     writes_per_second: float | None = None
-    amount: int | None = None  # cents a call
-    native_amount: int | None = None  # native token units a withdrawal
-    rows: int | None = None  # rows a run, for `workbench.bulk`
-    sum: int | None = None  # cents a run, for `workbench.bulk`
-    recipients: tuple[str, ...] | None = None  # where withdrawals may go; None: anywhere
+    amount: int | None = None
+    native_amount: int | None = None
+    rows: int | None = None
+    sum: int | None = None
+    recipients: tuple[str, ...] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -49,7 +59,7 @@ class Arming:
 
 @attrs.frozen(kw_only=True)
 class Confirmation:
-    """What a face asks a person to type before a call in production that cannot be taken back."""
+    """What a person is asked to type before a call in production that cannot be undone."""
 
     says: str
     types: str
@@ -88,7 +98,7 @@ class Guards:
         if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes <= LONGEST:
             problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
         if not isinstance(reason, str) or not reason.strip():
-            problems.append(Problem("reason", "required", "is missing; say why, it is kept in the journal"))
+            problems.append(Problem("reason", "required", "is missing; it is kept in the journal"))
         if readonly():
             problems.append(Problem("", "readonly", "WORKBENCH_READONLY=1 is set; nothing can be armed"))
         if problems:
@@ -101,7 +111,7 @@ class Guards:
         )
 
     def arm(self, arming: Arming) -> None:
-        """Allow what it says until it ends."""
+        """Allow the operations of an arming until it ends."""
         self._arming = arming
 
     def disarm(self) -> None:
@@ -136,14 +146,14 @@ class Guards:
             return
         arming = self.armed
         if arming is None or operation.name not in arming.operations:
-            was = "" if arming is None else f" Armed are only {', '.join(sorted(arming.operations))}."
+            was = "" if arming is None else f" Armed now: {', '.join(sorted(arming.operations))}."
             raise NotArmed(
                 f"{operation.name} has an effect, and this client is for production.{was} Nothing was sent. "
                 f'Allow it for a while: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
             )
 
     def check_duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
-        """Refuse, or advise against, the same write within a day."""
+        """Refuse the same write within a day in production; elsewhere warn of it."""
         said = (
             f"{what}: the same was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC and is {earlier.outcome.shown} "
             f"(journal {earlier.id})"
@@ -178,7 +188,7 @@ def cap_problems(limits: Limits, request: Any) -> list[Problem]:
 
 
 def readonly() -> bool:
-    """Whether WORKBENCH_READONLY forbids every effect on a real service."""
+    """Return whether WORKBENCH_READONLY forbids every effect on a real service."""
     return os.environ.get("WORKBENCH_READONLY", "").strip().lower() not in {"", "0", "false", "no"}
 
 
@@ -216,26 +226,22 @@ def environment_problem(environment: object) -> Problem | None:
 
 
 def confirmation(operation: Operation[..., Any], request: Any) -> Confirmation | None:
-    """Return what a face asks a person to type before this call in production; None where it can be taken back."""
+    """Return what a person is asked to type before this call in production; None where it can be undone."""
     if operation.name == "sign_withdrawal":
         unit = "native units" if request.is_amount_native else "cents"
-        return Confirmation(
-            says=f"{request.amount} {unit} to {request.recipient_address}",
-            types=f"{request.amount} {str(request.recipient_address)[-8:]}",
-        )
+        asked = f"{request.amount} {unit} to {request.recipient_address}"
+        return Confirmation(says=asked, types=f"{request.amount} {str(request.recipient_address)[-8:]}")
+    says, subject = "", ""
     if operation.name == "delete_payment_account":
-        return Confirmation(
-            says=f"payment account {request.payment_account_id} is deleted for good",
-            types=str(request.payment_account_id)[-8:],
-        )
-    if operation.name == "update_dispute" and request.status:
-        return Confirmation(
-            says=f"dispute {request.dispute_id} is canceled, which cannot be undone", types=str(request.dispute_id)[-8:]
-        )
-    if operation.name == "update_user" and (
-        request.is_active is False
-        or any(getattr(request, f"{kind}_address") is not None for kind in ("wallet", "solana", "stellar"))
-    ):
-        change = "is deactivated" if request.is_active is False else "gets another wallet"
-        return Confirmation(says=f"user {request.user_id} {change}", types=str(request.user_id)[-8:])
-    return None
+        subject = request.payment_account_id
+        says = f"payment account {subject} is permanently deleted"
+    elif operation.name == "update_dispute" and request.status:
+        subject = request.dispute_id
+        says = f"dispute {subject} is canceled, which cannot be undone"
+    elif operation.name == "update_user":
+        subject = request.user_id
+        if request.is_active is False:
+            says = f"user {subject} is deactivated"
+        elif any(getattr(request, f"{kind}_address") is not None for kind in ("wallet", "solana", "stellar")):
+            says = f"user {subject} gets another wallet"
+    return Confirmation(says=says, types=str(subject)[-8:]) if says else None

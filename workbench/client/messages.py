@@ -1,4 +1,4 @@
-"""What a driver is asked to do, and what it may bring back: plain objects, printed without what they hold."""
+"""What a client is asked to send or wait for, and what comes back: plain objects, printed without their content."""
 
 import zlib
 from collections.abc import Callable, Mapping

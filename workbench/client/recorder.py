@@ -3,7 +3,6 @@
 A call is on disk before anything is sent. Requests and answers are kept masked; of a body only a keyed hash is kept.
 """
 
-import contextlib
 import hashlib
 import hmac
 import json
@@ -11,7 +10,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
 )
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
 class Recorder:
@@ -82,23 +82,20 @@ class Recorder:
                 self._database = Database(self._path, application=APPLICATION, schema=_SCHEMA)
             return self._database
 
-    @contextlib.contextmanager
-    def _named(self, does: str) -> Iterator[None]:
-        try:
-            yield
-        except (UnusableFile, sqlite3.Error, OSError) as error:
-            reason = str(error) if isinstance(error, UnusableFile) else type(error).__name__
-            raise CannotRecord(f"The journal cannot be {does}: {reason}") from None
-
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
-        with self._named("written, so nothing is sent"), self._opened().write() as run:
-            run.execute(statement, values)
+        try:
+            with self._opened().write() as run:
+                run.execute(statement, values)
+        except _FAILURES as error:
+            raise CannotRecord(f"The journal cannot be written, so nothing is sent: {_reason(error)}") from None
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if self._path is not None and self._database is None and not self._path.exists():
             return []
-        with self._named("read"):
+        try:
             return self._opened().run(query, values)
+        except _FAILURES as error:
+            raise CannotRecord(f"The journal cannot be read: {_reason(error)}") from None
 
     # for the client
 
@@ -221,6 +218,13 @@ class Recorder:
             self._database = None
 
 
+_FAILURES = (UnusableFile, sqlite3.Error, OSError)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, UnusableFile) else type(error).__name__
+
+
 def _masked(value: Any) -> Any:
     """Return a request or an answer as it is shown and kept."""
     if isinstance(value, list):
@@ -230,10 +234,6 @@ def _masked(value: Any) -> Any:
 
 def _stored(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

@@ -7,7 +7,7 @@
     wire_names."simulate_authorization.decline_reason" = "declineReason"
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
-The file never holds a key. A profile without `base_url` is a sandbox of its own, with the settings of its `sandbox` table.
+The file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox` table.
 """
 
 import getpass
@@ -38,7 +38,7 @@ _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
 @attrs.frozen(kw_only=True)
 class Profile:
-    """One service as this user has set it up."""
+    """A service as this user has set it up."""
 
     name: str
     base_url: str | None = None
@@ -74,21 +74,21 @@ def open_profile(name: str | None = None) -> Profile:
     """Read one profile, by its name or by `WORKBENCH_PROFILE`.
 
     Raises:
-        InvalidProfile: With all that is wrong with it.
+        InvalidProfile: It cannot be used; all problems are named.
     """
     name = name or os.environ.get("WORKBENCH_PROFILE") or "default"
     problems: list[Problem] = []
     path = config_path()
     if not _NAME.fullmatch(name):
-        raise InvalidProfile("that is no profile name: letters, digits, - and _")
+        raise InvalidProfile("invalid profile name (allowed: letters, digits, - and _)")
     tables = _tables(path, problems)
     table = tables.get(name)
     given_url = os.environ.get("WORKBENCH_BASE_URL")
     if table is None and problems:
         raise InvalidProfile(problems)
     if table is None and not given_url:
-        there = f"; there are {', '.join(tables)}" if tables else ""
-        raise InvalidProfile(f"no profile of that name in {path}{there}")  # it may be a key in the wrong place
+        known = f" (known: {', '.join(tables)})" if tables else ""
+        raise InvalidProfile(f"no profile of that name in {path}{known}")  # it may be a key in the wrong place
     profile = _read(name, dict(table or {}), path, problems)
     if problems:
         raise InvalidProfile(problems)
