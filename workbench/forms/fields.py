@@ -1,7 +1,6 @@
 """The inputs of a form: a field for each leaf of a draft, a chooser for each alternative, section by section."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -11,7 +10,7 @@ from workbench import rendering
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.forms.draft import Alternative, Draft, Leaf, Section, joined
 from workbench.forms.values import text_of, value_of
-from workbench.forms.widgets import css_name, line, sentence
+from workbench.forms.widgets import Quiet, css_name, line, sentence
 from workbench.interface import walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL
@@ -46,21 +45,7 @@ def _dropdown(leaf: Leaf, options: Iterable[tuple[str, Any]]) -> Any:
     return ipywidgets.Dropdown(options=[(first, NOTHING), *options], value=NOTHING)
 
 
-class _Quiet:
-    """Widgets whose values are set by code, without their observers taking it for a person's doing."""
-
-    _setting = False
-
-    @contextmanager
-    def _quietly(self) -> Iterator[None]:
-        self._setting = True
-        try:
-            yield
-        finally:
-            self._setting = False
-
-
-class Field(_Quiet):
+class Field(Quiet):
     """The widgets of one leaf. A private value set from code is never in them: it stays in the draft.
 
     Args:
@@ -90,7 +75,7 @@ class Field(_Quiet):
         if leaf.acknowledged:
             label = f"I understand that omitting it means {leaf.default}"
             self.tick = ipywidgets.Checkbox(indent=False, description=label).add_class("wb-tick")
-            self.tick.observe(lambda change: None if self._setting else accepted(leaf.path, change["new"]), "value")
+            self.tick.observe(lambda change: None if self.setting else accepted(leaf.path, change["new"]), "value")
             parts.append(self.tick)
         self.box = ipywidgets.VBox([*parts, self.note]).add_class("wb-field")
         self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
@@ -100,30 +85,30 @@ class Field(_Quiet):
         self.annotate()
 
     def _typed(self, change: Any) -> None:
-        if self._setting:
+        if self.setting:
             return
         self.touched = True
         value = change["new"]
         if isinstance(value, str):
             value = value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
-            with self._quietly():
+            with self.quietly():
                 self.full.value = False
         self._changed(self.leaf.path, value)
 
     def _full_ticked(self, change: Any) -> None:
-        if self._setting:
+        if self.setting:
             return
         self.touched = True
         if change["new"]:
-            with self._quietly():
+            with self.quietly():
                 self.input.value = ""
         self._changed(self.leaf.path, FULL if change["new"] else value_of(self.leaf.member, self.input.value))
 
     def show(self, value: Any) -> None:
         """Show a value that was set from code; of a private one, only that it is given."""
         about = self.leaf.member.about
-        with self._quietly():
+        with self.quietly():
             if isinstance(self.input, ipywidgets.Dropdown):
                 known = [option for _, option in self.input.options]
                 self.input.value = value if value in known and value is not None else NOTHING
@@ -166,11 +151,11 @@ class Field(_Quiet):
         self.touched = False
         self.show(None)
         if self.tick is not None:
-            with self._quietly():
+            with self.quietly():
                 self.tick.value = False
 
 
-class Inputs(_Quiet):
+class Inputs(Quiet):
     """The widgets that edit a draft.
 
     Args:
@@ -217,7 +202,7 @@ class Inputs(_Quiet):
         made.style.description_width = "initial"
 
         def chosen(change: Any) -> None:
-            if not self._setting:
+            if not self.setting:
                 self._edit(lambda: self._choose(alternative, None if change["new"] < 0 else change["new"]))
 
         made.observe(chosen, "value")
@@ -249,7 +234,7 @@ class Inputs(_Quiet):
         """Show what the draft holds."""
         for path, field in self.fields.items():
             field.show(self._draft.given.get(path))
-        with self._quietly():
+        with self.quietly():
             for alternative, chooser in self.choosers.items():
                 number = self._draft.chosen[alternative]
                 chooser.value = -1 if number is None else number

@@ -15,7 +15,7 @@ from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import Field, Inputs
 from workbench.forms.snippets import Script, SnippetPanel
 from workbench.forms.values import EMPTY, explained
-from workbench.forms.widgets import StaticView, button, close, close_soon, headline, line, root, row, sentence
+from workbench.forms.widgets import Quiet, StaticView, button, close, close_soon, headline, line, root, row, sentence
 from workbench.interface.walk import get_path
 from workbench.rendering.markup import isolated
 
@@ -43,7 +43,7 @@ def asked_confirmation(operation: Any, api: Any, review: Review) -> Confirmation
     return confirmation(operation, review.record)
 
 
-class FormView:
+class FormView(Quiet):
     """The widgets of a form.
 
     Args:
@@ -60,7 +60,6 @@ class FormView:
         self.entry: str | None = None
         """Id of the last call in the journal."""
         self._api, self._send = api, send
-        self._setting = False
         self.inputs = Inputs(draft, self._edit)
         self.snippets = SnippetPanel(draft, api, script, self.guard)
         self.head = ipywidgets.HTML(form_head(operation, api)).add_class("wb-head")
@@ -109,7 +108,7 @@ class FormView:
         made.add_class("wb-tick").add_class(f"wb-allow-{name.replace('_', '-')}")
 
         def ticked(change: Any) -> None:
-            if not self._setting:
+            if not self.setting:
                 self._edit(lambda: (self.draft.ticks.add if change["new"] else self.draft.ticks.discard)(name))
 
         made.observe(ticked, "value")
@@ -199,11 +198,10 @@ class FormView:
         partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
         if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections):
             rules.add("partial_address")
-        self._setting = True
-        for name, tick in self.ticks.items():
-            tick.layout.display = None if name in rules | self.draft.ticks else "none"
-            tick.value = name in self.draft.ticks
-        self._setting = False
+        with self.quietly():
+            for name, tick in self.ticks.items():
+                tick.layout.display = None if name in rules | self.draft.ticks else "none"
+                tick.value = name in self.draft.ticks
 
     def show_tick(self, name: str) -> None:
         """Show one of the checkboxes."""

@@ -1,10 +1,12 @@
 """What all widgets here share: static HTML beside them, closing them, small pieces of markup."""
 
 import asyncio
+import re
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import Any, Protocol
 
@@ -16,6 +18,7 @@ from workbench.rendering.markup import isolated
 
 CLOSE_DELAY = 2.0
 """Seconds after which a browser has received a widget."""
+_ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
 _MARKS = {"problem": "✗ ", "advice": "! ", "ok": "✓ ", "words": "= ", "timer": "", "quiet": ""}
 _CLASSES = {"words": "ok", "timer": "ok"}
 _ROLES = {"problem": ' role="alert"', "ok": ' role="status"', "timer": ' role="timer"'}
@@ -105,6 +108,22 @@ def root(static: StaticView, *children: Any, name: str, api: Any = None) -> Any:
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 
+class Quiet:
+    """Something that sets the values of widgets whose observers are meant for changes by a person."""
+
+    setting = False
+    """Whether code is setting values now."""
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Set values in this block without calling it a change by a person."""
+        self.setting = True
+        try:
+            yield
+        finally:
+            self.setting = False
+
+
 def shell() -> Any:
     """Return the IPython this runs in, or None."""
     module = sys.modules.get("IPython")
@@ -177,7 +196,8 @@ def headline(title: str, api: Any) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a text with a capital first letter."""
+    """Return words with a capital first letter and capital abbreviations: `User ID`."""
+    text = _ABBREVIATIONS.sub(lambda found: found.group().upper(), text)
     return text[:1].upper() + text[1:]
 
 
