@@ -89,7 +89,7 @@ def _write(api: Session, things: dict[str, Any]) -> None:
         owner["id"],
         things["business account"].id,
         guide["disputes"]["pending"][0],
-        things["deposit"]["id"],
+        things["deposit"].id,
     )
     things["states"] = [api.sandbox.state(one) for one in ids]
     things["contracts"] = api.list_contracts()

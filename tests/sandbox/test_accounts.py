@@ -131,7 +131,7 @@ def test_a_deposit_below_two_dollars_raises_an_event(api, amount, told):
 
     answer = api.sandbox.deposit(amount=amount)
 
-    assert told != answer["processed"]
+    assert told != answer.processed
     assert told == len(deposit_events(api))
     assert before == len(api.sandbox.records("transaction"))
 
@@ -158,7 +158,7 @@ def test_the_event_of_a_deposit_says_what_the_document_says(api):
 def test_only_routes_with_a_fiat_deposit_address_get_events(api):
     route = next(one["id"] for one in api.guide["payment_routes"] if not one["fiat_deposit"])
 
-    assert api.sandbox.deposit(route)["event"] is None
+    assert api.sandbox.deposit(route).event is None
     assert deposit_events(api) == []
 
 

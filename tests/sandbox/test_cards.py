@@ -4,14 +4,17 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.errors import BadRequest
+from workbench.interface import walk
 from workbench.interface.rules import DeclineReason
+from workbench.interface.simulations import SimulatedTransaction
 from workbench.sandbox import Sandbox
+from workbench.sandbox.results import CardState
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 def money(api, card=None):
-    return api.sandbox.balance(card or api.card)
+    return walk.given(api.sandbox.balance(card or api.card))
 
 
 def moved(api, before):
@@ -157,7 +160,7 @@ def test_the_control_settles_as_the_call_does(api):
 
     answer = api.sandbox.settle(transaction)
 
-    assert {"transactionId": transaction, "status": "settled", "completionReason": "SETTLEMENT"} == answer
+    assert answer == SimulatedTransaction(transaction_id=transaction, status="settled", completion_reason="SETTLEMENT")
     assert api.sandbox.state(transaction)["settled"] == 1250
 
 
@@ -308,7 +311,7 @@ def test_cards_are_moved_by_controls(api):
     """A locked card authorizes nothing until it is unlocked; a canceled one never again; each change is told."""
     card, sandbox = api.card, api.sandbox
 
-    assert {"id": card, "status": "locked"} == sandbox.lock_card(card)
+    assert CardState(id=card, status="locked") == sandbox.lock_card(card)
     assert api.authorize(card).status == 400
     sandbox.unlock_card(card)
     assert api.authorize(card).status == 200
@@ -326,9 +329,9 @@ def test_a_card_can_be_issued(api):
     """To a user of the world, with a limit; it is active, and told of."""
     made = api.sandbox.issue_card(api.user, 5000)
 
-    assert made["status"] == "active"
-    assert money(api, made["id"]) == {"limit": 5000, "available": 5000, "held": 0, "posted": 0, "refunded": 0}
-    assert api.sandbox.events(kind="card.updated")[-1]["event"]["body"]["id"] == made["id"]
+    assert made.status == "active"
+    assert money(api, made.id) == {"limit": 5000, "available": 5000, "held": 0, "posted": 0, "refunded": 0}
+    assert api.sandbox.events(kind="card.updated")[-1]["event"]["body"]["id"] == made.id
 
 
 @pytest.mark.parametrize("limit", [0, -1, 12.5, True, "100", 10**12 + 1])

@@ -8,6 +8,7 @@ from tests.sandbox.driver import state_of
 from workbench.errors import ApiError, BadRequest, NotFound
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox.controls import CONTROLS, perform
+from workbench.sandbox.results import to_json
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -36,7 +37,7 @@ def test_a_control_by_name_is_the_method(api):
         ("restore", {"name": "a"}),
         ("reset", {}),
     ):
-        assert json.dumps(perform(api.sandbox, name, arguments))
+        assert json.dumps(to_json(perform(api.sandbox, name, arguments)))
 
 
 @pytest.mark.parametrize(
@@ -104,16 +105,16 @@ def test_the_log_of_requests_shows_no_private_value(api):
 
     log = api.sandbox.requests()
 
-    text = json.dumps(log)
+    text = json.dumps(to_json(log))
     for private in ("900777123", "clairvoyant", "plain", api.key, "ada@example.com"):
         assert private not in text
-    assert [one["operation"] for one in log] == [
+    assert [one.operation for one in log] == [
         "create_user_application",
         "create_payment_account",
         None,
         "list_rewards_activity",
     ]
-    assert [one["status"] for one in log] == [200, 400, 404, 200]
+    assert [one.status for one in log] == [200, 400, 404, 200]
 
 
 def test_the_log_is_bounded(api):

@@ -51,7 +51,7 @@ def test_events_are_numbered_and_linked_to_what_caused_them(api):
     ]
     assert {"review", "deposit", "lock_card"} <= {one["cause"] for one in events}
     assert len(events) == len({one["event"]["id"] for one in events})
-    logged = {one["request_id"] for one in api.sandbox.requests() if one["request_id"]}
+    logged = {one.request_id for one in api.sandbox.requests() if one.request_id}
     assert logged <= {one["request_id"] for one in events}
 
 

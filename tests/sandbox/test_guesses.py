@@ -28,7 +28,7 @@ def test_every_mark_of_an_answer_is_a_listed_assumption():
         api.pay_to(userId="00000000-0000-4000-8000-000000000000")
         api.pay_to(companyId=api.guide["companies"][0]["id"])
         api.apply(externalId="a"), api.apply(externalId="a")
-        marks = {mark for one in sandbox.requests() for mark in one["assumed"]}
+        marks = {mark for one in sandbox.requests() for mark in one.assumptions}
         assert len(marks) > 15
         assert set() == marks - IDS
 

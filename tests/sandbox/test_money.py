@@ -67,10 +67,10 @@ class Money(RuleBasedStateMachine):
         for card in self.cards:
             mine = [one for one in self.model.values() if one[0] == card]
             money = self.api.sandbox.balance(card)
-            assert sum(one[2] for one in mine) == money["held"]
-            assert sum(one[3] for one in mine) == money["posted"]
-            assert sum(one[4] for one in mine) == money["refunded"]
-            assert money["limit"] == money["available"] + money["held"] + money["posted"] - money["refunded"]
+            assert sum(one[2] for one in mine) == money.held
+            assert sum(one[3] for one in mine) == money.posted
+            assert sum(one[4] for one in mine) == money.refunded
+            assert money.limit == money.available + money.held + money.posted - money.refunded
 
     @invariant()
     def no_transaction_gives_more_than_it_took(self):

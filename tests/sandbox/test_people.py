@@ -5,6 +5,7 @@ import pytest
 from tests.sandbox.driver import PERSON, Api, state_of
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
+from workbench.sandbox.results import ApplicationState
 from workbench.sandbox.store import Store
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -52,7 +53,7 @@ def test_the_review_control_moves_a_user_to_any_status(api, status):
 
     answer = api.sandbox.review(user, status, "LABEL_ONE, LABEL_TWO", "provider_initiated")
 
-    assert {"id": user, "status": status, "reason": "LABEL_ONE, LABEL_TWO"} == answer
+    assert ApplicationState(id=user, status=status, reason="LABEL_ONE, LABEL_TWO") == answer
     event = last_event(api)
     assert ("1.1.0", status, "LABEL_ONE, LABEL_TWO", "provider_initiated") == (
         event["version"],
@@ -90,7 +91,7 @@ def test_a_review_by_control_is_taken_at_its_word(api):
     """Approved means approved, terms and all; only a review of its own waits for the terms."""
     user = api.guide["users"]["tosNotAccepted"][0]
 
-    assert api.sandbox.review(user, "approved")["status"] == "approved"
+    assert api.sandbox.review(user, "approved").status == "approved"
     assert last_event(api)["body"]["isTermsOfServiceAccepted"] is True
 
 
@@ -387,7 +388,7 @@ def test_a_review_to_the_same_status_sends_nothing(api):
     """Only a change is an event."""
     user = api.guide["users"]["denied"][0]
 
-    assert api.sandbox.review(user, "denied")["status"] == "denied"
+    assert api.sandbox.review(user, "denied").status == "denied"
     assert api.kinds() == []
     api.sandbox.review(user, "denied", reason="OTHER")
     assert api.kinds() == ["user.updated"]

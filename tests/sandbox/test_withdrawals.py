@@ -230,7 +230,7 @@ def test_a_withdrawal_runs_the_whole_way(api, number):
     """The teaching wallet signs, the chain checks both halves, and the balance moves."""
     done = api.sandbox.execute(withdraw(api, number))
 
-    assert (done["balance"], done["nonce"], done["amount"]) == ("24975.50", 1, "25000000")
+    assert (done.balance, done.nonce, done.amount) == ("24975.50", 1, "25000000")
     contract = api.call("GET", "/issuing/tenants/contracts").body[number]
     assert contract["tokens"][0]["balance"] == "24975.50"
 

@@ -70,8 +70,8 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
     whole = run(STORY, api, path=path, resolved={name: "done" if done else "not_sent"})
     assert whole.ledger().total() == {"available": 0, "held": 0, "posted": 2500, "refunded": 2500}
     balance = api.sandbox.balance(card)
-    assert balance["posted"] - begun["posted"] == 2500
-    assert balance["refunded"] - begun["refunded"] == 2500
+    assert balance.posted - begun.posted == 2500
+    assert balance.refunded - begun.refunded == 2500
 
 
 def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None:

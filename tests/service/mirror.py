@@ -14,6 +14,7 @@ from typing import Any
 from workbench import http_server
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.results import to_json
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
 
@@ -120,7 +121,7 @@ class Mirrored(Sandbox):
                 here: Any = control(*args, **kwargs)
             finally:
                 there = self._control(name, arguments)
-            said = json.loads(json.dumps(here))
+            said = json.loads(json.dumps(to_json(here)))
             if name == "guide":
                 said["base_url"] = there["base_url"]  # each has its own
             assert said == there

@@ -3,16 +3,15 @@
 import threading
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from workbench.http_server import Request, Response, running
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
+from workbench.sandbox.results import Delivery
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.verify import hmac_signature, sign
@@ -66,9 +65,9 @@ def review(sandbox: Sandbox, *statuses: str) -> None:
         sandbox.review(user, status)
 
 
-def flushed(sandbox: Sandbox) -> list[dict[str, Any]]:
+def flushed(sandbox: Sandbox) -> list[Delivery]:
     """Wait until nothing is due; give the deliveries."""
-    assert sandbox.flush()["done"]
+    assert sandbox.flush().done
     return sandbox.deliveries()
 
 
@@ -83,9 +82,9 @@ def test_events_come_in_order_and_signed(sandbox: Sandbox, endpoint: tuple[Endpo
     inbox = Inbox(keys=[sandbox.full_key])
 
     assert receiver.seen == statuses
-    assert [one["state"] for one in found] == ["delivered"] * 5
+    assert [one.state for one in found] == ["delivered"] * 5
     assert all(inbox.receive(headers, body).verified for headers, body in receiver.came)
-    assert [event.id for event in inbox.events()] == [one["event_id"] for one in found]
+    assert [event.id for event in inbox.events()] == [one.event_id for one in found]
 
 
 def test_events_of_another_tenant_do_not_come(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
@@ -110,10 +109,10 @@ def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
     review(sandbox, "locked")
     flushed(sandbox)
     sandbox.advance(seconds=FIRST * (1 - SPREAD) - 0.1)
-    early = len(flushed(sandbox)[0]["attempts"])
+    early = len(flushed(sandbox)[0].attempts)
     sandbox.advance(days=30)
     (delivery,) = flushed(sandbox)
-    times = [datetime.fromisoformat(one["at"]) for one in delivery["attempts"]]
+    times = [one.at for one in delivery.attempts]
     waits = [(after - before).total_seconds() for before, after in pairwise(times)]
 
     assert early == 1
@@ -121,7 +120,7 @@ def test_schedule_of_retries(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
     assert len(waits) == TRIES - 1
     assert all(1 - SPREAD <= share <= 1 for share in shares)
     assert len(set(shares)) > TRIES / 2
-    assert (delivery["state"], len(receiver.came)) == ("failed", TRIES)
+    assert (delivery.state, len(receiver.came)) == ("failed", TRIES)
     assert len({body for _, body in receiver.came}) == 1
 
 
@@ -136,8 +135,8 @@ def test_taken_after_a_while(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -
     first, second = flushed(sandbox)
 
     assert receiver.seen == ["locked", "approved", "locked", "locked"]
-    assert [one["status"] for one in first["attempts"]] == [503, 429, 200]
-    assert (first["state"], second["state"]) == ("delivered", "delivered")
+    assert [one.status for one in first.attempts] == [503, 429, 200]
+    assert (first.state, second.state) == ("delivered", "delivered")
 
 
 def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
@@ -151,9 +150,9 @@ def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
     sandbox.advance(days=2)
     before = flushed(sandbox)
 
-    assert (receiver.seen, sandbox.endpoints()[0]["enabled"]) == (["locked"], False)
-    assert [one["state"] for one in before] == ["failed"]
-    sandbox.enable_endpoint(made["id"])
+    assert (receiver.seen, sandbox.endpoints()[0].enabled) == (["locked"], False)
+    assert [one.state for one in before] == ["failed"]
+    sandbox.enable_endpoint(made.id)
     flushed(sandbox)
     assert receiver.seen == ["locked", "approved"]
 
@@ -164,10 +163,10 @@ def test_resend(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
     sandbox.register_endpoint(url)
     review(sandbox, "locked")
     (first,) = flushed(sandbox)
-    sandbox.resend(first["event_id"])
+    sandbox.resend(first.event_id)
     (again,) = flushed(sandbox)
 
-    assert (len(again["attempts"]), again["state"]) == (2, "delivered")
+    assert (len(again.attempts), again.state) == (2, "delivered")
     assert receiver.came[0] == receiver.came[1]
 
 
@@ -176,7 +175,7 @@ def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
     receiver, url = endpoint
     made = sandbox.register_endpoint(url, signing_key="first-key")
     for key in ("second-key", "third-key"):
-        sandbox.rotate_signing_key(made["id"], key)
+        sandbox.rotate_signing_key(made.id, key)
         review(sandbox, "locked" if key == "second-key" else "approved")
         flushed(sandbox)
     (one, first), (two, second) = receiver.came
@@ -228,7 +227,7 @@ def test_faults_of_delivery(sandbox: Sandbox, endpoint: tuple[Endpoint, str], ki
 
     assert receiver.seen == expected
     assert (early == expected) == (kind != "delay")
-    assert {one["state"] for one in found} == {"delivered"}
+    assert {one.state for one in found} == {"delivered"}
 
 
 def test_swapped_with_nothing(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:
@@ -257,7 +256,7 @@ def test_bad_signature(sandbox: Sandbox) -> None:
         (delivery,) = flushed(sandbox)
 
         assert (refused, len(inbox)) == (0, 1)
-        assert [one["status"] for one in delivery["attempts"]] == [401, 204]
+        assert [one.status for one in delivery.attempts] == [401, 204]
 
 
 def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
@@ -276,7 +275,7 @@ def test_deliveries_survive_a_restart(tmp_path: Path, endpoint: tuple[Endpoint, 
     (delivery,) = flushed(second)
     second.close()
 
-    assert (early, len(receiver.came), delivery["state"]) == (1, 2, "delivered")
+    assert (early, len(receiver.came), delivery.state) == (1, 2, "delivered")
 
 
 def test_one_process_delivers(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
@@ -314,10 +313,10 @@ def test_removed_endpoint(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> N
     """A removed endpoint gets nothing, and nothing of it is listed."""
     receiver, url = endpoint
     made = sandbox.register_endpoint(url)
-    sandbox.remove_endpoint(made["id"])
+    sandbox.remove_endpoint(made.id)
     review(sandbox, "locked")
 
-    assert (sandbox.flush()["done"], sandbox.endpoints(), sandbox.deliveries(), receiver.came) == (True, [], [], [])
+    assert (sandbox.flush().done, sandbox.endpoints(), sandbox.deliveries(), receiver.came) == (True, [], [], [])
 
 
 def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endpoint, str]) -> None:
@@ -327,7 +326,7 @@ def test_endpoint_that_another_process_adds(tmp_path: Path, endpoint: tuple[Endp
     removed = first.register_endpoint(url)
     flushed(first)
     second.register_endpoint(f"{url}/second")
-    second.remove_endpoint(removed["id"])
+    second.remove_endpoint(removed.id)
     review(second, "locked")
     waited = threading.Event()
     while not receiver.came:
@@ -344,7 +343,7 @@ def test_idle_dispatcher_uses_no_processor(endpoints: int) -> None:
     sandbox = Sandbox()
     for number in range(endpoints):
         sandbox.register_endpoint(f"http://127.0.0.1:9/{number}")
-    assert sandbox.flush()["done"]
+    assert sandbox.flush().done
     before = time.process_time()
     time.sleep(1)
     used = time.process_time() - before

@@ -44,7 +44,7 @@ def purchase(client: httpx.Client, sandbox: Sandbox) -> httpx.Response:
 
 def held(sandbox: Sandbox) -> int:
     """Return what is held on the card."""
-    return sandbox.balance(sandbox.guide()["cards"]["active"][0])["held"]
+    return sandbox.balance(sandbox.guide()["cards"]["active"][0]).held
 
 
 BREAKS: dict[str, tuple[type[Exception], bool]] = {
@@ -157,7 +157,7 @@ def test_which_call_a_rule_applies_to(sandbox: Sandbox) -> None:
 
     assert [ask("/issuing/tenants/contracts") for _ in range(3)] == [200, 500, 200]
     assert [ask("/issuing/rewards/activity") for _ in range(2)] == [502, 400]
-    assert [(one["matched"], one["applied"]) for one in sandbox.list_faults()] == [(3, 1), (2, 1)]
+    assert [(one.matched, one.applied) for one in sandbox.list_faults()] == [(3, 1), (2, 1)]
 
 
 def test_probability_comes_from_the_seed() -> None:

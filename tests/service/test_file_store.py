@@ -220,6 +220,6 @@ def checked(path: Path, answered: set[str]) -> int:
     sandbox.close()
 
     assert answered <= kept
-    assert card["held"] - before["held"] == before["available"] - card["available"] == more * 100
+    assert card.held - before.held == before.available - card.available == more * 100
     assert whole == [("ok",)]
     return more

@@ -73,7 +73,7 @@ def test_finds_nothing(tmp_path: Path, phases: str, examples: int) -> None:
     )  # fmt: skip
     tested = re.search(r"Tested: (\d+)", report)
     cases = re.search(r"(\d+) generated, (\d+) passed", report)
-    done = {one["operation"] for one in sandbox.requests() if one["status"] < 300} & set(OPERATIONS)
+    done = {one.operation for one in sandbox.requests() if one.status < 300} & set(OPERATIONS)
     print(f"\nschemathesis, {phases}: {cases and cases[0]}, {len(done)} operations carried out lately")
 
     assert tested is not None

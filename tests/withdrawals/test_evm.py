@@ -136,12 +136,12 @@ def test_the_lesson(api, number):
 
     done = api.sandbox.execute(transaction)
 
-    assert ("24975.50", RECIPIENT, 1) == (done["balance"], done["recipient"], done["nonce"])
+    assert ("24975.50", RECIPIENT, 1) == (done.balance, done.recipient, done.nonce)
     assert "24975.50" == api.list_contracts()[number].tokens[0].balance
     with pytest.raises(wb.errors.BadRequest):
         api.sandbox.execute(transaction)
     again = transacted(api, planned(api, number).sign(), nonce=1)
-    assert "24950.50" == api.sandbox.execute(again)["balance"]
+    assert "24950.50" == api.sandbox.execute(again).balance
 
 
 def test_several_admins_in_order(api, contract):
@@ -157,7 +157,7 @@ def test_several_admins_in_order(api, contract):
     assert [half.signature for half in halves] == list(call.admin_signatures)
     assert [half.salt for half in halves] == list(call.admin_salts)
     assert "2 of admins" in str(withdrawal.explain(withdrawal.call_data(*halves, direct_transfer=False)))
-    assert api.sandbox.execute(withdrawal.transaction(*halves, direct_transfer=False))["nonce"] == 1
+    assert api.sandbox.execute(withdrawal.transaction(*halves, direct_transfer=False)).nonce == 1
 
 
 def test_halves_that_do_not_go_together(api, contract):

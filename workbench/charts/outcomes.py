@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from workbench.charts.canvas import Bar, Part, Size, canvas, filled, legend_key
 from workbench.charts.data import notes_of, table, texts
 from workbench.charts.text import counted, label, left_out, not_drawn, percent
+from workbench.interface.walk import get_path
 from workbench.rendering.palette import Look, look, word
 
 _REASONS = ("declined_reason", "body.spend.declined_reason")
@@ -98,7 +99,9 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
     if not isinstance(deliveries, pd.DataFrame):
         rows = list(deliveries)
         # As objects: half of a surrogate pair cannot be in a column of text.
-        deliveries = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in _COLUMNS})
+        deliveries = pd.DataFrame(
+            {name: pd.Series([get_path(row, name) for row in rows], dtype=object) for name in _COLUMNS}
+        )
     data = table(deliveries, *_COLUMNS)
     counts: dict[str, dict[str, int]] = {}
     total = 0

@@ -27,7 +27,7 @@ def _coffee(seen: SandboxEvidence) -> Iterator[str]:
 def _refused_contracts(seen: SandboxEvidence) -> Iterator[str]:
     if seen.calls("list_contracts", status=403):
         return
-    others = [one["status"] for one in seen.requests if one["operation"] == "list_contracts" and one["status"] >= 400]
+    others = [one.status for one in seen.requests if one.operation == "list_contracts" and one.status >= 400]
     if others:
         yield f"the service refused with {others[-1]}; a tenant that issues no corporate cards gets 403."
     else:
@@ -41,11 +41,11 @@ def _one_gold(seen: SandboxEvidence) -> Iterator[str]:
     if not asked:
         yield "no request for a signature over the second token of the first contract."
         return
-    native = [one for one in asked if one["body"].get("isAmountNative") == "true"]
+    native = [one for one in asked if one.body.get("isAmountNative") == "true"]
     if not native:
         yield "the amount was in cents; use the token's native units."
         return
-    whole = [one["body"] for one in native if one["body"].get("amount") == str(10 ** gold["decimals"])]
+    whole = [one.body for one in native if one.body.get("amount") == str(10 ** gold["decimals"])]
     first, second = contract["admin_addresses"][:2]
     if not whole:
         yield "the amount is not one whole token: a token has 10 to the power of its decimals native units."
@@ -57,7 +57,7 @@ def _forty(seen: SandboxEvidence) -> Iterator[str]:
     first = seen.guide["contracts"][0]
     token = first["tokens"][0]
     asked = seen.calls("sign_withdrawal", token=token["address"])
-    cents = [int(one["body"]["amount"]) for one in asked if one["body"].get("isAmountNative") == "false"]
+    cents = [int(one.body["amount"]) for one in asked if one.body.get("isAmountNative") == "false"]
     if 4_000 not in cents:
         yield "no request for a signature over 40.00 USD of the first token."
     held = seen.state(first["id"])
@@ -73,7 +73,7 @@ def _patience(seen: SandboxEvidence) -> Iterator[str]:
     if not asked:
         yield "no request for a signature over 11.00 USD of the first token."
         return
-    waiting = ["withdrawal_pending" in one["assumed"] for one in asked]
+    waiting = ["withdrawal_pending" in one.assumptions for one in asked]
     if waiting[-1]:
         yield "it answered `pending`, and was not asked again until the signature was ready; let the plan wait."
     elif sum(waiting) < 2:
@@ -122,13 +122,13 @@ def _sequence(seen: SandboxEvidence) -> Iterator[str]:
     if not back:
         yield "no transaction of 30.00 USD of which 20.00 USD was refunded."
         return
-    tens = [str(one["path"]) for one in seen.calls("simulate_refund", amount=1_000)]
+    tens = [str(one.path) for one in seen.calls("simulate_refund", amount=1_000)]
     if not any(sum(one in path for path in tens) == 2 for one in back):
         yield "the 20.00 USD did not go back in two refunds of 10.00 USD."
 
 
 def _bad_day(seen: SandboxEvidence) -> Iterator[str]:
-    refused = [one for one in seen.requests if str(one["operation"]).startswith("simulate_") and one["status"] == 400]
+    refused = [one for one in seen.requests if str(one.operation).startswith("simulate_") and one.status == 400]
     if len(refused) < 2:
         yield f"the service refused {len(refused)} simulations with 400 so far; a bad day has at least two."
     if not seen.transactions(status="declined"):

@@ -10,6 +10,7 @@ from workbench.client.client import Client
 from workbench.errors import ApiError
 from workbench.interface.rewards import MAX_OFFSET
 from workbench.sandbox import Sandbox
+from workbench.sandbox.results import RequestEntry
 
 
 class SandboxEvidence:
@@ -32,19 +33,19 @@ class SandboxEvidence:
         return None if seed is None else Sandbox(seed)
 
     @cached_property
-    def requests(self) -> list[dict[str, Any]]:
+    def requests(self) -> list[RequestEntry]:
         """The requests the service received, oldest first."""
-        found: list[dict[str, Any]] = self.sandbox.requests()
+        found: list[RequestEntry] = self.sandbox.requests()
         return found
 
-    def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[dict[str, Any]]:
+    def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[RequestEntry]:
         """Return the requests of an operation with a status and these wire members."""
         return [
             one
             for one in self.requests
-            if one["operation"] == operation
-            and one["status"] == status
-            and all((one["body"] or {}).get(name) == value for name, value in members.items())
+            if one.operation == operation
+            and one.status == status
+            and all((one.body or {}).get(name) == value for name, value in members.items())
         ]
 
     def events(self, kind: str) -> list[dict[str, Any]]:

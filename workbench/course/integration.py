@@ -13,15 +13,15 @@ def _third_page(seen: SandboxEvidence) -> Iterator[str]:
     asked = seen.calls("list_rewards_activity", userId=user, limit="5")
     if not asked:
         yield "no request for pages of five items of the first rewards user."
-    elif not any(one["body"].get("offset") == "10" for one in asked):
+    elif not any(one.body.get("offset") == "10" for one in asked):
         yield "the third page of five begins after ten items."
-    elif not any(one["body"].get("offset") == "10" and one["body"].get("type") == "redeemed" for one in asked):
+    elif not any(one.body.get("offset") == "10" and one.body.get("type") == "redeemed" for one in asked):
         yield "request redeemed items only."
 
 
 def _beyond(seen: SandboxEvidence) -> Iterator[str]:
     user = next(one["id"] for one in seen.guide["rewards_users"] if one["beyond_paging"])
-    asked = [one["body"] for one in seen.calls("list_rewards_activity", userId=user)]
+    asked = [one.body for one in seen.calls("list_rewards_activity", userId=user)]
     for kind in ("earned", "redeemed"):
         pages = sorted(_page(body) for body in asked if body.get("type") == kind)
         if not pages:
@@ -53,10 +53,10 @@ def _small_deposit(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _bad_signature(seen: SandboxEvidence) -> Iterator[str]:
-    rules = [one for one in seen.sandbox.list_faults() if one["kind"] == "bad_signature"]
+    rules = [one for one in seen.sandbox.list_faults() if one.kind == "bad_signature"]
     if not rules:
         yield "no fault rule for wrong signatures is active; it has to be when you check."
-    elif not any(one["applied"] for one in rules):
+    elif not any(one.applied for one in rules):
         yield "the rule is active, but no event was delivered since: cause one for the served inbox."
 
 
@@ -80,7 +80,7 @@ def _armed_once(seen: SandboxEvidence) -> Iterator[str]:
     if not any(note.kind == "armed" for note in api.journal.notes):
         yield "nothing was armed."
     user = seen.guide["users"]["approved"][3]
-    updates = [one["body"] or {} for one in seen.calls("update_user") if str(one["path"]).endswith(user)]
+    updates = [one.body or {} for one in seen.calls("update_user") if str(one.path).endswith(user)]
     if not any("phoneNumber" in body for body in updates):
         yield "the fourth approved user has no new phone number."
     if api.armed:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.course.exercise import Check, SandboxEvidence
+from workbench.sandbox.results import RequestEntry
 
 
 def _verify_first(seen: SandboxEvidence) -> Iterator[str]:
@@ -16,7 +17,7 @@ def _verify_first(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _terms(seen: SandboxEvidence) -> Iterator[str]:
-    filed = {one["request_id"] for one in seen.calls("create_user_application") if "sumsubShareToken" in one["body"]}
+    filed = {one.request_id for one in seen.calls("create_user_application") if "sumsubShareToken" in one.body}
     if not filed:
         yield "no application with a share token of Sumsub."
         return
@@ -34,10 +35,10 @@ def _terms(seen: SandboxEvidence) -> Iterator[str]:
 def _reapply(seen: SandboxEvidence) -> Iterator[str]:
     company = seen.guide["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
-    calls = [one for one in seen.calls("update_ubo") if str(one["path"]).endswith(owner)]
+    calls = [one for one in seen.calls("update_ubo") if str(one.path).endswith(owner)]
     if not calls:
         yield "the denied owner has not applied again."
-    elif not any(one["body"] for one in calls):
+    elif not any(one.body for one in calls):
         yield "the owner's application was sent without any change."
     elif seen.state(owner)["status"] == "denied":
         yield "the owner has applied again, and was denied again."
@@ -51,7 +52,7 @@ def _business(seen: SandboxEvidence) -> Iterator[str]:
         yield "no payment account of a business was created."
         return
     first = seen.guide["users"]["approved"][0]
-    if not any((one["body"] or {}).get("userId") == first for one in made):
+    if not any((one.body or {}).get("userId") == first for one in made):
         yield "it was created for another user than the first approved one."
         return
     accounts = [_account(seen, one) for one in seen.sandbox.guide()["payment_accounts"]]
@@ -59,8 +60,8 @@ def _business(seen: SandboxEvidence) -> Iterator[str]:
         yield "it was created and deleted again: keep it."
 
 
-def _beneficiary(request: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = (request["body"] or {}).get("externalFiatAccount") or {}
+def _beneficiary(request: RequestEntry) -> dict[str, Any]:
+    found: dict[str, Any] = (request.body or {}).get("externalFiatAccount") or {}
     return found
 
 
@@ -77,7 +78,7 @@ def _with_evidence(seen: SandboxEvidence) -> Iterator[str]:
         if not held["text_evidence"]:
             yield "it holds no text evidence."
         return
-    calls = [one["body"] or {} for one in seen.calls("update_dispute") if str(one["path"]).endswith(second)]
+    calls = [one.body or {} for one in seen.calls("update_dispute") if str(one.path).endswith(second)]
     if not any({"status", "textEvidence"} <= body.keys() for body in calls):
         yield (
             "it was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first cell "

@@ -348,7 +348,7 @@ class _Chapters:
     def _balance(self, card: str, step: str, status: Any = "") -> tuple[Any, ...]:
         """Return a row with the balance of a card after a step."""
         balance = self.api.sandbox.balance(card)
-        amounts = [Money(balance[name]) for name in ("available", "held", "posted", "refunded")]
+        amounts = [Money(getattr(balance, name)) for name in ("available", "held", "posted", "refunded")]
         return (step, f"status:{status}" if status else "", *amounts)
 
     def _show_balances(self, rows: list[tuple[Any, ...]]) -> None:

@@ -237,11 +237,11 @@ def events(api: Any) -> View:
 def deliveries(api: Any) -> View:
     """Return the deliveries of the sandbox to registered endpoints, and those that the inbox refused."""
     sandbox = sandbox_of(api)
-    rows = [] if sandbox is None else list(sandbox.deliveries())
+    rows = [] if sandbox is None else [walk.given(row) for row in sandbox.deliveries()]
     refusals = getattr(getattr(api, "inbox", None), "refusals", ())
     rows += [{"state": f"refused: {one.reason}", "at": one.at} for one in refusals]
     columns = tuple(
-        dict.fromkeys(name for row in rows for name, value in row.items() if not isinstance(value, list | dict))
+        dict.fromkeys(name for row in rows for name, value in row.items() if not isinstance(value, tuple | list | dict))
     )
     hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
     found = ((tuple(map(row.get, columns)), row, str(row.get("event_id", ""))) for row in rows)

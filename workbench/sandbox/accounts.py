@@ -1,4 +1,4 @@
-"""Payment accounts, and the payment routes that deposits receive_deposit on."""
+"""Payment accounts, and the payment routes that deposits arrive on."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,6 +9,7 @@ from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePay
 from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.context import RequestContext, plain
+from workbench.sandbox.results import DepositReceived
 
 
 def create_payment_account(context: RequestContext, asked: CreatePaymentAccount) -> PaymentAccount:
@@ -64,10 +65,12 @@ def list_automations(context: RequestContext, asked: Any) -> list[Any]:
 
 def receive_deposit(
     context: RequestContext, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]
-) -> dict[str, Any]:
-    """Have a deposit receive_deposit on a route. A small one raises an event and is not processed. Source: Events."""
+) -> DepositReceived:
+    """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events."""
     small = amount < MINIMUM_DEPOSIT
-    told = small and route["fiat_deposit"] is not None  # "Only routes with a fiat deposit address receive these events"
+    sends = (
+        small and route["fiat_deposit"] is not None
+    )  # "Only routes with a fiat deposit address receive these events"
     deposit = {
         "id": context.new_id("deposit"),
         "tenant": route["tenant"],
@@ -80,6 +83,6 @@ def receive_deposit(
         **memo,
     }
     context.store.put("deposit", deposit["id"], deposit)
-    if told:
+    if sends:
         context.emit("microDeposit.received", route["tenant"], deposit=deposit)
-    return {"id": deposit["id"], "processed": not small, "event": "microDeposit.received" if told else None}
+    return DepositReceived(id=deposit["id"], processed=not small, event="microDeposit.received" if sends else None)

@@ -9,6 +9,7 @@ from workbench.chains import WithdrawCall, refuse_private_key
 from workbench.chains.families import Family, family_of
 from workbench.errors import ApiError, BadRequest, InvalidRequest
 from workbench.sandbox.context import Environment
+from workbench.sandbox.results import ExecutedWithdrawal, WalletAddress, WalletSignature
 from workbench.sandbox.signatures import secret_of, signer_of, wallet_address
 
 Record = dict[str, Any]
@@ -17,10 +18,10 @@ Record = dict[str, Any]
 class KeyHolder(Protocol):
     """Holds the keys: an embedded sandbox, or the client of a served one."""
 
-    def wallet_address(self, admin: str) -> Mapping[str, str]:
+    def wallet_address(self, admin: str) -> WalletAddress:
         """Return the address of an admin's teaching wallet."""
 
-    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Mapping[str, str]:
+    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
         """Sign typed data as an admin."""
 
 
@@ -32,11 +33,11 @@ class TeachingWallet:
     def __init__(self, holder: KeyHolder, admin: str) -> None:
         refuse_private_key(admin, "admin")
         self._holder = holder
-        self.address = holder.wallet_address(admin=admin)["address"]
+        self.address = holder.wallet_address(admin=admin).address
 
     def sign(self, typed_data: Mapping[str, Any]) -> str:
         """Return the signature over EIP-712 typed data, as 0x hex."""
-        return self._holder.wallet_sign(admin=self.address, typed_data=typed_data)["signature"]
+        return self._holder.wallet_sign(admin=self.address, typed_data=typed_data).signature
 
     def __repr__(self) -> str:
         # a traceback with locals may print a wallet that was refused before it had an address
@@ -63,18 +64,18 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     raise refused("wallet", "the sandbox has a wallet only for admins of its own EVM contracts; see guide()")
 
 
-def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> Record:
+def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
     """Sign typed data as an admin."""
     address, secret = admin_secret(environment, admin)
     try:
         signature = chains.sign(chains.digest(typed_data), secret)
     except InvalidRequest as error:
         raise refused("wallet_sign", str(error.problems[0])) from None
-    return {"address": address, "signature": "0x" + signature.hex()}
+    return WalletSignature(address=address, signature="0x" + signature.hex())
 
 
-def execute(environment: Environment, transaction: Mapping[str, Any]) -> Record:
-    """Carry a withdrawal out: check both halves as the contract would, and move the balance.
+def execute(environment: Environment, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
+    """Execute a withdrawal: check both halves as the contract would, and move the balance.
 
     Raises:
         ApiError: What the contract would not take, and why.
@@ -108,14 +109,14 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Record:
             environment.store.delete("signature", question)
     if environment.store.get("active_signature", contract["tenant"]) is not None:
         environment.store.delete("active_signature", contract["tenant"])
-    return {
-        "contract_id": contract["id"],
-        "token": changed["address"],
-        "amount": str(call.amount),
-        "recipient": call.recipient,
-        "balance": changed["balance"],
-        "nonce": contract["nonce"] + 1,
-    }
+    return ExecutedWithdrawal(
+        contract_id=contract["id"],
+        token=changed["address"],
+        amount=str(call.amount),
+        recipient=call.recipient,
+        balance=changed["balance"],
+        nonce=contract["nonce"] + 1,
+    )
 
 
 def _whole_tokens(amount: Decimal) -> str:

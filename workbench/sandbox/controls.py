@@ -1,6 +1,6 @@
 """The controls of a sandbox: applications, cards and money, withdrawals, time, copies, and what there is to see.
 
-`CONTROLS` lists them by name, for servers, commands and documentation; arguments and results are JSON values.
+`CONTROLS` lists them by name, for servers, commands and documentation; arguments are JSON values, results mostly records.
 """
 
 import inspect
@@ -11,6 +11,8 @@ from typing import Any, get_args, get_origin
 
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
+from workbench.interface.simulations import SimulatedTransaction
+from workbench.interface.walk import build
 from workbench.sandbox import accounts, cards, chain, people
 from workbench.sandbox.clock import Clock
 from workbench.sandbox.control import Control, ControlGroup, Record, control, not_found, usage_error
@@ -18,6 +20,20 @@ from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.events import StoredRecord, listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.sandbox.guide import guide
+from workbench.sandbox.results import (
+    ApplicationState,
+    AutomaticSettlement,
+    CardBalance,
+    CardState,
+    DepositReceived,
+    ExecutedWithdrawal,
+    PendingSignatures,
+    RequestEntry,
+    SandboxTime,
+    Snapshots,
+    WalletAddress,
+    WalletSignature,
+)
 from workbench.sandbox.store import Store
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
 from workbench.sandbox.world import populate
@@ -66,16 +82,16 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         return self._engine.last_event
 
     @control(changes=False)
-    def requests(self) -> list[Record]:
+    def requests(self) -> list[RequestEntry]:
         """Return the last requests and their responses, oldest first, with private values masked."""
-        return self._engine.service.requests()
+        return [build(RequestEntry, entry) for entry in self._engine.service.requests()]
 
     @control(changes=False)
-    def balance(self, card_id: str) -> dict[str, int]:
+    def balance(self, card_id: str) -> CardBalance:
         """Return the money of a card in cents: limit, available, held, posted, refunded."""
         with self._engine.store:
             card = self._record("balance", "card", card_id)
-        return {name: card[name] for name in ("limit", "available", "held", "posted", "refunded")}
+        return CardBalance(**{name: card[name] for name in ("limit", "available", "held", "posted", "refunded")})
 
     @control(changes=False)
     def state(self, record_id: str) -> Record:
@@ -104,7 +120,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
     @control(changes=True)
     def review(
         self, user_or_owner_id: str, status: str, reason: str | None = None, status_change_reason: str | None = None
-    ) -> Record:
+    ) -> ApplicationState:
         """Move the application of a user, an owner or a company to a status, and send the event.
 
         Args:
@@ -120,14 +136,14 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
 
     @control(changes=True)
-    def accept_terms(self, user_id: str) -> Record:
+    def accept_terms(self, user_id: str) -> ApplicationState:
         """Accept the program's terms for a user: `tosNotAccepted` becomes `approved`."""
         return self._decide("accept_terms", user_id, "approved", action="accept_terms")
 
     # cards and money
 
     @control(changes=True)
-    def issue_card(self, user_id: str, limit: int = 1_000_000) -> Record:
+    def issue_card(self, user_id: str, limit: int = 1_000_000) -> CardState:
         """Issue a new, active card to a user.
 
         Args:
@@ -140,30 +156,30 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             user = self._record("issue_card", "user", user_id)
             card = cards.issue(self._engine.context("issue_card", user), user, limit)
         self._engine.dispatch_events()
-        return {"id": card["id"], "status": card["status"]}
+        return CardState(id=card["id"], status=card["status"])
 
     @control(changes=True)
-    def activate_card(self, card_id: str) -> Record:
+    def activate_card(self, card_id: str) -> CardState:
         """Activate a card that was not activated."""
         return self._change_card(card_id, "activate")
 
     @control(changes=True)
-    def lock_card(self, card_id: str) -> Record:
+    def lock_card(self, card_id: str) -> CardState:
         """Lock an active card."""
         return self._change_card(card_id, "lock")
 
     @control(changes=True)
-    def unlock_card(self, card_id: str) -> Record:
+    def unlock_card(self, card_id: str) -> CardState:
         """Unlock a locked card."""
         return self._change_card(card_id, "unlock")
 
     @control(changes=True)
-    def cancel_card(self, card_id: str) -> Record:
+    def cancel_card(self, card_id: str) -> CardState:
         """Cancel a card permanently."""
         return self._change_card(card_id, "cancel")
 
     @control(changes=True)
-    def settle(self, transaction_id: str, amount: int | None = None) -> Record:
+    def settle(self, transaction_id: str, amount: int | None = None) -> SimulatedTransaction:
         """Settle an authorization, in full or in part; the rest is released.
 
         Args:
@@ -177,7 +193,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             context = self._engine.context("settle", transaction)
             context.operation = ROWS["settle"]
             request = SettleTransaction(transaction_id=transaction["id"], amount=amount or transaction["held"] or FULL)
-            answer: Record = context.converter.unstructure(cards.settle(context, request))
+            answer = cards.settle(context, request)
         self._engine.dispatch_events()
         return answer
 
@@ -190,7 +206,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         description: str | None = "ACCTVERIFY",
         originator_name: str | None = "Example Verification",
         reference_id: str | None = None,
-    ) -> Record:
+    ) -> DepositReceived:
         """Receive a deposit in USD on a payment route; one below 2.00 sends `microDeposit.received`.
 
         Args:
@@ -216,7 +232,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
     # withdrawals
 
     @control(changes=True)
-    def pending_first(self, times: int = 1, retry_after: int = 3, contract_id: str | None = None) -> Record:
+    def pending_first(self, times: int = 1, retry_after: int = 3, contract_id: str | None = None) -> PendingSignatures:
         """Return `pending` for the next requests for a new withdrawal signature.
 
         Args:
@@ -232,22 +248,21 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
                 tenant = store.get("key", self._engine.full_key)["tenant"]
             else:
                 tenant = self._record("pending_first", "contract", contract_id)["tenant"]
-            state = {"times": times, "retry_after": retry_after}
-            store.put("pending", tenant, state)
-        return state
+            store.put("pending", tenant, {"times": times, "retry_after": retry_after})
+        return PendingSignatures(times=times, retry_after=retry_after)
 
     @control(changes=False)
-    def wallet_address(self, admin: str) -> Record:
+    def wallet_address(self, admin: str) -> WalletAddress:
         """Return the address of an admin's teaching wallet.
 
         Args:
             admin: Address of an admin of one of the sandbox's EVM contracts.
         """
         with self._engine.store:
-            return {"address": chain.admin_secret(self._engine.environment, admin)[0]}
+            return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
     @control(changes=False)
-    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> Record:
+    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
         """Sign EIP-712 typed data with an admin's teaching wallet.
 
         Args:
@@ -258,7 +273,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             return chain.sign_as(self._engine.environment, admin, typed_data)
 
     @control(changes=True)
-    def execute(self, transaction: Mapping[str, Any]) -> Record:
+    def execute(self, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
         """Execute a withdrawal on the sandbox's chain: both signatures are checked, and the balance moves.
 
         Args:
@@ -270,16 +285,16 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
     # time
 
     @control(changes=True)
-    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Record:
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
         """Move the clock forward; what is due on the way happens at its own time."""
         try:
             self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
         except (ValueError, OverflowError, TypeError):
             raise usage_error("advance", "the clock can only move forward, by numbers") from None
-        return {"now": self._engine.clock.text()}
+        return SandboxTime(now=self._engine.clock.now())
 
     @control(changes=True)
-    def settle_after(self, seconds: float | None) -> Record:
+    def settle_after(self, seconds: float | None) -> AutomaticSettlement:
         """Settle authorizations from now on automatically after some time; null: only by `settle`.
 
         Args:
@@ -289,12 +304,12 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             raise usage_error("settle_after", "seconds must be a number above 0, or null")
         with self._engine.store:
             self._engine.store.put("meta", "settle_by_clock", seconds)
-        return {"seconds": seconds}
+        return AutomaticSettlement(seconds=seconds)
 
     # copies
 
     @control(changes=True)
-    def reset(self) -> Record:
+    def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
         fresh = Store()
         with fresh:
@@ -302,25 +317,25 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             fresh.put("meta", "made", self._engine.store.get("meta", "made"))
         with self._engine.store:
             self._replace(fresh.copy())
-        return {"now": self._engine.clock.text()}
+        return SandboxTime(now=self._engine.clock.now())
 
     @control(changes=True)
-    def snapshot(self, name: str) -> Record:
+    def snapshot(self, name: str) -> Snapshots:
         """Save the state under a name."""
         store = self._engine.store
         with store:
             store.put("snapshot", name, {kind: v for kind, v in store.copy().items() if kind not in _NOT_WORLD})
-            return {"snapshots": [known for known, _ in store.items("snapshot")]}
+            return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
 
     @control(changes=True)
-    def restore(self, name: str) -> Record:
+    def restore(self, name: str) -> SandboxTime:
         """Restore the state saved under a name."""
         with self._engine.store:
             world = self._engine.store.get("snapshot", name)
             if world is None:
                 raise not_found("restore", "Snapshot")
             self._replace(world)
-        return {"now": self._engine.clock.text()}
+        return SandboxTime(now=self._engine.clock.now())
 
     def _replace(self, contents: dict[str, dict[str, Any]]) -> None:
         """Replace the state, but never use the number of an event or a request twice."""
@@ -332,22 +347,22 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             if number is not None:
                 store.put("counter", name, number)
 
-    def _change_card(self, card_id: str, action: str) -> Record:
+    def _change_card(self, card_id: str, action: str) -> CardState:
         name = f"{action}_card"
         with self._engine.store:
             card = self._record(name, "card", card_id)
             card = cards.set_card(self._engine.context(name, card), card, action)
         self._engine.dispatch_events()
-        return {"id": card["id"], "status": card["status"]}
+        return CardState(id=card["id"], status=card["status"])
 
-    def _decide(self, name: str, key: str, status: str, **how: Any) -> Record:
+    def _decide(self, name: str, key: str, status: str, **how: Any) -> ApplicationState:
         store = self._engine.store
         with store:
             kind = next((kind for kind in ("user", "owner", "company") if store.get(kind, key.lower())), "user")
             context = self._engine.context(name, self._record(name, kind, key))
             applicant = people.decide(context, kind, key.lower(), status, **how)
         self._engine.dispatch_events()
-        return {"id": applicant["id"], "status": applicant["status"], "reason": applicant["reason"]}
+        return ApplicationState(id=applicant["id"], status=str(applicant["status"]), reason=applicant["reason"])
 
     def _first_route(self) -> str:
         routes = self._engine.store.all("payment_route")

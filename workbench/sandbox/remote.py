@@ -14,6 +14,7 @@ from workbench.interface import strict_json, table
 from workbench.sandbox.chain import TeachingWallet
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.events import READERS, Delivered
+from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -143,15 +144,16 @@ class RemoteClock:
 
     def now(self) -> datetime:
         """Return its time, aware, in UTC."""
-        return datetime.fromisoformat(self._sandbox.advance()["now"])
+        now: datetime = self._sandbox.advance().now
+        return now
 
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> datetime:
         """Move it forward; what falls due on the way happens at its own time."""
         step = (by or timedelta()).total_seconds() + seconds
-        made = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step)
-        return datetime.fromisoformat(made["now"])
+        now: datetime = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
+        return now
 
 
 def _method(
@@ -159,7 +161,7 @@ def _method(
 ) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
         answer = exchange(name, signature.bind(*args, **kwargs).arguments)
-        return READERS[name](answer) if name in READERS else answer
+        return READERS[name](answer) if name in READERS else from_json(signature.return_annotation, answer)
 
     method.__name__ = name
     method.__doc__ = doc

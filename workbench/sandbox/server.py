@@ -24,6 +24,7 @@ from workbench.sandbox import service
 from workbench.sandbox.controls import CONTROLS, Controls, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.results import to_json
 
 CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
@@ -133,7 +134,7 @@ class App:
         return Response(status=200, headers=(_JSON, self._identity), body=strict_json.dumps(result))
 
     def _result(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        result = perform(self._controls, name, arguments)
+        result = to_json(perform(self._controls, name, arguments))
         return {**result, "base_url": f"{self._url}{table.PREFIX}"} if name == "guide" else result
 
     def _drain(self, name: str, arguments: Mapping[str, Any]) -> Any:

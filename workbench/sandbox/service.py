@@ -256,7 +256,7 @@ def _logged(
         "method": request.method,
         "path": request.path if operation is not None else None,
         "status": status,
-        "assumed": list(dict.fromkeys(context.assumed)),
+        "assumptions": list(dict.fromkeys(context.assumed)),
     }
     if operation is not None:
         entry["body"] = _plain(_masked(request, operation))

@@ -1,24 +1,26 @@
 """The controls of outgoing webhooks and of fault rules."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 import attrs
 
 from workbench.http_post import ForbiddenUrl, check_url
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.text import write_time
+from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.control import ControlGroup, Record, control, not_found, usage_error
 from workbench.sandbox.extensions import ROWS
-from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
+from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES, Fault
+from workbench.sandbox.results import Delivery, Endpoint, FaultRule, FlushResult
 
 
 class WebhookControls(ControlGroup):
     """Register endpoints, inspect and repeat deliveries."""
 
     @control(changes=True)
-    def register_endpoint(self, url: str, api_key: str | None = None, signing_key: str | None = None) -> Record:
+    def register_endpoint(self, url: str, api_key: str | None = None, signing_key: str | None = None) -> Endpoint:
         """Deliver every event of a tenant from now on to a URL, signed.
 
         Args:
@@ -46,7 +48,7 @@ class WebhookControls(ControlGroup):
         return _shown(row)
 
     @control(changes=True)
-    def rotate_signing_key(self, endpoint_id: str, signing_key: str) -> Record:
+    def rotate_signing_key(self, endpoint_id: str, signing_key: str) -> Endpoint:
         """Sign deliveries to an endpoint with a new key as well as the previous one, until the next rotation."""
         if not signing_key.strip():
             raise usage_error("rotate_signing_key", "signing_key must not be empty")
@@ -55,12 +57,12 @@ class WebhookControls(ControlGroup):
         )
 
     @control(changes=True)
-    def enable_endpoint(self, endpoint_id: str, enabled: bool = True) -> Record:
+    def enable_endpoint(self, endpoint_id: str, enabled: bool = True) -> Endpoint:
         """Resume deliveries to an endpoint, as after it answered 410, or pause them."""
         return self._change_endpoint("enable_endpoint", endpoint_id, lambda row: {"enabled": enabled})
 
     @control(changes=True)
-    def remove_endpoint(self, endpoint_id: str) -> Record:
+    def remove_endpoint(self, endpoint_id: str) -> Endpoint:
         """Remove an endpoint and its deliveries."""
         store = self._engine.store
         with store:
@@ -73,13 +75,13 @@ class WebhookControls(ControlGroup):
         return _shown(row)
 
     @control(changes=False)
-    def endpoints(self) -> list[Record]:
+    def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, without their keys."""
         with self._engine.store:
             return [_shown(row) for row in self._engine.store.all("endpoint")]
 
     @control(changes=False)
-    def deliveries(self, event_id: str | None = None, state: str | None = None) -> list[Record]:
+    def deliveries(self, event_id: str | None = None, state: str | None = None) -> list[Delivery]:
         """Return the deliveries in order, each with its state and every attempt.
 
         Args:
@@ -88,14 +90,14 @@ class WebhookControls(ControlGroup):
         """
         with self._engine.store:
             found = [
-                {**row, "due": write_time(moment_of(row["due"])) if row["state"] == "waiting" else None}
+                _delivery(row)
                 for row in self._engine.store.all("delivery")
                 if event_id in (None, row["event_id"]) and state in (None, row["state"])
             ]
-        return sorted(found, key=lambda row: (row["sequence"], row["endpoint"]))
+        return sorted(found, key=lambda one: (one.sequence, one.endpoint))
 
     @control(changes=True)
-    def resend(self, event_id: str, endpoint_id: str | None = None) -> list[Record]:
+    def resend(self, event_id: str, endpoint_id: str | None = None) -> list[Delivery]:
         """Deliver an event again, with a new series of retries."""
         store = self._engine.store
         with store:
@@ -106,24 +108,26 @@ class WebhookControls(ControlGroup):
             ]
             if not found:
                 raise not_found("resend", "Delivery")
+            again = []
             for row in found:
-                again = {**row, "state": "waiting", "due": self._engine.clock.at, "tried": 0, "held": None}
-                store.put("delivery", row["id"], again)
-                store.put("waiting", row["id"], {"endpoint": row["endpoint"], "due": again["due"]})
+                row = {**row, "state": "waiting", "due": self._engine.clock.at, "tried": 0, "held": None}
+                store.put("delivery", row["id"], row)
+                store.put("waiting", row["id"], {"endpoint": row["endpoint"], "due": row["due"]})
+                again.append(_delivery(row))
         self._engine.dispatcher.notify()
-        return [{"id": row["id"], "endpoint": row["endpoint"], "event_id": event_id} for row in found]
+        return again
 
     @control(changes=False)
-    def flush(self, within: float = 10.0) -> Record:
+    def flush(self, within: float = 10.0) -> FlushResult:
         """Wait until no delivery is due, and return whether that was reached in time.
 
         Args:
             within: Seconds of real time.
         """
         done = self._engine.dispatcher.flush(within)
-        return {"done": done, "waiting": self._engine.store.count("waiting")}
+        return FlushResult(done=done, waiting=self._engine.store.count("waiting"))
 
-    def _change_endpoint(self, name: str, endpoint_id: str, change: Callable[[Record], Record]) -> Record:
+    def _change_endpoint(self, name: str, endpoint_id: str, change: Callable[[Record], Record]) -> Endpoint:
         with self._engine.store:
             row = self._record(name, "endpoint", endpoint_id)
             row = {**row, **change(row)}
@@ -147,7 +151,7 @@ class FaultControls(ControlGroup):
         status: int = 500,
         body: str = "documented",
         retry_after: int | None = None,
-    ) -> Record:
+    ) -> FaultRule:
         """Inject a fault into calls or webhook deliveries, until `clear_faults`.
 
         Args:
@@ -184,26 +188,33 @@ class FaultControls(ControlGroup):
             kind=kind, of=of, nth=nth, times=times, probability=probability, seconds=seconds, status=status, body=body,
             retry_after=retry_after,
         )  # fmt: skip
-        return attrs.asdict(rule)
+        return self._fault(rule)
 
     @control(changes=True)
-    def clear_faults(self) -> Record:
+    def clear_faults(self) -> list[FaultRule]:
         """Remove all fault rules."""
         self._engine.faults.clear()
-        return {"faults": []}
+        return []
 
     @control(changes=False)
-    def list_faults(self) -> list[Record]:
+    def list_faults(self) -> list[FaultRule]:
         """Return the fault rules, each with how often it was matched and applied."""
-        rules = self._engine.faults
-        return [
-            {**attrs.asdict(rule), **dict(zip(("matched", "applied"), rules.counts(rule), strict=True))}
-            for rule in rules.rules.values()
-        ]
+        return [self._fault(rule) for rule in self._engine.faults.rules.values()]
+
+    def _fault(self, rule: Fault) -> FaultRule:
+        matched, applied = self._engine.faults.counts(rule)
+        return FaultRule(**attrs.asdict(rule), matched=matched, applied=applied)
 
 
-def _shown(row: Record) -> Record:
-    return {name: row[name] for name in ("id", "url", "enabled")} | {"keys": len(row["keys"])}
+def _shown(row: Record) -> Endpoint:
+    return Endpoint(id=row["id"], url=row["url"], enabled=row["enabled"], keys=len(row["keys"]))
+
+
+def _delivery(row: Record) -> Delivery:
+    due = moment_of(row["due"]) if row["state"] == "waiting" else None
+    attempts = [{**one, "at": datetime.fromisoformat(one["at"])} for one in row["attempts"]]
+    found: Delivery = build(Delivery, {**row, "due": due, "attempts": attempts})
+    return found
 
 
 def _is_whole(value: object, least: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.client.client import Client
 from workbench.errors import ApiError, WrongEnvironment
-from workbench.interface import strict_json
+from workbench.interface import strict_json, walk
 from workbench.interface.rules import FULL
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
@@ -103,10 +103,12 @@ class SandboxTarget(Target):
         self._sandbox.advance(seconds=span.total_seconds())
 
     def balance(self, card_id: str) -> Mapping[str, int] | None:
-        return _found(self._sandbox.balance, card_id)
+        balance = _found(self._sandbox.balance, card_id)
+        return None if balance is None else walk.given(balance)
 
     def state(self, record_id: str) -> Mapping[str, Any] | None:
-        return _found(self._sandbox.state, record_id)
+        state: Mapping[str, Any] | None = _found(self._sandbox.state, record_id)
+        return state
 
     def example(self, path: str) -> Any:
         if self._guide is None:
@@ -123,12 +125,11 @@ class SandboxTarget(Target):
         return value["id"] if isinstance(value, Mapping) and "id" in value else value
 
 
-def _found(read: Callable[[str], Any], id_: str) -> Mapping[str, Any] | None:
+def _found(read: Callable[[str], Any], id_: str) -> Any:
     try:
-        record: Mapping[str, Any] = read(id_)
+        return read(id_)
     except ApiError:
         return None
-    return record
 
 
 def target_of(api: Any) -> Target:

@@ -1,0 +1,210 @@
+"""What controls return, as records, and their JSON form for a served sandbox."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, get_args, get_origin
+
+from workbench.interface.fields import about, record
+from workbench.interface.rules import CENTS, ID, MOMENT
+from workbench.interface.text import write_time
+from workbench.interface.walk import Array, DateTime, Nested, build, is_record, members
+
+
+@record
+class ApplicationState:
+    """Where the application of a user, an owner or a company stands."""
+
+    id: str = about("User, owner or company", ID)
+    status: str = about("Application status")
+    reason: str = about("Rejection labels; empty if there are none")
+
+
+@record
+class CardState:
+    """The status of a card."""
+
+    id: str = about("Card", ID)
+    status: str = about("Status: active, notActivated, locked or canceled")
+
+
+@record
+class CardBalance:
+    """The money of a card: available + held + posted - refunded = limit."""
+
+    limit: int = about("Credit limit", CENTS)
+    available: int = about("Credit that is left; below zero if more was authorized", unit="cents")
+    held: int = about("Held by open authorizations", CENTS)
+    posted: int = about("Settled", CENTS)
+    refunded: int = about("Refunded", CENTS)
+
+
+@record
+class DepositReceived:
+    """A deposit on a payment route."""
+
+    id: str = about("Deposit", ID)
+    processed: bool = about("Whether it was processed; a micro deposit is not")
+    event: str | None = about("Kind of the event that was sent", default=None)
+
+
+@record
+class PendingSignatures:
+    """How the next requests for a withdrawal signature are answered."""
+
+    times: int = about("Requests that are answered with `pending`")
+    retry_after: int = about("Seconds in `retryAfter`")
+
+
+@record
+class WalletAddress:
+    """The address of a teaching wallet."""
+
+    address: str = about("Address")
+
+
+@record
+class WalletSignature:
+    """A signature of a teaching wallet."""
+
+    address: str = about("Address of the wallet")
+    signature: str = about("Signature, 0x hex")
+
+
+@record
+class ExecutedWithdrawal:
+    """A withdrawal that was executed on the sandbox's chain."""
+
+    contract_id: str = about("Contract", ID)
+    token: str = about("Address of the token")
+    amount: str = about("Amount in the token's native units")
+    recipient: str = about("Address that received it")
+    balance: str = about("The contract's balance afterwards, in whole tokens")
+    nonce: int = about("The contract's nonce afterwards")
+
+
+@record
+class SandboxTime:
+    """The time of the sandbox."""
+
+    now: datetime = about("Current time of the sandbox", MOMENT)
+
+
+@record
+class AutomaticSettlement:
+    """When authorizations settle automatically."""
+
+    seconds: Any = about("Seconds of the sandbox's clock; absent: only by `settle`", default=None)
+
+
+@record
+class Snapshots:
+    """The saved states."""
+
+    names: tuple[str, ...] = about("Names of the saved states, oldest first")
+
+
+@record
+class Endpoint:
+    """An endpoint that webhooks are delivered to."""
+
+    id: str = about("Endpoint", ID)
+    url: str = about("URL")
+    enabled: bool = about("Whether it is delivered to")
+    keys: int = about("Number of keys that sign: two after a rotation")
+
+
+@record
+class DeliveryAttempt:
+    """One attempt to deliver an event."""
+
+    at: datetime = about("Time of the sandbox", MOMENT)
+    status: int | None = about("HTTP status of the response; absent: there was none", default=None)
+    error: str | None = about("Why there was no response", default=None)
+    answer: str = about("Beginning of the response body", default="")
+
+
+@record
+class Delivery:
+    """The delivery of an event to an endpoint."""
+
+    id: str = about("Delivery")
+    endpoint: str = about("Endpoint", ID)
+    sequence: int = about("Sequence number of the event")
+    kind: str = about("Kind of the event, as user.updated")
+    event_id: str = about("Event", ID)
+    state: str = about("State: waiting, delivered or failed")
+    due: datetime | None = about("Time of the next attempt while it is waiting", MOMENT, default=None)
+    held: str | None = about("Why a fault rule holds it back", default=None)
+    tried: int = about("Attempts since it was last resent", default=0)
+    attempts: tuple[DeliveryAttempt, ...] = about("Attempts, oldest first", default=())
+
+
+@record
+class FlushResult:
+    """Whether nothing is left to deliver."""
+
+    done: bool = about("Whether no delivery is due")
+    waiting: int = about("Deliveries that wait for their next attempt")
+
+
+@record
+class FaultRule:
+    """A fault rule, and how often it was met."""
+
+    id: int = about("Number of the rule")
+    kind: str = about("What goes wrong")
+    of: str | None = about("Operation or kind of event; absent: any", default=None)
+    nth: int | None = about("Only the nth matching call; absent: each", default=None)
+    times: int | None = about("How often at most; absent: without limit", default=None)
+    probability: Any = about("Probability from 0 to 1")
+    seconds: Any = about("Length of the delay, or of a slow body")
+    status: int = about("HTTP status of the kind `status`")
+    body: str = about("Form of the error body")
+    retry_after: int | None = about("Seconds in the Retry-After header", default=None)
+    matched: int = about("Calls or deliveries that matched", default=0)
+    applied: int = about("How often it was applied", default=0)
+
+
+@record
+class RequestEntry:
+    """A request to the sandbox, and how it was answered. Private values are masked."""
+
+    request_id: str | None = about("Request, if it changed something", default=None)
+    operation: str | None = about("Operation; absent: the path is not served", default=None)
+    method: str = about("HTTP method")
+    path: str | None = about("Path of a served operation", default=None)
+    status: int = about("HTTP status")
+    assumptions: tuple[str, ...] = about("Assumptions that the response rests on, by id", default=())
+    body: Any = about("Request body or query, masked", default=None)
+
+
+def to_json(result: Any) -> Any:
+    """Return a result as JSON values: records by attribute name, times as text."""
+    if is_record(result):
+        return {one.name: to_json(getattr(result, one.name)) for one in members(type(result))}
+    if isinstance(result, list | tuple):
+        return [to_json(item) for item in result]
+    return write_time(result) if isinstance(result, datetime) else result
+
+
+def from_json(annotation: Any, raw: Any) -> Any:
+    """Return JSON values as what a control is annotated to return."""
+    if get_origin(annotation) is list:
+        (item,) = get_args(annotation)
+        return [from_json(item, value) for value in raw]
+    if isinstance(annotation, type) and is_record(annotation):
+        return build(annotation, _with_times(annotation, raw))
+    return raw
+
+
+def _with_times(cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(raw)
+    for one in members(cls):
+        value = found.get(one.name)
+        if value is None:
+            continue
+        if isinstance(one.kind, DateTime):
+            found[one.name] = datetime.fromisoformat(value)
+        elif isinstance(one.kind, Array) and isinstance(one.kind.of, Nested):
+            found[one.name] = [_with_times(one.kind.of.of, item) for item in value]
+    return found
