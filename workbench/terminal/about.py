@@ -21,9 +21,9 @@ from workbench.interface.table import OPERATIONS, VERSION
 from workbench.interface.walk import Member, leaves, rule_words
 from workbench.rendering.screen import screen_of
 from workbench.terminal import completion
+from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import kept_path
 
 _OUTPUT = Output()
 _Confidence: Any = Literal[tuple(map(str, Confidence))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -15,6 +16,13 @@ _BRANCHES = {
     "payment_route_id": ("payment_routes",), "collateral_contract_id": ("contracts",), "contract_id": ("contracts",),
 }  # fmt: skip
 """Where the sandbox's guide has ids for an argument of a name."""
+
+
+def kept_path() -> Path:
+    """Return the file of the user's own sandbox, which commands share."""
+    from workbench.client.state import state_folder
+
+    return state_folder() / "sandbox.db"
 
 
 def script(shell: Annotated[Literal["bash", "zsh"], Parameter(help="The shell.")], /) -> int:
@@ -42,7 +50,6 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
 
     def complete(context: Any) -> Iterable[str]:
         from workbench.sandbox import Sandbox
-        from workbench.terminal.where import kept_path
 
         if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
             return []

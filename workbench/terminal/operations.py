@@ -32,13 +32,12 @@ from workbench.rendering.screen import screen_of
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
-from workbench.terminal.output import Output, show
+from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, session
 
 _REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)
 _MAX_BODY = 4_000_000
-_WHERE, _OUTPUT = Where(), Output()
 
 
 @Parameter(name="*")
@@ -110,25 +109,17 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
     if operation is LIST_REWARDS_ACTIVITY:
         every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
         parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
-    for name, options in (("calling", Calling), ("where", Where), ("how", Output)):
-        parameters.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options | None)
-        )
-    signature = inspect.Signature(parameters)
+    parameters.append(
+        inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Calling | None)
+    )
 
-    def command(*args: Any, **kwargs: Any) -> int:
-        given = dict(signature.bind(*args, **kwargs).arguments)
-        calling, where = given.pop("calling", None) or _CALLING, given.pop("where", None) or _WHERE
-        how, all_pages = given.pop("how", None) or _OUTPUT, given.pop("all_", False)
+    def run(given: dict[str, Any], where: Where, how: Output) -> int:
+        calling, all_pages = given.pop("calling", None) or _CALLING, given.pop("all_", False)
         given, wrong = values(operation, given)
         with _in_options(operation, wrong):
             return _run(operation, given, bool(wrong), calling, where, how, all_pages)
 
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__name__ = operation.name
-    command.__doc__ = "\n".join(_doc(operation))
-    return command
+    return make_command(operation.name, "\n".join(_doc(operation)), parameters, run)
 
 
 def _doc(operation: Operation[..., Any]) -> Iterator[str]:

@@ -1,10 +1,12 @@
 """What a command writes: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
 
 import csv
+import inspect
 import io
+import json
 import pprint
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -18,9 +20,10 @@ from workbench.errors import visible
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
 from workbench.interface.text import write_time
-from workbench.interface.walk import Untyped, camel, is_record, leaves, members
+from workbench.interface.walk import Untyped, camel, get_path, is_record, leaves, members, snake
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import usage_error
+from workbench.terminal.where import Where
 
 _OUTPUT = Group("Output", sort_key=9)
 Format = Literal["table", "json", "ndjson", "csv", "python"]
@@ -36,6 +39,31 @@ class Output:
         str | None, Parameter(help="Only these members, separated by commas, as id,address.city.", group=_OUTPUT)
     ] = None  # fmt: skip
     reveal: Annotated[bool, Parameter(help="Show private values unmasked.", group=_OUTPUT)] = False
+
+
+def make_command(
+    name: str, doc: str, parameters: list[inspect.Parameter], run: Callable[[dict[str, Any], Where, Output], int]
+) -> Callable[..., int]:
+    """Return a function with these parameters, and the options that say where it acts and how its result is written."""
+    options = {"where": Where, "how": Output}
+    signature = inspect.Signature(
+        [
+            *parameters,
+            *(
+                inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind | None)
+                for one, kind in options.items()
+            ),
+        ]
+    )
+
+    def command(*args: Any, **kwargs: Any) -> int:
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        return run(given, given.pop("where", None) or Where(), given.pop("how", None) or Output())
+
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    command.__name__, command.__doc__ = name, doc
+    return command
 
 
 def show(x: Any, how: Output) -> None:
@@ -101,20 +129,13 @@ def _known(x: list[Any], fields: list[str]) -> list[str]:
     if not x or not is_record(x[0]):
         return fields
     names = {path for path, _ in leaves(type(x[0]))}
-    by_wire = {_wire_path(type(x[0]), path): path for path in names}
-    found = [name if name in names else by_wire.get(name) for name in fields]
+    found = [path if (path := ".".join(map(snake, name.split(".")))) in names else None for name in fields]
     missing = [name for name, one in zip(fields, found, strict=True) if one is None]
     if missing:
         raise usage_error(
             f"--fields: no member {visible(', '.join(missing), 100)}; allowed: {', '.join(sorted(names))}."
         )
     return [name for name in found if name]
-
-
-def _wire_path(cls: type[Any], path: str) -> str:
-    by_path = dict(leaves(cls))
-    parts = path.split(".")
-    return ".".join(by_path[".".join(parts[: i + 1])].wire for i in range(len(parts)))
 
 
 def _for_programs(x: Any, how: Output) -> None:
@@ -161,29 +182,14 @@ def _plain(x: Any, how: Output) -> Any:
 _AS_IT_IS = Output(reveal=True)
 
 
-def _picked(one: Any, fields: Sequence[str]) -> dict[str, Any]:
-    return {name: _at(one, name) for name in fields}
-
-
-def _at(one: Any, name: str) -> Any:
-    for part in name.split("."):
-        if not isinstance(one, Mapping):
-            return None
-        one = one.get(camel(part), one.get(part))
-    return one
+def _picked(one: Any, fields: list[str]) -> dict[str, Any]:
+    return {name: get_path(one, name) for name in fields}
 
 
 def _json(data: Any) -> str:
     text = strict_json.dumps(data).decode()
     # JSON escapes ASCII control characters only; other control and direction characters would reach a terminal.
-    return "".join(
-        c if c.isascii() or c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else _pair(c) for c in text
-    )
-
-
-def _pair(character: str) -> str:
-    high, low = divmod(ord(character) - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    return "".join(c if c.isascii() or c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def _python(data: Any) -> Any:

@@ -4,24 +4,21 @@ import json
 import os
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
 from workbench.client.guards import confirmation
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
-from workbench.client.state import state_folder
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
 from workbench.terminal import completion
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import MAX_ARMED_MINUTES, Where, armed_path, session
 
 _OUTPUT = Output()
-_MAX_MINUTES = 60
 
 
 def _row(profile: Profile) -> dict[str, Any]:
@@ -139,15 +136,15 @@ def arm(
     *,
     profile: Annotated[str, Parameter(help="A production profile.", completer=completion.profiles)],
     reason: Annotated[str, Parameter(help="Reason, recorded in the journal.")],
-    minutes: Annotated[int, Parameter(help=f"Duration, 1 to {_MAX_MINUTES}.")] = 10,
+    minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> int:
     """Allow operations with an effect in production for some minutes, after a typed confirmation."""
     names = [one.strip().replace("-", "_") for one in operations.split(",") if one.strip()]
     invalid = [one for one in names if one not in OPERATIONS or not OPERATIONS[one].effect]
     if invalid or not names:
         raise usage_error(f"Not operations with an effect: {visible(', '.join(invalid), 100) or 'none given'}.")
-    if not 1 <= minutes <= _MAX_MINUTES:
-        raise usage_error(f"--minutes must be 1 to {_MAX_MINUTES}.")
+    if not 1 <= minutes <= MAX_ARMED_MINUTES:
+        raise usage_error(f"--minutes must be 1 to {MAX_ARMED_MINUTES}.")
     if not reason.strip():
         raise usage_error("--reason is empty.")
     opened = open_profile(profile)
@@ -157,35 +154,13 @@ def arm(
     say(f"PRODUCTION, {host}: {', '.join(names)} for {minutes} minutes.")
     ask_typed(f"Type {host} to allow it: ", host)
     until = datetime.now(UTC) + timedelta(minutes=minutes)
-    path = _armed_path(profile)
+    path = armed_path(profile)
     path.unlink(missing_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump({"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}, file)
     say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
     return DONE
-
-
-def _armed_path(profile: str) -> Path:
-    return state_folder() / f"armed-{profile}.json"
-
-
-def arm_if_allowed(api: Any, profile: str) -> None:
-    """Arm a session with the operations, and until the time, that `workbench arm` allowed."""
-    path = _armed_path(profile)
-    try:
-        armed = json.loads(path.read_text(encoding="utf-8"))
-        left = (datetime.fromisoformat(armed["until"]) - datetime.now(UTC)).total_seconds() / 60
-        names, reason, host = armed["operations"], armed["reason"], armed["host"]
-    except FileNotFoundError:
-        return
-    except (ValueError, KeyError, TypeError):
-        path.unlink(missing_ok=True)
-        return
-    if left <= 0 or left > _MAX_MINUTES or host != api.host:
-        path.unlink(missing_ok=True)
-        return
-    api.arm(operations=names, minutes=left, reason=reason)
 
 
 def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:

@@ -24,53 +24,31 @@ from workbench.rendering.screen import screen_of
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
-from workbench.terminal.completion import complete_ids
+from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error
-from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, kept_path, session
+from workbench.terminal.output import Output, make_command, show
+from workbench.terminal.where import Where, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
-_WHERE, _OUTPUT = Where(), Output()
+_WHERE = Where()
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 _HELP = {
-    "admin": "Address of an admin of the sandbox's contracts.",
-    "amount": "Amount in cents; the authorized amount if omitted.",
     "card_id": "Id of the card.",
-    "contract_id": "Id of a contract of the tenant; the tenant of the full key if omitted.",
     "days": "Days to move the clock forward.",
-    "description": "Bank memo of the deposit.",
     "enabled": "Whether deliveries are sent to the endpoint.",
-    "endpoint_id": "Id of the endpoint; every endpoint if omitted.",
+    "endpoint_id": "Id of the endpoint.",
     "event_id": "Id of the event.",
     "hours": "Hours to move the clock forward.",
-    "limit": "Limit of the card in cents.",
     "minutes": "Minutes to move the clock forward.",
     "name": "Name of the snapshot.",
-    "originator_name": "Sender of the deposit.",
-    "rail": "Rail of the deposit.",
-    "reason": "Rejection labels, separated by commas; those usual with the status if omitted.",
     "record_id": "Id of the record, of any kind.",
-    "reference_id": "ACH trace number, or IMAD of a wire.",
-    "retry_after": "Seconds to wait before the next request.",
     "seconds": "Seconds to move the clock forward.",
-    "status": "New status of the application.",
-    "times": "Number of requests.",
-    "transaction": "Transaction with `to`, `data` and `chainId`, and `from` for a contract of version 1.",
-    "transaction_id": "Id of the transaction.",
-    "typed_data": "EIP-712 typed data to sign.",
-    "url": "URL that receives the events.",
     "user_id": "Id of the user.",
-    "user_or_owner_id": "Id of a user, of a company, or of an owner (UBO).",
-    "within": "Seconds to wait at most, in real time.",
 }
 """What an argument is, where the control's own documentation does not say."""
-_HELP_OF = {
-    ("deposit", "amount"): "Amount in USD with two decimals, as 0.37.",
-    ("settle_after", "seconds"): "Seconds of the sandbox's clock after which authorizations settle; none: on request only.",
-}  # fmt: skip
 _SHOWN_TYPES: Mapping[Any, Any] = {int: int, float: float, bool: Literal["true", "false"]}
 _CHOICES: Mapping[tuple[str, str], Iterable[str]] = {
     ("events", "kind"): EVENT_KINDS,
@@ -88,17 +66,10 @@ def _command(control: Control) -> Callable[..., int]:
     """Return the function of a control's command."""
     arguments = [one for name, one in control.signature.parameters.items() if name != "self"]
     taken = [one for one in arguments if one.name not in _KEYS]
-    parameters = [_parameter(control, one, first=one is taken[0]) for one in taken]
-    for name, options in (("where", Where), ("how", Output)):
-        parameters.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options | None)
-        )
-    signature = inspect.Signature(parameters)
+    keys = [one for one in arguments if one.name in _KEYS]
 
-    def command(*args: Any, **kwargs: Any) -> int:
-        given = dict(signature.bind(*args, **kwargs).arguments)
-        where, how = given.pop("where", None) or _WHERE, given.pop("how", None) or _OUTPUT
-        given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
+    def run(given: dict[str, Any], where: Where, how: Output) -> int:
+        given |= _keys(control.name, keys)
         with session(where) as api:
             answer = getattr(api.sandbox, control.name)(**given)
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
@@ -106,11 +77,8 @@ def _command(control: Control) -> Callable[..., int]:
         show(answer, how)
         return DONE
 
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    command.__name__ = control.name
-    command.__doc__ = control.doc.partition("\n")[0]
-    return command
+    parameters = [_parameter(control, one, first=one is taken[0]) for one in taken]
+    return make_command(control.name, control.doc.partition("\n")[0], parameters, run)
 
 
 def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
@@ -137,7 +105,7 @@ def _help(control: Control, name: str) -> str:
     found = re.search(rf"^ +{name}: (.+(?:\n {{8}}.+)*)", control.doc, re.MULTILINE)
     if found:
         return " ".join(found[1].split())
-    return _HELP_OF.get((control.name, name)) or _HELP[name]
+    return _HELP[name]
 
 
 def _kind(annotation: Any) -> Any:

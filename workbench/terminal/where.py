@@ -1,18 +1,21 @@
 """Where a command acts: the user's own sandbox kept in a file, a new one, a served one, or the service of a profile."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.terminal.completion import profiles
+from workbench.terminal.completion import kept_path, profiles
 from workbench.terminal.exits import Stopped, say, usage_error
 
 _WHERE = Group("Where", sort_key=8)
+MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 
 
@@ -36,13 +39,6 @@ def chosen_profile(where: Where) -> str | None:
     if where.url or where.fresh:
         return where.profile
     return where.profile or os.environ.get("WORKBENCH_PROFILE")
-
-
-def kept_path() -> Path:
-    """Return the file of the user's own sandbox, which commands share."""
-    from workbench.client.state import state_folder
-
-    return state_folder() / "sandbox.db"
 
 
 @contextmanager
@@ -84,7 +80,30 @@ def _opened(where: Where) -> Any:
         raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")
     api = connect(name)
     if api.environment == "production":
-        from workbench.terminal.profiles import arm_if_allowed
-
-        arm_if_allowed(api, name)
+        _arm_if_allowed(api, name)
     return api
+
+
+def armed_path(profile: str) -> Path:
+    """Return the file in which `workbench arm` records what it allowed."""
+    from workbench.client.state import state_folder
+
+    return state_folder() / f"armed-{profile}.json"
+
+
+def _arm_if_allowed(api: Any, profile: str) -> None:
+    """Arm a session with the operations, and until the time, that `workbench arm` allowed."""
+    path = armed_path(profile)
+    try:
+        armed = json.loads(path.read_text(encoding="utf-8"))
+        left = (datetime.fromisoformat(armed["until"]) - datetime.now(UTC)).total_seconds() / 60
+        names, reason, host = armed["operations"], armed["reason"], armed["host"]
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):
+        path.unlink(missing_ok=True)
+        return
+    if left <= 0 or left > MAX_ARMED_MINUTES or host != api.host:
+        path.unlink(missing_ok=True)
+        return
+    api.arm(operations=names, minutes=left, reason=reason)

@@ -2,22 +2,32 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from workbench import http_server
 from workbench.errors import InvalidWebhook, UnusableFile
 from workbench.webhooks.reading import TooLarge
 from workbench.webhooks.verify import SignatureRefused
 
-if TYPE_CHECKING:
-    from workbench.webhooks.inbox import Inbox
-
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
 _ACCEPTED = http_server.Response(status=204)
 
 
+class Receiver(Protocol):
+    """What accepts deliveries: an inbox."""
+
+    max_body: int
+
+    @property
+    def verifies(self) -> bool:
+        """Whether only signed deliveries are accepted."""
+
+    def receive(self, headers: Any, body: bytes) -> Any:
+        """Verify and store a delivery."""
+
+
 @contextmanager
-def receiving(inbox: "Inbox", *, host: str, port: int, path: str, hosts: Sequence[str]) -> Iterator[str]:
+def receiving(inbox: Receiver, *, host: str, port: int, path: str, hosts: Sequence[str]) -> Iterator[str]:
     """Serve an inbox and yield the URL to send to."""
     if host not in http_server.LOOPBACK and not inbox.verifies:
         raise InvalidWebhook(
@@ -40,7 +50,7 @@ def receiving(inbox: "Inbox", *, host: str, port: int, path: str, hosts: Sequenc
         yield url + path
 
 
-def _status(inbox: "Inbox", request: http_server.Request, path: str) -> int:
+def _status(inbox: Receiver, request: http_server.Request, path: str) -> int:
     if request.method != "POST":
         return 405
     if request.target != path:
