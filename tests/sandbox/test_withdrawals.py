@@ -241,7 +241,7 @@ def test_a_withdrawal_is_executed_once(api):
     transaction = withdraw(api, 0)
     api.sandbox.execute(transaction)
 
-    with pytest.raises(BadRequest, match="not the service's"):
+    with pytest.raises(BadRequest, match="for nonce 0, which is used up"):
         api.sandbox.execute(transaction)
 
 

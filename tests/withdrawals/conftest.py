@@ -1,4 +1,4 @@
-"""Fixtures of the withdrawals room."""
+"""Fixtures of withdrawals."""
 
 from collections.abc import Iterator
 from typing import Any

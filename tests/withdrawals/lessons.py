@@ -1,4 +1,4 @@
-"""What the tests of this room share: a planned withdrawal, a service that answers what it is told, a clock to move."""
+"""What the tests of withdrawals share: a plan, a service with prepared answers, a clock to move."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ def arguments(api: Any, number: int = 0, **changes: Any) -> dict[str, Any]:
         "contract": contract,
         "token": contract.tokens[0].address,
         "amount": wb.withdrawals.usd("25.00"),
-        "admin": contract.admin_addresses[0],
+        "admin": next(iter(contract.admin_addresses), None),
         "to": to,
         "decimals": 7 if number == 3 else 6,
         **changes,
@@ -52,7 +52,7 @@ def transacted(api: Any, withdrawal: Withdrawal, *, nonce: int = 0) -> Any:
 
 
 class Moving:
-    """A clock that moves when it is waited on, or told to."""
+    """A clock that moves when it is waited on or set."""
 
     def __init__(self, start: datetime = NOON) -> None:
         self.at = start
@@ -70,7 +70,7 @@ class Moving:
 
 
 class Service:
-    """Stands for a client: it answers what it is told, and counts what it was asked."""
+    """Stands for a client: it returns prepared answers and counts requests."""
 
     environment = "sandbox"
     clock_skew: float | None = None
@@ -87,10 +87,10 @@ class Service:
     def list_contracts(self) -> list[Any]:
         return [self.contract]
 
-    def allowing(self, *, again: bool) -> "Service":
+    def allowing(self, *, again: bool = False, unverified_address: bool = False) -> "Service":
         view = object.__new__(Service)
         view.__dict__.update(self.__dict__)
-        view.again = again
+        view.again = again or self.again
         return view
 
     @property

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench.withdrawals import Cents, Native
-from workbench.withdrawals.amounts import brief, plain, readings
+from workbench.withdrawals import Cents, NativeUnits
+from workbench.withdrawals.amounts import decimal_text, in_both_units, in_sentence
 
 ONE = Decimal(1)
 BAD_CENTS = {
@@ -46,18 +46,18 @@ def test_native_refuses(value):
 
 def test_the_units_are_never_mixed():
     """One is not made of the other, they do not add up, and they are never equal."""
-    with pytest.raises(wb.InvalidRequest, match="is in cents, and native units are asked for"):
+    with pytest.raises(wb.InvalidRequest, match="is in cents, not in native units"):
         wb.withdrawals.native_units(wb.withdrawals.usd("25.00"))
-    with pytest.raises(wb.InvalidRequest, match="is in native units, and cents are asked for"):
+    with pytest.raises(wb.InvalidRequest, match="is in native units, not in cents"):
         wb.withdrawals.usd(wb.withdrawals.native_units(2500))
     with pytest.raises(TypeError):
         _ = wb.withdrawals.usd("25.00") + wb.withdrawals.native_units(1)  # type: ignore[operator]
 
-    assert Cents(2500) != Native(2500)
+    assert Cents(2500) != NativeUnits(2500)
 
 
 @pytest.mark.parametrize("key", ["0x" + "5a" * 32, "abandon " * 11 + "about"], ids=["hex", "words"])
-def test_a_private_key_is_no_amount(key):
+def test_a_private_key_is_not_an_amount(key):
     """What looks like a private key is refused by name and is not in the message."""
     for make in (wb.withdrawals.usd, wb.withdrawals.native_units):
         with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
@@ -75,36 +75,36 @@ def test_cents_are_exact(number):
 @given(st.integers(1, (1 << 256) - 1))
 def test_native_units_are_exact(number):
     """Any number of 256 bits comes through, as int and as text, and its reading loses no digit."""
-    assert Native(number) == wb.withdrawals.native_units(number) == wb.withdrawals.native_units(str(number))
-    assert readings(Native(number), 0, ONE).startswith(f"{number:,} unit")
+    assert NativeUnits(number) == wb.withdrawals.native_units(number) == wb.withdrawals.native_units(str(number))
+    assert in_both_units(NativeUnits(number), 0, ONE).startswith(f"{number:,} unit")
 
 
 @pytest.mark.parametrize(
     "amount, decimals, rate, reading",
     [
         (Cents(2500), 6, ONE, "25.00 USD = 25,000,000 units of a token with 6 decimals"),
-        (Cents(2500), 6, Decimal("2650.5"), "25.00 USD = about 9,432 units of a token with 6 decimals, at 2650.5 USD a token; the service does the counting, and its answer says exactly"),
-        (Cents(2500), None, ONE, "25.00 USD; how many native units that is cannot be told here: the token's decimals are unknown (decimals=…)"),
-        (Cents(2500), 6, None, "25.00 USD; how many native units of a token with 6 decimals that is cannot be told: the contract states no rate"),
-        (Native(1_000_000), 6, ONE, "1,000,000 units of a token with 6 decimals = 1 token = 1.00 USD"),
-        (Native(1), 6, ONE, "1 unit of a token with 6 decimals = 0.000001 tokens = less than 0.01 USD"),
-        (Native(10**18), 18, Decimal("2650.5"), "1,000,000,000,000,000,000 units of a token with 18 decimals = 1 token = 2,650.50 USD, at 2650.5 USD a token"),
-        (Native(25), None, ONE, "25 native units; what they are worth cannot be told here: the token's decimals are unknown (decimals=…)"),
-        (Native(25), 1, None, "25 units of a token with 1 decimal = 2.5 tokens; the contract states no rate, so no dollars"),
+        (Cents(2500), 6, Decimal("2650.5"), "25.00 USD = about 9,432 units of a token with 6 decimals, at 2650.5 USD a token; the service's answer states the exact number"),
+        (Cents(2500), None, ONE, "25.00 USD; native units unknown without the token's decimals (decimals=…)"),
+        (Cents(2500), 6, None, "25.00 USD; native units of a token with 6 decimals unknown: the contract states no rate"),
+        (NativeUnits(1_000_000), 6, ONE, "1,000,000 units of a token with 6 decimals = 1 token = 1.00 USD"),
+        (NativeUnits(1), 6, ONE, "1 unit of a token with 6 decimals = 0.000001 tokens = less than 0.01 USD"),
+        (NativeUnits(10**18), 18, Decimal("2650.5"), "1,000,000,000,000,000,000 units of a token with 18 decimals = 1 token = 2,650.50 USD, at 2650.5 USD a token"),
+        (NativeUnits(25), None, ONE, "25 native units; value in dollars unknown without the token's decimals (decimals=…)"),
+        (NativeUnits(25), 1, None, "25 units of a token with 1 decimal = 2.5 tokens; the contract states no rate, so the value in dollars is unknown"),
     ],
 )  # fmt: skip
 def test_both_readings(amount, decimals, rate, reading):
     """An amount is said in dollars and in native units, or why one of them is not known."""
-    assert reading == readings(amount, decimals, rate)
+    assert reading == in_both_units(amount, decimals, rate)
 
 
 def test_within_a_sentence():
     """The short form names both units where both are known."""
-    assert brief(Cents(2500), 6, ONE) == "25.00 USD (25,000,000 native units)"
-    assert brief(Cents(2500), None, ONE) == "25.00 USD"
-    assert brief(Cents(2500), None, ONE, Native(7)) == "25.00 USD (7 native units, as the service counts)"
-    assert brief(Native(1), None, None) == "1 native unit"
-    assert brief(Native(25_000_000), 6, ONE) == "25,000,000 native units (25.00 USD)"
+    assert in_sentence(Cents(2500), 6, ONE) == "25.00 USD (25,000,000 native units)"
+    assert in_sentence(Cents(2500), None, ONE) == "25.00 USD"
+    assert in_sentence(Cents(2500), None, ONE, NativeUnits(7)) == "25.00 USD (7 native units, as the service counts)"
+    assert in_sentence(NativeUnits(1), None, None) == "1 native unit"
+    assert in_sentence(NativeUnits(25_000_000), 6, ONE) == "25,000,000 native units (25.00 USD)"
 
 
 @given(st.integers(0, 10**40), st.integers(0, 30))
@@ -114,4 +114,4 @@ def test_fractions_are_written_out(number, decimals):
 
     whole = Fraction(number, 10**decimals)
 
-    assert whole == Fraction(plain(whole).replace(",", ""))
+    assert whole == Fraction(decimal_text(whole).replace(",", ""))

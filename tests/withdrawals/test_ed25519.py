@@ -104,7 +104,7 @@ def test_the_parameters(api, number):
     for face in (repr(parameters), str(parameters), parameters._repr_html_()):
         assert shown.data not in face
         assert contract.proxy_address in face
-    assert "parameters() gives the arguments" in str(withdrawal)
+    assert "parameters() returns the arguments" in str(withdrawal)
 
 
 def test_a_key_that_has_to_be_given(api):

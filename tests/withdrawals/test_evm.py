@@ -1,4 +1,4 @@
-"""The whole way on EVM chains: the admin's message, what the wallet gives back, the call, and the balance that moves.
+"""From plan to transaction on EVM chains: the admin's message, what the wallet gives back, the call, and the balance that moves.
 
 Digests, recoveries and call data are made a second time here with another library, from the document's own words.
 """
@@ -74,7 +74,7 @@ def draws(api: wb.Session, count: int):
 
 
 @COUNTS
-def test_another_library_agrees_on_the_whole_way(api, count):
+def test_another_library_agrees(api, count):
     """Random withdrawals: the sandbox's signature recovers to the published signer, the admin's to the admin, and the
     call data are those of another library; then the call reads back as it was."""
     guide = api.sandbox.guide()["contracts"]
@@ -138,10 +138,21 @@ def test_the_lesson(api, number):
 
     assert ("24975.50", RECIPIENT, 1) == (done.balance, done.recipient, done.nonce)
     assert "24975.50" == api.list_contracts()[number].tokens[0].balance
-    with pytest.raises(wb.errors.BadRequest):
+    with pytest.raises(wb.errors.BadRequest, match=r"service.s signature is for nonce 0, which is used up: .* now 1"):
         api.sandbox.execute(transaction)
+    if number == 0:
+        stale = transacted(api, planned(api, number).sign(), nonce=0)
+        with pytest.raises(wb.errors.BadRequest, match="an admin's signature is for nonce 0, which is used up"):
+            api.sandbox.execute(stale)
     again = transacted(api, planned(api, number).sign(), nonce=1)
     assert "24950.50" == api.sandbox.execute(again).balance
+
+
+def test_only_evm_transactions_are_executed(api):
+    """For Solana and Stellar the sandbox says that the transaction is not public."""
+    for chain in (901, 1501):
+        with pytest.raises(wb.errors.BadRequest, match=r"executes EVM transactions only; .* is not public"):
+            api.sandbox.execute({"to": "x", "data": "0x", "chainId": chain})
 
 
 def test_several_admins_in_order(api, contract):
@@ -171,10 +182,10 @@ def test_halves_that_do_not_go_together(api, contract):
     first, second = contract.admin_addresses
     mine = half(withdrawal, first, 0)
     for wrong, words in (
-        ((mine, mine), "whose signature is here already"),
+        ((mine, mine), "whose signature was passed already"),
         ((mine, half(withdrawal, second, 1)), "different nonces"),
-        ((half(other, first, 0),), "is not of the admin"),
-        (("0x" + mine.signature.hex(),), "not the bare signature of a wallet"),
+        ((half(other, first, 0),), "is not by the admin"),
+        (("0x" + mine.signature.hex(),), "not a wallet's bare signature"),
         ((), "at least one"),
     ):
         with pytest.raises(wb.InvalidRequest, match=words):
@@ -242,7 +253,7 @@ def test_a_salt_is_drawn(api):
     assert withdrawal.typed_data(nonce=0).salt != withdrawal.typed_data(nonce=0).salt
 
 
-def test_the_admin_s_key_is_no_salt(contract):
+def test_the_admin_s_key_is_not_a_salt(contract):
     """The admin's private key in the place of the salt would be published with the call: it is refused."""
     secret = chance(1).secret()
     api = Service(contract, answered(contract))
@@ -254,8 +265,8 @@ def test_the_admin_s_key_is_no_salt(contract):
 
 
 @pytest.mark.parametrize("key", ["5a" * 32, "0x" + "5a" * 32, " ".join(["abandon"] * 12)], ids=["hex", "0x", "words"])
-def test_a_private_key_is_no_signature(api, key):
-    """Pasted where a signature belongs, or to be explained, it is refused by name, and is nowhere in the message (K10)."""
+def test_a_private_key_is_not_a_signature(api, key):
+    """Pasted where a signature belongs, or to be explained, it is refused by name, and is nowhere in the message."""
     message = planned(api).sign().typed_data(nonce=0)
     for use in (message.accept, explain):
         with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
@@ -279,14 +290,14 @@ def test_explaining_names_what_differs(api, contract):
     explanation = mine.explain({**transacted(api, other), "to": RECIPIENT, "value": "0x1", "chainId": 1})
 
     assert explanation.differences == (
-        "the recipient is another than in this withdrawal",
-        "the amount is another than in this withdrawal",
+        "the recipient is not that of this withdrawal",
+        "the amount is not that of this withdrawal",
         "it is not sent to the contract's controller",
         "it is for another chain",
-        "it sends coins of the chain along (value)",
+        "it also sends coins of the chain (value)",
     )
-    assert "Do not send it: the recipient is another" in str(explanation)
-    assert "It is the same as this withdrawal in every value." in str(mine.explain(transacted(api, mine)))
+    assert "Do not send it: the recipient is not" in str(explanation)
+    assert "It matches this withdrawal in every value." in str(mine.explain(transacted(api, mine)))
 
 
 def test_explaining_alone(api):
@@ -294,12 +305,12 @@ def test_explaining_alone(api):
     transaction = transacted(api, planned(api).sign())
     read = explain(transaction, decimals=6)
 
-    assert read.says == (
+    assert read.summary == (
         f"Takes 25,000,000 native units of the token {read.token} out of the contract {read.proxy} and sends them to "
-        f"{RECIPIENT}, if it is carried out before 2026-01-15 15:10:00 UTC."
+        f"{RECIPIENT}, if executed before 2026-01-15 15:10:00 UTC."
     )
-    assert "25,000,000 units of a token with 6 decimals = 25 tokens" in read.reading
-    assert "25,000,000 native units" == explain(transaction["data"]).reading
+    assert "25,000,000 units of a token with 6 decimals = 25 tokens" in read.amount_text
+    assert "25,000,000 native units" == explain(transaction["data"]).amount_text
     assert ("Base Sepolia (chain 84532)", None) == (read.chain, read.differences)
 
 
@@ -318,7 +329,7 @@ def test_far_ends_are_read(api):
     """An end beyond all calendars does not break the words."""
     read = attrs.evolve(explain(transacted(api, planned(api).sign())), expires_at=1 << 200)
 
-    assert "of unix time" in read.says
+    assert "of Unix time" in read.summary
 
 
 def test_only_for_evm(api):

@@ -21,13 +21,13 @@ def sent(api):
     return len([entry for entry in api.journal if entry.operation == "sign_withdrawal"])
 
 
-def test_a_sound_plan_says_what_it_is(api, contract):
+def test_a_valid_plan_summarizes_itself(api, contract):
     """Who takes how much of what out of which contract, and where it goes, with both readings and full addresses."""
     plan = planned(api)
 
     assert plan.warnings == ()
-    assert plan.reading == "25.00 USD = 25,000,000 units of a token with 6 decimals"
-    assert plan.says == (
+    assert plan.amount_text == "25.00 USD = 25,000,000 units of a token with 6 decimals"
+    assert plan.summary == (
         f"{contract.admin_addresses[0]} takes 25.00 USD (25,000,000 native units) of the token "
         f"{contract.tokens[0].address} out of the contract {contract.proxy_address} on Base Sepolia (chain 84532) and "
         f"sends them to {RECIPIENT}."
@@ -35,14 +35,14 @@ def test_a_sound_plan_says_what_it_is(api, contract):
     assert sent(api) == 0
 
 
-def test_the_face_shows_every_character(api):
-    """Text and HTML carry the recipient in full and in groups of four (F11)."""
+def test_every_character_is_shown(api):
+    """Text and HTML carry the recipient in full and in groups of four."""
     plan = planned(api)
 
-    for face in (str(plan), plan._repr_html_()):
-        assert RECIPIENT in face
-        assert "0x 5aAe b605 3F3E 94C9 b9A0 9f33 6694 35E7 Ef1B eAed" in face
-        assert "25.00 USD = 25,000,000 units of a token with 6 decimals" in face
+    for text in (str(plan), plan._repr_html_()):
+        assert RECIPIENT in text
+        assert "0x 5aAe b605 3F3E 94C9 b9A0 9f33 6694 35E7 Ef1B eAed" in text
+        assert "25.00 USD = 25,000,000 units of a token with 6 decimals" in text
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3], ids=["EVM 2", "EVM 1", "Solana", "Stellar"])
@@ -56,7 +56,7 @@ def test_each_family(api, number):
 
 
 def test_all_problems_at_once(api, contract):
-    """Everything that is wrong is told together, nothing is sent, and no value of a wrong kind gets through."""
+    """Everything that is wrong is reported together, nothing is sent, and no value of a wrong kind gets through."""
     found = problems(api, token=5, amount=2500, admin="vitalik.eth", to=ZEROS[0], decimals=6.0)
 
     assert set(found) == {"token", "amount", "admin", "to", "decimals"}
@@ -64,7 +64,7 @@ def test_all_problems_at_once(api, contract):
     assert sent(api) == 0
 
 
-SLIPS = {
+MISTYPED = {
     "a line break": (RECIPIENT + "\n", "contains a line break"),
     "blanks": (f" {RECIPIENT}", "has spaces before or after it"),
     "a zero-width character": (RECIPIENT[:9] + "\u200b" + RECIPIENT[9:], "has an invisible character (U+200B)"),
@@ -79,15 +79,15 @@ SLIPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("value, words", SLIPS.values(), ids=SLIPS)
+@pytest.mark.parametrize("value, words", MISTYPED.values(), ids=MISTYPED)
 @pytest.mark.parametrize("path", ["token", "admin", "to"])
-def test_slips_of_addresses(api, path, value, words):
-    """A slip in any address is named, and refuses the plan (V13, V14)."""
+def test_mistyped_addresses(api, path, value, words):
+    """A mistyped address is named, and refuses the plan."""
     assert words in problems(api, **{path: value})[path]
 
 
 @pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
-def test_slips_on_other_chains(api, number):
+def test_mistyped_addresses_on_other_chains(api, number):
     """base58 length and Stellar checksums are checked too, and EVM addresses refused there."""
     good = api.list_contracts()[number].admin_addresses[1]
     swapped = good[:20] + ("A" if good[20] != "A" else "B") + good[21:]
@@ -105,14 +105,14 @@ def test_a_token_the_contract_does_not_take(api, contract):
 
 
 def test_places_to_which_nothing_should_go(api, contract):
-    """The zero address, the token, the contract, its controller and its deposit address are refused (V15)."""
+    """The zero address, the token, the contract, its controller and its deposit address are refused."""
     places = [ZEROS[0], *(t.address for t in contract.tokens), contract.proxy_address, contract.controller_address]
     for place in (*places, contract.proxy_address.lower()):
         found = problems(api, to=place)
 
-        assert "type the last 8 characters of the recipient" in found["to"]
+        assert "pass the last 8 characters of the recipient" in found["to"]
         assert planned(api, to=place, allow=place[-8:]).warnings[0].startswith(("overridden", "the recipient"))
-        assert "is not the last 8 characters" in problems(api, to=place, allow="12345678")["allow"]
+        assert "must be the last 8 characters" in problems(api, to=place, allow="12345678")["allow"]
 
 
 @pytest.mark.parametrize("number", ZEROS)
@@ -122,7 +122,7 @@ def test_the_zero_address_of_each_family(api, number):
 
 
 def test_the_program_of_a_solana_contract(api):
-    """A Solana contract's program is no place to send to."""
+    """A Solana contract's program is refused as a recipient."""
     contract = api.list_contracts()[2]
 
     assert "program" in problems(api, 2, to=contract.program_address)["to"]
@@ -154,8 +154,8 @@ def test_a_balance_that_cannot_be_compared(api, contract):
         assert any("covers it" in one or "compared" in one for one in planned(api, **changes).warnings)
 
 
-def test_an_admin_that_is_none(api, contract):
-    """It is warned of before sending, and the admins are listed (V17); the service then says no, and what to do."""
+def test_an_admin_the_contract_does_not_list(api, contract):
+    """It is warned of before sending, and the admins are listed; the service then says no, and what to do."""
     plan = planned(api, admin=RECIPIENT, to=contract.admin_addresses[0])
 
     assert all(admin in plan.warnings[0] for admin in contract.admin_addresses)
@@ -163,8 +163,8 @@ def test_an_admin_that_is_none(api, contract):
         plan.sign()
 
 
-def test_look_alikes(api, contract):
-    """A recipient that begins and ends like a known address is warned of (F11)."""
+def test_similar_addresses(api, contract):
+    """A recipient that begins and ends like a known address is warned of."""
     known = contract.admin_addresses[0]
     middle = known[6:-4]
     poison = chains.eip55(known[:6].lower() + middle[::-1].lower() + known[-4:].lower())
@@ -186,7 +186,7 @@ def test_native_units_that_look_like_cents(api):
     """2500 units of a token with six decimals are worth less than a cent, which is said."""
     (warning,) = planned(api, amount=wb.withdrawals.native_units(2500)).warnings
 
-    assert "were cents meant" in warning
+    assert "did you mean cents" in warning
 
 
 def test_the_list_of_recipients(contract):
@@ -199,9 +199,9 @@ def test_the_list_of_recipients(contract):
 
 
 @pytest.mark.parametrize("chain_id", [0, -1, True, 1 << 70], ids=["0", "-1", "True", "huge"])
-def test_a_chain_number_that_is_none(api, contract, chain_id):
-    """A chain number out of range refuses the plan (V16)."""
-    assert "chain number" in problems(api, contract=attrs.evolve(contract, chain_id=chain_id))["contract"]
+def test_an_invalid_chain_id(api, contract, chain_id):
+    """A chain id out of range refuses the plan."""
+    assert "invalid chain id" in problems(api, contract=attrs.evolve(contract, chain_id=chain_id))["contract"]
 
 
 def test_an_unknown_contract(api):
@@ -210,20 +210,43 @@ def test_an_unknown_contract(api):
         wb.withdrawals.plan(api, **{**arguments(api), "contract": "00000000-0000-4000-8000-000000000000"})
 
 
-def test_versions_and_chains_we_do_not_know(api, contract):
-    """They are planned, and what cannot be done then is said."""
-    odd = attrs.evolve(contract, contract_version=3, chain_id=7777)
+def test_unknown_versions_and_chains(api, contract):
+    """In the sandbox they are planned with warnings."""
+    unknown = attrs.evolve(contract, contract_version=3, chain_id=7777)
 
-    assert [one.partition(";")[0] for one in planned(api, contract=odd).warnings] == [
-        "the call of this contract's version is not known here: a signature can be asked for, no transaction made",
-        "EVM chain 7777 is not a chain we know",
+    assert [one.partition(";")[0] for one in planned(api, contract=unknown).warnings] == [
+        "the contract has an unknown version: a signature can be requested, but no transaction built",
+        "the contract is on EVM chain 7777, an unknown chain, treated as an EVM chain",
     ]
+
+
+@pytest.mark.parametrize(
+    "changes, path, words",
+    [
+        ({}, None, ""),
+        ({"admin_addresses": (RECIPIENT,)}, "admin", "is not listed by the contract"),
+        ({"admin_addresses": ()}, "admin", "it lists no admins"),
+        ({"contract_version": 3}, "contract", "has an unknown version"),
+        ({"chain_id": 7777}, "contract", "an unknown chain"),
+        ({"chain_id": 84532}, "contract", "a test network, and this is production"),
+    ],
+    ids=["none", "another signer", "no signer", "version", "chain", "test network"],
+)
+def test_production_stops_at_what_is_unknown(contract, changes, path, words):
+    """A wrong or unknown signer, chain or contract version refuses the plan in production; typing does not override it."""
+    admin = contract.admin_addresses[0]
+    service = Service(attrs.evolve(contract, **{"chain_id": 1, **changes}), answered(contract))
+    service.environment = "production"
+
+    for allow in (None, RECIPIENT[-8:]):
+        found = problems(service, contract=service.contract, admin=admin, allow=allow)
+        assert (set(found), words in found.get(path, "")) == ({path} if path else set(), True)
 
 
 @pytest.mark.parametrize("path", ["token", "admin", "to", "contract"])
 @pytest.mark.parametrize("key", ["0x" + "5a" * 32, "legal winner thank year wave sausage worth useful legal winner thank yellow"])  # fmt: skip
 def test_private_keys(api, path, key):
-    """What looks like one is refused anywhere, and is nowhere in the message (K10)."""
+    """What looks like one is refused anywhere, and is nowhere in the message."""
     with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
         wb.withdrawals.plan(api, **{**arguments(api), path: key})
 

@@ -1,4 +1,4 @@
-"""The room itself: cheap to import, its names exist, and the sandbox's half of the way is there at another sandbox too."""
+"""The package: cheap to import, its names exist."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def test_a_name_that_does_not_exist():
 
 
 def test_it_is_public():
-    """The room and both amounts are names of the package."""
+    """The package and both amounts are names of the package."""
     assert (withdrawals, withdrawals.usd, withdrawals.native_units) == (
         wb.withdrawals,
         wb.withdrawals.usd,
@@ -37,7 +37,7 @@ def test_it_is_public():
 
 
 def test_libraries_are_loaded_when_used():
-    """Importing the room and all it names loads no library for cryptography, and no client."""
+    """Importing the package and all it names loads no library for cryptography, and no client."""
     code = f"""
 import sys
 from workbench import withdrawals
@@ -53,7 +53,7 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 
 @pytest.mark.slow
 def test_the_import_costs_little():
-    """The room and everything it names are imported within 100 ms over the interface it stands on."""
+    """The package and everything it names are imported within 100 ms over the interface it stands on."""
     everything = "import workbench.withdrawals as w; [getattr(w, name) for name in w.__all__ if name != 'countdown']"
     below = "import workbench.interface.assumptions, workbench.rendering, workbench.interface.withdrawals"
 
@@ -61,8 +61,8 @@ def test_the_import_costs_little():
     assert import_cost(f"{everything}") - import_cost(below) <= 100
 
 
-def test_faces_show_what_has_a_sheet(api):
-    """The faces room shows a plan by its own sheet, as a notebook does."""
+def test_rendering_shows_what_has_a_sheet(api):
+    """The rendering package shows a plan by its own sheet, as a notebook does."""
     contract = api.list_contracts()[0]
     plan = wb.withdrawals.plan(
         api,

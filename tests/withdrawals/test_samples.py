@@ -22,7 +22,7 @@ def test_an_answer_with_unix_seconds(contract):
     assert withdrawal.ready
     assert 1795255800 == int(withdrawal.expires_at.timestamp())
     assert [note.partition(":")[0] for note in withdrawal.notes] == [
-        "the answer's parameters are not as we know them",
+        "the answer's parameters do not have the expected form",
         "the service names another sender than the admin",
     ]
 

@@ -1,5 +1,6 @@
-"""Asking for the signature: once, again only as told, and refusals that say what to do."""
+"""Asking for the signature: once, again only as the service says, and refusals that say what to do."""
 
+import attrs
 import httpx
 import pytest
 
@@ -21,7 +22,7 @@ def test_it_asks_once(api):
     withdrawal = plan.sign()
 
     assert (1, True) == (asked(api), withdrawal.ready)
-    assert withdrawal.says == (
+    assert withdrawal.summary == (
         f"{plan.admin} may take 25.00 USD (25,000,000 native units, as the service counts) of the token "
         f"{plan.token.address} from the contract {plan.contract.proxy_address} on Base Sepolia (chain 84532) and send "
         f"them to {RECIPIENT}, until 2026-01-15 15:10:00 UTC."
@@ -44,7 +45,7 @@ def test_pending_is_an_answer(api):
     withdrawal = plan.sign()
 
     assert ("pending", 3, False) == (withdrawal.status, withdrawal.retry_after, withdrawal.ready)
-    assert withdrawal.says.startswith("Not ready (pending); the service asks to come back in 3 s; plan.sign(wait=60)")
+    assert withdrawal.summary.startswith("Not ready (pending); the service asks to retry after 3 s; plan.sign(wait=60)")
     for use in (
         withdrawal.reveal,
         withdrawal.parameters,
@@ -56,7 +57,7 @@ def test_pending_is_an_answer(api):
     assert plan.sign().ready
 
 
-def test_pending_is_polled_as_told(api):
+def test_pending_is_polled(api):
     """With a time to wait it asks again after exactly what the service said, each time."""
     api.sandbox.pending_first(times=2, retry_after=7)
     clock = Moving(api.sandbox.clock.now())
@@ -80,8 +81,8 @@ def test_the_deadline_holds(contract):
     [{"status": "pending"}, {"status": "queued", "retryAfter": 3}, {"status": "ready"}, {}],
     ids=["no time", "another word", "no signature", "nothing"],
 )
-def test_what_is_not_told_is_not_polled(contract, answer):
-    """Without a time, with an unknown word or without a signature it stops after one question (C27)."""
+def test_without_an_interval_nothing_is_polled(contract, answer):
+    """Without a time, with an unknown word or without a signature it stops after one question."""
     api = Service(contract, answer)
 
     withdrawal = api.plan().sign(wait=60)
@@ -117,7 +118,7 @@ def test_more_than_the_balance(api):
     admin = api.sandbox.wallet(first.plan.admin)
     api.sandbox.execute(first.transaction(message.accept(admin.sign(message)), direct_transfer=True))
 
-    with pytest.raises(wb.errors.Unprocessable, match="List the contracts anew and ask for less, or deposit first"):
+    with pytest.raises(wb.errors.Unprocessable, match="List the contracts again and request less, or deposit first"):
         plan.sign()
 
 
@@ -126,7 +127,7 @@ def test_another_signature_lives():
     api = wb.connect(behavior="observed")
     planned(api).sign()
 
-    with pytest.raises(wb.errors.Conflict, match="Use the signature that was given before, or wait until it expires"):
+    with pytest.raises(wb.errors.Conflict, match="Use the earlier signature, or wait until it expires"):
         planned(api, amount=wb.withdrawals.usd("26.00")).sign()
     assert planned(api).sign().ready
     api.sandbox.advance(minutes=11)
@@ -141,7 +142,7 @@ def test_a_token_the_service_does_not_know(api):
     token = attrs.evolve(contract.tokens[0], address=RECIPIENT)
     other = contract.admin_addresses[1]
 
-    with pytest.raises(wb.NotFound, match="which tokens each contract accepts"):
+    with pytest.raises(wb.NotFound, match="shows the tokens of each contract"):
         planned(api, contract=attrs.evolve(contract, tokens=(token,)), token=RECIPIENT, to=other).sign()
 
 
@@ -158,7 +159,7 @@ def test_a_key_without_the_role(api):
 
 @pytest.mark.parametrize("status", [500, 503, 408])
 def test_it_is_never_asked_again_by_itself(api, status):
-    """After an answer that leaves it open, exactly one request was sent, without a key of its own to cache (C25)."""
+    """After an answer that leaves it open, exactly one request was sent, without a key of its own to cache."""
     seen = []
 
     def answer(request):
@@ -175,9 +176,10 @@ def test_it_is_never_asked_again_by_itself(api, status):
 
 def test_production_asks_for_typing(api, contract):
     """In production the number and the end of the recipient are typed, and the client has to be armed."""
+    mainnet = attrs.evolve(contract, chain_id=1)
 
     def answer(request):
-        return httpx.Response(200, json=answered(contract, expiresAt="2099-01-01T00:00:00Z", parameters=None))
+        return httpx.Response(200, json=answered(mainnet, expiresAt="2099-01-01T00:00:00Z", parameters=None))
 
     client = wb.Client(
         base_url="https://api.example.com",
@@ -186,11 +188,13 @@ def test_production_asks_for_typing(api, contract):
         transport=httpx.MockTransport(answer),
         journal=wb.client.Journal(),
     )
-    plan = planned(client, contract=contract)
+    plan = planned(client, contract=mainnet)
     typed = f"2500 {RECIPIENT[-8:]}"
 
     for wrong in (None, "", "2500", f"25.00 {RECIPIENT[-8:]}"):
-        with pytest.raises(wb.InvalidRequest, match="is the number of cents, a blank, and the last 8 characters"):
+        with pytest.raises(
+            wb.InvalidRequest, match="must be, in production, the number of cents, a space, and the last 8 characters"
+        ):
             plan.sign(typed=wrong)
     with pytest.raises(wb.errors.NotArmed):
         plan.sign(typed=typed)
@@ -199,4 +203,4 @@ def test_production_asks_for_typing(api, contract):
     with pytest.raises(wb.errors.DuplicateSuspected):
         plan.sign(typed=typed)
     assert "sign(typed=" in str(plan)
-    assert chains.chain_of(84532) == plan.chain
+    assert chains.chain_of(1) == plan.chain

@@ -14,7 +14,7 @@ import workbench as wb
 from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
 from workbench import rendering
 from workbench.withdrawals import AdminSignature
-from workbench.withdrawals.secret import SHOWN_FOR, Secret
+from workbench.withdrawals.answers import SHOWN_FOR, Secret
 
 
 def signed(contract, skew=None, changes=None, **plan):
@@ -47,7 +47,7 @@ def test_the_time_left(contract):
     ],
 )
 def test_the_service_s_clock_counts(contract, skew, left, said):
-    """The life is that by the service's Date, whatever this machine's clock says (C26)."""
+    """The life is that by the service's Date, whatever this machine's clock says."""
     withdrawal, clock = signed(contract, skew)
 
     assert timedelta(seconds=left) == withdrawal.remaining()
@@ -78,10 +78,10 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
 
 @pytest.mark.parametrize(
     "expires_at, note",
-    [("2027-11-21T12:00:00Z", "it lives unusually long: 365 d 0 h"), ("2026-11-21T12:10:00", "expiresAt")],
+    [("2027-11-21T12:00:00Z", "it is valid unusually long: 365 d 0 h"), ("2026-11-21T12:10:00", "expiresAt")],
 )
-def test_odd_ends_are_said(contract, expires_at, note):
-    """A far end, and one without a zone, are remarked."""
+def test_unusual_expiries_are_noted(contract, expires_at, note):
+    """A distant expiry, and one without a time zone, are noted."""
     withdrawal, _ = signed(contract, changes={"expiresAt": expires_at, "parameters": None})
 
     assert any(note in one for one in withdrawal.notes)
@@ -94,8 +94,8 @@ def test_no_end_at_all(contract):
         contract, changes={"expiresAt": None, "parameters": None}, amount=wb.withdrawals.native_units(25_000_000)
     )
 
-    assert "the service did not say until when" == withdrawal.countdown()
-    assert "a time that the service did not say" in withdrawal.says
+    assert "the service did not state an expiry" == withdrawal.countdown()
+    assert "a time that the service did not state" in withdrawal.summary
     with pytest.raises(wb.InvalidRequest, match="expiresAt is missing"):
         withdrawal.transaction(direct_transfer=True)
 
@@ -108,10 +108,10 @@ def changed(contract, place, value):
 
 OTHER = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 DIFFERENCES = {
-    "another recipient": (3, OTHER, "is another recipient than was asked for"),
-    "another contract": (0, OTHER, "is another contract than was asked for"),
-    "another token": (1, OTHER, "is another token than was asked for"),
-    "another end": (4, int(NOON.timestamp()) + 601, "is another end than expiresAt"),
+    "another recipient": (3, OTHER, "is not the requested recipient"),
+    "another contract": (0, OTHER, "is not the requested contract"),
+    "another token": (1, OTHER, "is not the requested token"),
+    "another end": (4, int(NOON.timestamp()) + 601, "is not expiresAt"),
     "another salt": (5, [1] * 32, "or their salts, are not the same"),
     "another signature": (6, "0x" + "12" * 64 + "1b", "signature.data"),
     "another count": (2, "25000001", "the decimals given may be wrong"),
@@ -134,26 +134,36 @@ def test_another_amount_in_native_units(contract):
     changes = {"parameters": changed(contract, 2, "25000001")}
     withdrawal, _ = signed(contract, changes=changes, amount=wb.withdrawals.native_units(25_000_000))
 
-    assert ["is another amount than was asked for"] == [problem.message for problem in withdrawal.problems]
+    assert ["is not the requested amount"] == [problem.message for problem in withdrawal.problems]
 
 
 def test_another_chain(contract):
     """So does the chain."""
     withdrawal, _ = signed(contract, changes={"chainId": "0x1"})
 
-    assert ["is another chain than the contract's"] == [problem.message for problem in withdrawal.problems]
+    assert ["is not the contract's chain"] == [problem.message for problem in withdrawal.problems]
 
 
-def test_another_rate_is_noted(contract):
-    """A token whose rate has moved since the contracts were listed is counted by the service; a large step is noted."""
-    token = attrs.evolve(contract.tokens[0], exchange_rate=Decimal(2))
+@pytest.mark.parametrize("rate, decimals", [("2", 6), ("2650.50", 6), ("1.05", 5), ("1", 7)])
+def test_an_amount_that_contradicts_decimals_and_rate(contract, rate, decimals):
+    """At any rate, a signed amount that decimals and rate do not explain is refused: the plan said another number."""
+    token = attrs.evolve(contract.tokens[0], exchange_rate=Decimal(rate))
+    withdrawal, _ = signed(attrs.evolve(contract, tokens=(token,)), decimals=decimals)
+
+    assert not withdrawal.ready
+    with pytest.raises(
+        wb.InvalidRequest, match=r"25,000,000 native units, but 25\.00 USD with . decimals .* may be wrong"
+    ):
+        withdrawal.reveal()
+
+
+def test_a_rate_that_moved_a_little(contract):
+    """The service converts cents by its own rate: within a twentieth of the listed one, its amount is taken."""
+    token = attrs.evolve(contract.tokens[0], exchange_rate=Decimal("1.03"))
     withdrawal, _ = signed(attrs.evolve(contract, tokens=(token,)))
 
     assert withdrawal.ready
-    assert (
-        "the service counts 25,000,000 native units, where the contract's rate makes about 12,500,000"
-        in withdrawal.notes
-    )
+    assert withdrawal.units == wb.withdrawals.native_units(25_000_000)
 
 
 def test_parameters_we_do_not_know(contract):
@@ -161,8 +171,8 @@ def test_parameters_we_do_not_know(contract):
     withdrawal, _ = signed(contract, changes={"parameters": [1, 2, 3]})
 
     assert withdrawal.ready
-    assert any("parameters are not as we know them" in note for note in withdrawal.notes)
-    with pytest.raises(wb.InvalidRequest, match="units is needed"):
+    assert any("parameters do not have the expected form" in note for note in withdrawal.notes)
+    with pytest.raises(wb.InvalidRequest, match="units is required"):
         withdrawal.typed_data(nonce=0)
     assert (
         "25000000" == withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(25_000_000))["message"]["amount"]
@@ -175,13 +185,13 @@ def test_units_that_differ(contract):
 
     with pytest.raises(wb.InvalidRequest, match="differs from what the service signed, 25,000,000 native units"):
         withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(2500))
-    with pytest.raises(wb.InvalidRequest, match="is an amount in native units"):
+    with pytest.raises(wb.InvalidRequest, match="must be an amount in native units"):
         withdrawal.typed_data(nonce=0, units=wb.withdrawals.usd("25.00"))
 
 
 @pytest.mark.parametrize("data", ["0x1234", "nonsense", "00" * 64], ids=["short", "no bytes", "64 bytes"])
 def test_a_signature_that_cannot_be_read(contract, data):
-    """It is told, and not shown."""
+    """It is reported, and not shown."""
     withdrawal, _ = signed(contract, changes={"signature": {"data": data, "salt": "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="}})  # fmt: skip
 
     assert "The answer cannot be used" in str(withdrawal)
@@ -256,7 +266,7 @@ def dumps(thing):
 
 
 def test_the_signature_is_nowhere(api, caplog):
-    """No dump of a plan, a withdrawal, a transaction or what belongs to them holds it; nor do journal and log (K9)."""
+    """No dump of a plan, a withdrawal, a transaction or what belongs to them holds it; nor do journal and log."""
     caplog.set_level(logging.DEBUG)
     plan = planned(api)
     withdrawal = plan.sign()
@@ -265,7 +275,7 @@ def test_the_signature_is_nowhere(api, caplog):
     transaction = withdrawal.transaction(half, direct_transfer=True)
     other = planned(api, 2).sign()
     things = [
-        plan, withdrawal, withdrawal.reveal(), withdrawal._secret, withdrawal._read, message, half, transaction,
+        plan, withdrawal, withdrawal.reveal(), withdrawal._secret, withdrawal._answer, message, half, transaction,
         transaction["to"], withdrawal.explain(transaction), other, other.parameters(), api.journal,
         *api.journal, *api.journal.notes,
     ]  # fmt: skip
@@ -292,7 +302,7 @@ def test_nothing_of_it_is_pickled_or_copied(api):
         other.parameters(),
     ):
         for keep in (pickle.dumps, copy.copy, copy.deepcopy):
-            with pytest.raises(TypeError, match="neither pickled nor copied"):
+            with pytest.raises(TypeError, match="cannot be pickled or copied"):
                 keep(thing)
 
 

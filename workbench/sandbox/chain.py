@@ -83,7 +83,10 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     call, contract = _call(environment, transaction)
     if call.expires_at * 1000 <= environment.clock.at:
         raise refused("execute", "the service's signature has expired")
-    if not _signed_by_service(environment, call, contract):
+    if not _signed_by_service(environment, call, contract, contract["nonce"]):
+        for nonce in _earlier_nonces(contract):
+            if _signed_by_service(environment, call, contract, nonce):
+                raise _stale("the service's signature", nonce, contract)
         raise refused("execute", "the signature is not the service's over this withdrawal")
     _check_admins(call, contract, transaction)
     for token in contract["tokens"]:
@@ -130,6 +133,11 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
         data, to = str(transaction["data"]), str(transaction["to"])
         chain = transaction["chainId"]
         chain_id = int(chain, 0) if isinstance(chain, str) else int(chain)
+        if chain_id > 0 and family_of(chain_id) is not Family.EVM:
+            raise refused(
+                "execute",
+                f"the sandbox executes EVM transactions only; how a withdrawal is sent on {family_of(chain_id)} is not public",
+            )
         call = chains.read_call_data(data)
     except InvalidRequest as error:
         raise refused("execute", str(error.problems[0])) from None
@@ -145,7 +153,17 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
     raise refused("execute", "the sandbox has no such contract on this chain")
 
 
-def _signed_by_service(environment: Environment, call: WithdrawCall, contract: Record) -> bool:
+def _earlier_nonces(contract: Record) -> range:
+    """Return the last nonces that were used up, the latest first."""
+    return range(contract["nonce"] - 1, max(-1, contract["nonce"] - 21), -1)
+
+
+def _stale(what: str, nonce: int, contract: Record) -> ApiError:
+    text = f"{what} is for nonce {nonce}, which is used up: the contract's nonce is now {contract['nonce']}. Sign again"
+    return refused("execute", text)
+
+
+def _signed_by_service(environment: Environment, call: WithdrawCall, contract: Record, nonce: int) -> bool:
     signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
     for admin in contract["admin_addresses"]:
         message = chains.coordinator_typed_data(
@@ -156,7 +174,7 @@ def _signed_by_service(environment: Environment, call: WithdrawCall, contract: R
             asset=call.asset,
             amount=call.amount,
             recipient=call.recipient,
-            nonce=contract["nonce"],
+            nonce=nonce,
             expires_at=call.expires_at,
             salt=call.salt,
         )
@@ -174,22 +192,33 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
         return
     left = list(admins)
     for salt, signature in zip(call.admin_salts, call.admin_signatures, strict=True):
-        for admin in left:
-            message = chains.withdraw_typed_data(
-                chain_id=contract["chain_id"],
-                proxy=contract["proxy_address"],
-                user=admin,
-                asset=call.asset,
-                amount=call.amount,
-                recipient=call.recipient,
-                nonce=contract["nonce"],
-                salt=salt,
-            )
-            if _recovers(chains.digest(message), signature, admin):
-                left.remove(admin)
-                break
-        else:
+        signer = _admin_signer(call, contract, left, salt, signature, contract["nonce"])
+        if signer is None:
+            for nonce in _earlier_nonces(contract):
+                if _admin_signer(call, contract, left, salt, signature, nonce) is not None:
+                    raise _stale("an admin's signature", nonce, contract)
             raise refused("execute", "an admin signature is not that of an admin of the contract over this withdrawal")
+        left.remove(signer)
+
+
+def _admin_signer(
+    call: WithdrawCall, contract: Record, admins: list[str], salt: bytes, signature: bytes, nonce: int
+) -> str | None:
+    """Return the admin whose signature over the withdrawal this is."""
+    for admin in admins:
+        message = chains.withdraw_typed_data(
+            chain_id=contract["chain_id"],
+            proxy=contract["proxy_address"],
+            user=admin,
+            asset=call.asset,
+            amount=call.amount,
+            recipient=call.recipient,
+            nonce=nonce,
+            salt=salt,
+        )
+        if _recovers(chains.digest(message), signature, admin):
+            return admin
+    return None
 
 
 def _recovers(digest: bytes, signature: bytes, address: str) -> bool:

@@ -1,4 +1,4 @@
-"""Amounts of a withdrawal: in cents or in native units, and never one for the other."""
+"""Amounts of a withdrawal: in cents or in native units, never one for the other."""
 
 import operator
 import re
@@ -14,7 +14,8 @@ from workbench.rendering import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
 _UNITS = re.compile(r"[1-9][0-9]{0,77}")
-_MOST_DECIMALS = 36
+_BALANCE = re.compile(r"[0-9]{1,90}(?:\.[0-9]{1,90})?")
+_MAX_DECIMALS = 36
 _HOW = 'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units of the token'
 
 
@@ -29,7 +30,7 @@ class Cents:
 
 
 @attrs.frozen
-class Native:
+class NativeUnits:
     """An amount in native units of a token: its smallest parts."""
 
     units: int
@@ -38,76 +39,81 @@ class Native:
         return _count(self.units, "native unit")
 
 
-Amount = Cents | Native
+Amount = Cents | NativeUnits
 
 
 @hide_arguments
 def usd(dollars: str | Decimal) -> Cents:
-    """Return an amount in cents, from dollars with both digits of the cents: `cents("25.00")` is 25 dollars.
+    """Return an amount in US dollars: `usd("25.00")` is 25 dollars.
+
+    Args:
+        dollars: Dollars with two decimals, as text or Decimal.
 
     Raises:
         InvalidRequest: It is a float, has another number of decimals, or is not above zero.
     """
     refuse_private_key(dollars, "amount")
-    if isinstance(dollars, Native):
-        raise _wrong("type", "is in native units, and cents are asked for; the two are never turned into each other")
+    if isinstance(dollars, NativeUnits):
+        raise _invalid("type", "is in native units, not in cents; cents and native units cannot be mixed")
     if isinstance(dollars, Decimal):
         dollars = format(dollars, "f")
     if not isinstance(dollars, str):
-        raise _wrong("type", f'is dollars and cents as text, as "25.00", not {_named(dollars)}')
+        raise _invalid("type", f'must be dollars and cents as text, such as "25.00", not {_type_name(dollars)}')
     found = _DOLLARS.fullmatch(dollars)
     if found is None:
-        raise _wrong("pattern", 'is dollars with a point and both digits of the cents, as "25.00", and nothing else')
+        raise _invalid("pattern", 'must be dollars with two decimals and nothing else, such as "25.00"')
     number = int(found[1]) * 100 + int(found[2])
     if number < 1:
-        raise _wrong("minimum", "is at least 0.01")
+        raise _invalid("minimum", "must be at least 0.01")
     return Cents(number)
 
 
 @hide_arguments
-def native_units(units: int | str) -> Native:
-    """Return an amount in native units of the token, a whole number: `native(25_000_000)`; digits as text pass as well.
+def native_units(units: int | str) -> NativeUnits:
+    """Return an amount in native units of the token: `native_units(25_000_000)`.
+
+    Args:
+        units: A whole number, as an int or as digits.
 
     Raises:
         InvalidRequest: It is a float, not digits alone, not above zero, or beyond 256 bits.
     """
     refuse_private_key(units, "amount")
     if isinstance(units, Cents):
-        raise _wrong("type", "is in cents, and native units are asked for; the two are never turned into each other")
+        raise _invalid("type", "is in cents, not in native units; cents and native units cannot be mixed")
     if isinstance(units, str):
         if not _UNITS.fullmatch(units):
-            raise _wrong("pattern", "is a whole number of native units above zero: digits alone, as 25000000")
+            raise _invalid("pattern", "must be a whole number of native units above zero, such as 25000000")
         number = int(units)
     elif isinstance(units, bool) or not hasattr(units, "__index__"):
-        raise _wrong("type", f"is a whole number of native units, as 25_000_000, not {_named(units)}")
+        raise _invalid("type", f"must be a whole number of native units, such as 25_000_000, not {_type_name(units)}")
     else:
         number = operator.index(units)
     if number < 1:
-        raise _wrong("minimum", "is at least one native unit")
+        raise _invalid("minimum", "must be at least one native unit")
     if number >> 256:
-        raise _wrong("maximum", "does not fit into 256 bits")
-    return Native(number)
+        raise _invalid("maximum", "does not fit into 256 bits")
+    return NativeUnits(number)
 
 
 def amount_problem(amount: object) -> Problem | None:
-    """Return what is wrong with what was given as an amount."""
-    if isinstance(amount, Cents | Native):
+    """Return what is wrong with a value given as an amount."""
+    if isinstance(amount, Cents | NativeUnits):
         return None
-    return Problem("amount", "type", f"does not say its unit: {_HOW}")
+    return Problem("amount", "type", f"has no unit: {_HOW}")
 
 
 def decimals_problem(decimals: object) -> Problem | None:
     """Return what is wrong with a number of decimals."""
-    if decimals is None or (type(decimals) is int and 0 <= decimals <= _MOST_DECIMALS):
+    if decimals is None or (type(decimals) is int and 0 <= decimals <= _MAX_DECIMALS):
         return None
-    return Problem(
-        "decimals", "range", f"is a whole number from 0 to {_MOST_DECIMALS}, or is left out where it is unknown"
-    )
+    text = f"must be a whole number from 0 to {_MAX_DECIMALS}, or be left out where it is unknown"
+    return Problem("decimals", "range", text)
 
 
 def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return an amount in native units as far as it can be told here, not rounded; None where it cannot."""
-    if isinstance(amount, Native):
+    """Return an amount in native units, not rounded; None where decimals or rate are needed and unknown."""
+    if isinstance(amount, NativeUnits):
         return Fraction(amount.units)
     if decimals is None or not rate:
         return None
@@ -116,7 +122,7 @@ def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Frac
 
 
 def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return what an amount is worth in US dollars, not rounded; None where it cannot be told."""
+    """Return the value of an amount in US dollars, not rounded; None where decimals or rate are needed and unknown."""
     if isinstance(amount, Cents):
         return Fraction(amount.cents, 100)
     if decimals is None or rate is None:
@@ -124,51 +130,54 @@ def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fr
     return Fraction(amount.units, 10**decimals) * Fraction(rate)
 
 
-def readings(amount: Amount, decimals: int | None, rate: Decimal | None) -> str:
-    """Say an amount both ways, in dollars and in native units, as far as each is known."""
+def in_both_units(amount: Amount, decimals: int | None, rate: Decimal | None) -> str:
+    """Return an amount as text in dollars and in native units, as far as each is known."""
     if decimals is None:
-        other = "how many native units that is" if isinstance(amount, Cents) else "what they are worth"
-        return f"{amount}; {other} cannot be told here: the token's decimals are unknown (decimals=…)"
+        other = "native units" if isinstance(amount, Cents) else "value in dollars"
+        return f"{amount}; {other} unknown without the token's decimals (decimals=…)"
     at = "" if rate == 1 else f", at {rate:f} USD a token" if rate else ""
-    of_token = f"of a token with {_count(decimals, 'decimal')}"
+    token = f"of a token with {_count(decimals, 'decimal')}"
+    units, worth = units_of(amount, decimals, rate), dollars_of(amount, decimals, rate)
     if isinstance(amount, Cents):
-        if not rate:
-            return f"{amount}; how many native units {of_token} that is cannot be told: the contract states no rate"
-        units = units_of(amount, decimals, rate)
-        assert units is not None
-        about = "" if units.denominator == 1 and rate == 1 else "about "
-        more = "; the service does the counting, and its answer says exactly" if about else ""
-        return f"{amount} = {about}{_count(int(units), 'unit')} {of_token}{at}{more}"
+        if units is None:
+            return f"{amount}; native units {token} unknown: the contract states no rate"
+        if units.denominator == 1 and rate == 1:
+            return f"{amount} = {_count(int(units), 'unit')} {token}"
+        return (
+            f"{amount} = about {_count(int(units), 'unit')} {token}{at}; the service's answer states the exact number"
+        )
     tokens = Fraction(amount.units, 10**decimals)
-    whole = f"{plain(tokens)} token{'' if tokens == 1 else 's'}"
-    units_here = f"{_count(amount.units, 'unit')} {of_token}"
-    worth = dollars_of(amount, decimals, rate)
+    text = f"{_count(amount.units, 'unit')} {token} = {decimal_text(tokens)} token{'' if tokens == 1 else 's'}"
     if worth is None:
-        return f"{units_here} = {whole}; the contract states no rate, so no dollars"
-    return f"{units_here} = {whole} = {said_dollars(worth)}{at}"
+        return f"{text}; the contract states no rate, so the value in dollars is unknown"
+    return f"{text} = {dollars_text(worth)}{at}"
 
 
-def brief(amount: Amount, decimals: int | None, rate: Decimal | None, counted: Native | None = None) -> str:
-    """Say an amount within a sentence, both ways where both are known; `counted` is how the service counted it."""
-    if isinstance(amount, Cents):
-        if counted is not None:
-            return f"{amount} ({counted}, as the service counts)"
-        units = units_of(amount, decimals, rate)
-        return str(amount) if units is None else f"{amount} ({'' if rate == 1 else 'about '}{Native(int(units))})"
-    worth = dollars_of(amount, decimals, rate)
-    return str(amount) if worth is None else f"{amount} ({said_dollars(worth)})"
+def in_sentence(amount: Amount, decimals: int | None, rate: Decimal | None, counted: NativeUnits | None = None) -> str:
+    """Return an amount for a sentence, in both units where known.
+
+    Args:
+        counted: An amount in cents as the service converted it.
+    """
+    if isinstance(amount, NativeUnits):
+        worth = dollars_of(amount, decimals, rate)
+        return str(amount) if worth is None else f"{amount} ({dollars_text(worth)})"
+    if counted is not None:
+        return f"{amount} ({counted}, as the service counts)"
+    units = units_of(amount, decimals, rate)
+    return str(amount) if units is None else f"{amount} ({'' if rate == 1 else 'about '}{NativeUnits(int(units))})"
 
 
-def said_dollars(worth: Fraction) -> str:
-    """Say a worth in dollars; `about` where it had to be rounded down to a cent."""
+def dollars_text(worth: Fraction) -> str:
+    """Return a value in dollars as text, with `about` where it was rounded down to a cent."""
     exact = worth * 100
     if 0 < exact < 1:
         return "less than 0.01 USD"
     return ("" if exact.denominator == 1 else "about ") + money(int(exact))
 
 
-def plain(number: Fraction) -> str:
-    """Write a decimal fraction without exponent, its thousands apart."""
+def decimal_text(number: Fraction) -> str:
+    """Return a decimal fraction as text without exponent, with thousands separators."""
     digits = 0
     while (number * 10**digits).denominator != 1:
         digits += 1
@@ -176,20 +185,18 @@ def plain(number: Fraction) -> str:
     return f"{whole:,}" + (f".{part:0{digits}d}" if digits else "")
 
 
-def exact_balance(text: object) -> Fraction | None:
-    """Read a balance as the service writes it, in whole tokens; None where it is none."""
-    if isinstance(text, str) and re.fullmatch(r"[0-9]{1,90}(?:\.[0-9]{1,90})?", text):
-        return Fraction(text)
-    return None
+def read_balance(text: object) -> Fraction | None:
+    """Return a balance in whole tokens, as the service writes it; None if it is not a number."""
+    return Fraction(text) if isinstance(text, str) and _BALANCE.fullmatch(text) else None
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _named(value: Any) -> str:
+def _type_name(value: Any) -> str:
     return "True or False" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
-def _wrong(rule: str, message: str) -> InvalidRequest:
+def _invalid(rule: str, message: str) -> InvalidRequest:
     return InvalidRequest([Problem("amount", rule, message)])

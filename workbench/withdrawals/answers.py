@@ -1,120 +1,190 @@
-"""The service's answer to a withdrawal, read and compared with what was asked."""
+"""The service's answer to a withdrawal, compared with the request; the signature is held where no dump or pickle reaches."""
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 import attrs
 
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem
-from workbench.interface.contracts import IssuingContract
-from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
-from workbench.withdrawals.amounts import Native, units_of
-from workbench.withdrawals.secret import Secret
+from workbench.interface.masks import DOTS
+from workbench.interface.withdrawals import WithdrawalSignature
+from workbench.withdrawals.amounts import NativeUnits, units_of
+from workbench.withdrawals.terms import Terms, same_address
 
-if TYPE_CHECKING:
-    from workbench.withdrawals.planning import Plan
+SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
+
+
+class NotSerializable:
+    """Base of objects that are never pickled or copied, and print masked."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return DOTS
+
+    def __rich_repr__(self) -> Iterator[str]:
+        yield repr(self)  # rich would go into a mapping or a list
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError("a withdrawal's signature cannot be pickled or copied: it allows moving funds")
+
+
+class Secret(NotSerializable):
+    """A signature and its salt, as bytes and as text of the service. Not an attrs class: `asdict` would show it."""
+
+    __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
+
+    def __init__(self, *, data: bytes, salt: bytes, data_text: str, salt_text: str, public_key: bytes | None) -> None:
+        self.data = data
+        self.salt = salt
+        self.data_text = data_text
+        self.salt_text = salt_text
+        self.public_key = public_key
+
+
+class Revealed(NotSerializable):
+    """A signature that can be read for a minute: `.data` and `.salt` as the service wrote them. It prints masked.
+
+    It is not text, so that no cell output and no history keeps the signature.
+    """
+
+    __slots__ = ("_clock", "_secret", "_until")
+
+    def __init__(self, secret: Secret, clock: Any) -> None:
+        self._secret: Secret | None = secret
+        self._clock = clock
+        self._until = clock.monotonic() + SHOWN_FOR
+
+    @property
+    def data(self) -> str:
+        """The signature, as the service wrote it."""
+        return self._read().data_text
+
+    @property
+    def salt(self) -> str:
+        """The salt, as the service wrote it."""
+        return self._read().salt_text
+
+    @property
+    def seconds_left(self) -> int:
+        """Seconds for which it can still be read."""
+        return 0 if self._secret is None else max(0, int(self._until - self._clock.monotonic()))
+
+    def hide(self) -> None:
+        """Discard it now."""
+        self._secret = None
+
+    def _read(self) -> Secret:
+        if self._clock.monotonic() >= self._until:
+            self.hide()
+        if self._secret is None:
+            raise InvalidRequest(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
+        return self._secret
+
+    def __repr__(self) -> str:
+        return f"<revealed signature, {self.seconds_left} s left: .data and .salt>"
 
 
 @attrs.frozen(kw_only=True)
-class Read:
-    """What an answer says, and where it differs from the question."""
+class CheckedAnswer:
+    """The content of an answer, and where it differs from the request."""
 
     expires_at: datetime | None
-    end: int | None  # unix seconds, as they are signed
-    units: Native | None
+    expires_at_unix: int | None  # as it is signed
+    units: NativeUnits | None
     secret: Secret | None
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
 
 
-def read(plan: "Plan", answer: WithdrawalSignature) -> Read:
-    """Read an answer. Nothing in it is refused: what is odd is named."""
-    asked, contract = plan.request, plan.contract
-    units = None if not asked.is_amount_native else Native(int(asked.amount))
-    expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None  # kept as text where unreadable
+def check_answer(terms: Terms, answer: WithdrawalSignature) -> CheckedAnswer:
+    """Compare an answer with the request. Nothing is raised: problems and unusual values are listed."""
+    units = terms.amount if isinstance(terms.amount, NativeUnits) else None
+    expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None  # text where unreadable
     end = None if expires_at is None else int(expires_at.timestamp())
     signature = answer.signature
     if answer.status != "ready" or signature is None or not signature.data:
-        return Read(expires_at=expires_at, end=end, units=units, secret=None, problems=(), notes=())
+        return CheckedAnswer(
+            expires_at=expires_at, expires_at_unix=end, units=units, secret=None, problems=(), notes=()
+        )
     problems: list[Problem] = []
     notes = [str(mark) for mark in answer.marks]
-    parameters = _parameters(contract.chain_id, answer, notes)
+    parameters = _parameters(terms, answer, notes)
     if parameters is not None:
-        problems += _differences(asked, contract, parameters)
-        counted = Native(parameters.amount)
-        if units is not None and counted != units:
-            problems.append(Problem("parameters[2]", "differs", "is another amount than was asked for"))
-        if units is None:
-            problems += _miscounted(plan, counted, notes)
-        units = units or counted
-        if end is not None and parameters.expires_at != end:
-            problems.append(Problem("parameters[4]", "differs", "is another end than expiresAt"))
+        problems += _differences(terms, parameters, end)
+        units = units or NativeUnits(parameters.amount)
         end = parameters.expires_at
-    problems += _chain(contract.chain_id, answer.chain_id)
-    secret = _secret(contract.chain_id, signature.data, signature.salt, parameters, problems)
-    if answer.sender is not None and not _same(answer.sender, asked.admin_address):
+    problems += _chain(terms.contract.chain_id, answer.chain_id)
+    secret = _secret(terms.contract.chain_id, signature.data, signature.salt, parameters, problems)
+    if answer.sender is not None and not same_address(answer.sender, terms.admin):
         notes.append(f"the service names another sender than the admin: {answer.sender}")
-    return Read(
-        expires_at=expires_at, end=end, units=units, secret=secret, problems=tuple(problems), notes=tuple(notes)
-    )
+    return CheckedAnswer(
+        expires_at=expires_at, expires_at_unix=end, units=units, secret=secret, problems=tuple(problems),
+        notes=tuple(notes),
+    )  # fmt: skip
 
 
-def _parameters(chain_id: int, answer: WithdrawalSignature, notes: list[str]) -> chains.WithdrawParameters | None:
+def _parameters(terms: Terms, answer: WithdrawalSignature, notes: list[str]) -> chains.WithdrawParameters | None:
     if not answer.parameters:
         return None
     try:
-        return chains.read_parameters(chain_id, answer.parameters)
+        return chains.read_parameters(terms.contract.chain_id, answer.parameters)
     except InvalidRequest as error:
-        # assumed: withdrawal_parameters_order; one that cannot be read says nothing against the signature
-        notes.append(f"the answer's parameters are not as we know them: {error.problems[0]}")
+        # assumed: withdrawal_parameters_order; parameters of another form do not make the signature invalid
+        notes.append(f"the answer's parameters do not have the expected form: {error.problems[0]}")
         return None
 
 
-def _differences(
-    asked: SignWithdrawal, contract: IssuingContract, said: chains.WithdrawParameters
-) -> Iterator[Problem]:
-    places = (
-        (0, said.proxy, contract.proxy_address, "contract"),
-        (1, said.asset, asked.token, "token"),
-        (3, said.recipient, asked.recipient_address, "recipient"),
+def _differences(terms: Terms, parameters: chains.WithdrawParameters, end: int | None) -> Iterator[Problem]:
+    addresses = (
+        (0, parameters.proxy, terms.contract.proxy_address, "contract"),
+        (1, parameters.asset, terms.token.address, "token"),
+        (3, parameters.recipient, terms.recipient, "recipient"),
     )
-    for place, here, there, what in places:
-        if not _same(here, there):
-            yield Problem(f"parameters[{place}]", "differs", f"is another {what} than was asked for")
+    for place, received, requested, what in addresses:
+        if not same_address(received, requested):
+            yield Problem(f"parameters[{place}]", "differs", f"is not the requested {what}")
+    if problem := _amount_problem(terms, parameters.amount):
+        yield Problem("parameters[2]", "differs", problem)
+    if end is not None and parameters.expires_at != end:
+        yield Problem("parameters[4]", "differs", "is not expiresAt")
 
 
-def _miscounted(plan: "Plan", counted: Native, notes: list[str]) -> Iterator[Problem]:
-    """Compare how the service counted an amount in cents with what the decimals and the rate say."""
-    expected = units_of(plan.amount, plan.decimals, plan.rate)
-    if expected is None:
-        return
-    if plan.rate == 1:
-        if counted.units != int(expected):
-            text = (
-                f"is {counted}, where {plan.decimals} decimals make {int(expected):,}: the decimals given may be wrong"
-            )
-            yield Problem("parameters[2]", "differs", text)
-    elif abs(counted.units - expected) > expected / 20:
-        notes.append(f"the service counts {counted}, where the contract's rate makes about {int(expected):,}")
+def _amount_problem(terms: Terms, signed: int) -> str | None:
+    """Compare the signed number of units with the request; where cents were requested, with decimals and rate."""
+    expected = units_of(terms.amount, terms.decimals, terms.rate)
+    if isinstance(terms.amount, NativeUnits):
+        return None if signed == expected else "is not the requested amount"
+    # the rate may have moved a little since the contract was listed; wrong decimals make a factor of ten or more
+    if expected is None or abs(signed - int(expected)) <= (0 if terms.rate == 1 else max(1, int(expected / 20))):
+        return None
+    reason = "the decimals given may be wrong"
+    if terms.rate != 1:
+        reason += ", or the rate has changed since the contract was listed"
+    about = "" if terms.rate == 1 else "about "
+    return (
+        f"is {NativeUnits(signed)}, but {terms.amount} with {terms.decimals} decimals and the contract's rate are "
+        f"{about}{int(expected):,}: {reason}"
+    )
 
 
-def _chain(chain_id: int, said: str | None) -> Iterator[Problem]:
-    if said is None:
+def _chain(chain_id: int, received: str | None) -> Iterator[Problem]:
+    if received is None:
         return
     try:
-        number = int(said, 0)
+        number = int(received, 0)
     except ValueError:
         number = None
     if number != chain_id:
-        yield Problem("chainId", "differs", "is another chain than the contract's")
+        yield Problem("chainId", "differs", "is not the contract's chain")
 
 
 def _secret(
     chain_id: int, data: str, salt: str | None, said: chains.WithdrawParameters | None, problems: list[Problem]
 ) -> Secret | None:
-    """Hold the signature and its salt, where they can be read; a problem says where they cannot."""
+    """Return the signature and its salt, or add why they cannot be read to the problems."""
     try:
         raw = chains.read_signature(chain_id, data)
         salted = chains.read_bytes(salt if salt is not None else (said.salt if said else ""), 32, "salt")
@@ -126,7 +196,3 @@ def _secret(
     return Secret(
         data=raw, salt=salted, data_text=data, salt_text=salt or "", public_key=said.public_key if said else None
     )
-
-
-def _same(a: Any, b: Any) -> bool:
-    return isinstance(a, str) and isinstance(b, str) and chains.same_address(a, b)

@@ -1,7 +1,6 @@
-"""A withdrawal before it is signed: checked as a whole, said in words, and asked for once."""
+"""A withdrawal before it is signed: checked, summarized, and requested once."""
 
 import math
-from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -9,14 +8,14 @@ import attrs
 from workbench import chains
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
-from workbench.interface.withdrawals import SignWithdrawal
 from workbench.rendering.layout import Sheet
-from workbench.withdrawals.amounts import Amount, Cents, brief, readings
-from workbench.withdrawals.checks import TAIL, Asked, findings, rate_of, token_of
+from workbench.withdrawals.amounts import Amount, Cents
+from workbench.withdrawals.checks import TAIL, Proposal, findings
 from workbench.withdrawals.sheets import Shown, grouped, sheet_of
+from workbench.withdrawals.terms import Terms, token_of
 from workbench.withdrawals.withdrawal import Withdrawal
 
-LONGEST_WAIT = 3_600.0  # seconds
+MAX_WAIT = 3_600.0  # seconds
 
 
 @hide_arguments
@@ -24,208 +23,159 @@ def plan(
     api: Any, contract: IssuingContract | str, *, token: str | Token, amount: Amount, admin: str, to: str,
     decimals: int | None = None, allow: str | None = None, clock: Any = None,
 ) -> "Plan":  # fmt: skip
-    """Plan a withdrawal, and check all of it before anything is asked.
+    """Plan a withdrawal, and check all of it before anything is requested.
+
+    In production an admin the contract does not list, an unknown chain, a test network or an unknown contract version
+    is refused; elsewhere it is a warning.
 
     Args:
-        contract: One of `api.list_contracts()`, or its id, for which they are listed now.
+        api: A Client or a Session, not an asynchronous one.
+        contract: One of `api.list_contracts()`, or its id, which lists them.
         token: The token to withdraw, as its address or one of `contract.tokens`.
-        amount: `cents("25.00")`, or `native(25_000_000)`.
+        amount: `usd("25.00")` or `native_units(25_000_000)`.
         admin: The admin of the contract who makes the withdrawal.
-        to: Where the tokens go.
-        decimals: The token's decimals where you know them; the interface does not tell.
-        allow: The last 8 characters of the recipient, typed, to go on in spite of a doubt that was named.
-        clock: What tells the time and waits; that of the client where left out.
+        to: The address of the recipient.
+        decimals: The token's decimals if you know them; the interface does not state them.
+        allow: The last 8 characters of the recipient, to continue in spite of a problem that can be overridden.
+        clock: Clock to use; that of the client by default.
 
     Raises:
         InvalidRequest: With all problems at once; nothing was sent.
     """
-    __tracebackhide__ = True
     if hasattr(api, "__aenter__"):
         raise InvalidArguments("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
     if isinstance(contract, str):
-        contract = _listed(api, contract)
+        contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token
-    asked = Asked(
-        contract=contract, token=address, amount=amount, admin=admin, to=to, decimals=decimals,
-        recipients=api.limits.recipients,
+    found = findings(
+        Proposal(
+            contract=contract, token=address, amount=amount, admin=admin, to=to, decimals=decimals,
+            recipients=api.limits.recipients, production=api.environment == "production",
+        )
     )  # fmt: skip
-    found = findings(asked)
     problems = list(found.refused)
-    overridden = allow is not None and isinstance(asked.to, str) and allow == asked.to[-TAIL:]
-    if not overridden:
-        problems += [_overridable(problem) for problem in found.doubtful]
+    if allow is None or allow != str(to)[-TAIL:]:
+        problems += [_overridable(problem) for problem in found.overridable]
         if allow is not None:
-            problems.append(Problem("allow", "typed", f"is not the last {TAIL} characters of the recipient"))
+            problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
         raise InvalidRequest(problems, of="plan")
-    warnings = (*found.warnings, *(f"overridden: {problem}" for problem in found.doubtful))
-    clock = clock or api.clock  # the time of day of a session on a sandbox is the sandbox's
-    return Plan(api, contract, token_of(contract, address), amount, admin, to, decimals, warnings, clock)
+    accepted = token_of(contract, address)
+    assert accepted is not None  # checked
+    warnings = (*found.warnings, *(f"overridden: {problem}" for problem in found.overridable))
+    terms = Terms(contract, accepted, amount, admin, to, decimals)
+    # the time of a session with a sandbox is the sandbox's
+    return Plan(
+        api, terms, warnings, clock or api.clock, zero=any(problem.rule == "zero" for problem in found.overridable)
+    )
 
 
-def _listed(api: Any, contract_id: str) -> IssuingContract:
+def _contract(api: Any, contract_id: str) -> IssuingContract:
     chains.refuse_private_key(contract_id, "contract")
     contracts: tuple[IssuingContract, ...] = tuple(api.list_contracts())
     for contract in contracts:
         if contract.id == contract_id:
             return contract
     known = ", ".join(str(contract.id) for contract in contracts)
-    raise InvalidRequest(
-        [Problem("contract", "unknown", f"is no contract of this tenant; its contracts are {known or 'none'}")],
-        of="plan",
-    )
+    text = f"is not a contract of this tenant (contracts: {known or 'none'})"
+    raise InvalidRequest([Problem("contract", "unknown", text)], of="plan")
 
 
-def _check_wait(wait: Any) -> None:
-    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
-        problem = Problem("wait", "range", f"is a number of seconds from 0 to {LONGEST_WAIT:.0f}")
-        raise InvalidRequest([problem], of="sign_withdrawal")
+def _is_wait(wait: Any) -> bool:
+    return not isinstance(wait, bool) and isinstance(wait, int | float) and 0 <= wait <= MAX_WAIT
 
 
 def _overridable(problem: Problem) -> Problem:
-    how = f"if that is meant, type the last {TAIL} characters of the recipient: allow=…"
+    how = f"to continue anyway, pass the last {TAIL} characters of the recipient: allow=…"
     return attrs.evolve(problem, message=f"{problem.message}; {how}")
 
 
-class Plan(Shown):
-    """A withdrawal that was checked and not asked for yet. `sign()` asks the service, once."""
+class Plan(Terms, Shown):
+    """A checked withdrawal that was not requested yet. `sign()` requests the signature, once."""
 
-    __slots__ = (
-        "_api", "_clock", "_was_pending", "admin", "amount", "contract", "decimals", "recipient", "token", "warnings",
-    )  # fmt: skip
+    __slots__ = ("_api", "_clock", "_was_pending", "_zero", "warnings")
 
-    def __init__(
-        self, api: Any, contract: IssuingContract, token: Token | None, amount: Amount, admin: str, recipient: str,
-        decimals: int | None, warnings: tuple[str, ...], clock: Any,
-    ) -> None:  # fmt: skip
-        assert token is not None  # the checks found it
+    def __init__(self, api: Any, terms: Terms, warnings: tuple[str, ...], clock: Any, *, zero: bool) -> None:
+        super().__init__(terms.contract, terms.token, terms.amount, terms.admin, terms.recipient, terms.decimals)
         self._api = api
         self._clock = clock
+        self._zero = zero
         self._was_pending = False
-        self.contract = contract
-        self.token = token
-        self.amount = amount
-        self.admin = admin
-        self.recipient = recipient
-        self.decimals = decimals
         self.warnings = warnings
 
     @property
-    def chain(self) -> chains.Chain:
-        """The chain of the contract."""
-        return chains.chain_of(self.contract.chain_id)
-
-    @property
-    def rate(self) -> Decimal | None:
-        """The token's exchange rate in USD, where the contract states one."""
-        return rate_of(self.token)
-
-    @property
-    def reading(self) -> str:
-        """The amount both ways: in dollars and in native units, as far as each is known."""
-        return readings(self.amount, self.decimals, self.rate)
-
-    @property
-    def says(self) -> str:
-        """What is planned, in one sentence."""
-        return (
-            f"{self.admin} takes {brief(self.amount, self.decimals, self.rate)} of the token {self.token.address} out of the contract "
-            f"{self.contract.proxy_address} on {self.chain} and sends them to {self.recipient}."
-        )
-
-    @property
-    def request(self) -> SignWithdrawal:
-        """What the service is asked."""
-        amount = self.amount
-        return SignWithdrawal(
-            chain_id=self.contract.chain_id,
-            token=self.token.address,
-            amount=str(amount.cents if isinstance(amount, Cents) else amount.units),
-            admin_address=self.admin,
-            recipient_address=self.recipient,
-            is_amount_native=not isinstance(amount, Cents),
-            collateral_contract_id=self.contract.id,
-        )
-
-    @property
-    def needs_typing(self) -> bool:
-        """Whether `sign()` asks for a typed confirmation: in production."""
+    def needs_confirmation(self) -> bool:
+        """Whether `sign()` requires a typed confirmation: in production."""
         return bool(self._api.environment == "production")
 
     def sign(self, *, wait: float = 0.0, typed: str | None = None) -> Withdrawal:
-        """Ask the service for the signature: once, and while it answers `pending` again only as it tells.
+        """Request the signature: once, and while the answer is `pending` again as the service says.
 
         Args:
-            wait: Seconds to wait at most while the service answers `pending`; 0 asks once and gives back what came.
-            typed: In production: the number that is sent and the last 8 characters of the recipient, as
+            wait: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the answer.
+            typed: In production: the number that is sent and the last 8 characters of the recipient, such as
                 "2500 6EEd1234".
 
         Raises:
             ApiError: The service refused; the error says what to do.
-            OutcomeUnknown: No answer came, so a signature may exist; it was not asked for again.
+            OutcomeUnknown: No answer came, so a signature may exist; the request was not repeated.
         """
-        __tracebackhide__ = True
-        _check_wait(wait)
-        self._confirm(typed)
+        if not _is_wait(wait):
+            problem = Problem("wait", "range", f"must be a number of seconds from 0 to {MAX_WAIT:.0f}")
+            raise InvalidRequest([problem], of="sign_withdrawal")
+        if self.needs_confirmation and typed != f"{self.number} {self.recipient[-TAIL:]}":
+            unit = "cents" if isinstance(self.amount, Cents) else "native units"
+            text = f"must be, in production, the number of {unit}, a space, and the last {TAIL} characters of the recipient"
+            raise InvalidRequest([Problem("typed", "confirmation", text)], of="sign_withdrawal")
         deadline = self._clock.monotonic() + wait
         while True:
-            made = self._ask()
-            self._was_pending = made.status == "pending"
-            if not self._was_pending or not wait or made.retry_after is None:
-                return made
-            pause = max(1, made.retry_after)
+            withdrawal = self._request_signature()
+            self._was_pending = withdrawal.status == "pending"
+            if not self._was_pending or not wait or withdrawal.retry_after is None:
+                return withdrawal
+            pause = max(1, withdrawal.retry_after)
             if self._clock.monotonic() + pause > deadline:
-                return made
+                return withdrawal
             self._clock.sleep(pause)
 
-    def _confirm(self, typed: str | None) -> None:
-        if not self.needs_typing:
-            return
-        number = str(self.amount.cents if isinstance(self.amount, Cents) else self.amount.units)
-        if typed != f"{number} {self.recipient[-TAIL:]}":
-            unit = "cents" if isinstance(self.amount, Cents) else "native units"
-            text = f"is the number of {unit}, a blank, and the last {TAIL} characters of the recipient, in production"
-            raise InvalidRequest([Problem("typed", "confirmation", text)], of="sign_withdrawal")
-
-    def _ask(self) -> Withdrawal:
-        __tracebackhide__ = True
-        # the answer `pending` asks to come back with the same question, which is no slip of somebody's
-        api = self._api.allowing(again=True) if self._was_pending else self._api
+    def _request_signature(self) -> Withdrawal:
+        api = self._api
+        if self._was_pending:  # the service asks for the same request again
+            api = api.allowing(again=True)
+        if self._zero:  # overridden
+            api = api.allowing(unverified_address=True)
         try:
             answer = api.send(self.request)
         except ApiError as error:
-            refusal = self._said(error)
+            refusal = self._with_hint(error)
         else:
-            return Withdrawal(self, answer, self._now, self._skew, self._clock, self._audit)
-        raise refusal
+            return Withdrawal(self, answer, self._clock, self._skew, self._audit)
+        raise refusal  # outside the block: the chain of errors would hold the request
 
-    def _said(self, error: ApiError) -> ApiError:
-        """Return a refusal with what can be done about it."""
+    def _with_hint(self, error: ApiError) -> ApiError:
+        """Return a refusal with advice for this withdrawal."""
         hint = {
             403: "Either this key lacks the role contractsAndSignatures:write (read is not enough), or the service does "
             f"not take {self.admin} as an admin of this contract: compare it with contract.admin_addresses",
-            404: "The service knows no contract of this tenant that takes this token on this chain: list_contracts() shows "
-            "which tokens each contract accepts",
-            409: "Nothing was signed. Use the signature that was given before, or wait until it expires, then sign again",
-            422: f"The contract holds less than asked for: it said {self.token.balance or 'nothing'} of this token when it "
-            "was listed. List the contracts anew and ask for less, or deposit first",
-        }.get(error.status, error.hint)
-        if hint == error.hint:
+            404: "The service knows no contract of this tenant that accepts this token on this chain: list_contracts() "
+            "shows the tokens of each contract",
+            409: "Nothing was signed. Use the earlier signature, or wait until it expires, then sign again",
+            422: f"The contract holds less than requested: its balance was {self.token.balance or 'nothing'} when it was "
+            "listed. List the contracts again and request less, or deposit first",
+        }.get(error.status)
+        if hint is None:
             return error
         return type(error)(
             operation=error.operation, status=error.status, error=error.error, message=error.message, body=error.body,
             hint=hint,
         )  # fmt: skip
 
-    def _now(self) -> Any:
-        return self._clock.now()
-
     def _skew(self) -> float:
         skew = self._api.clock_skew
         return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
 
     def _audit(self, text: str) -> None:
-        """Note in the journal that something secret was shown, without it."""
+        """Note in the journal that the signature was shown, without it."""
         try:
             journal = self._api.journal
         except InvalidRequest:  # a client without one
@@ -233,13 +183,14 @@ class Plan(Shown):
         journal.note("revealed", text)
 
     def sheet(self) -> Sheet:
-        """Return what is to be shown."""
+        """Return the plan as a sheet."""
+        sign = 'sign(typed="<number> <last 8 of the recipient>")' if self.needs_confirmation else "sign()"
         return sheet_of(
             "planned withdrawal",
             {
-                "amount": self.reading,
+                "amount": self.amount_text,
                 "token": self.token.address,
-                "the contract holds": f"{self.token.balance} tokens" if self.token.balance else None,
+                "contract balance": f"{self.token.balance} tokens" if self.token.balance else None,
                 "rate": f"{self.rate:f} USD a token" if self.rate else None,
                 "from contract": self.contract.proxy_address,
                 "chain": str(self.chain),
@@ -247,13 +198,12 @@ class Plan(Shown):
                 "to": (self.recipient, grouped(self.recipient)),
                 "the recipient's address": chains.checksum_note(self.recipient),
             },
-            words=(self.says,),
-            notes=(*(f"Warning: {one}." for one in self.warnings), self._next()),
+            words=(self.summary,),
+            notes=(
+                *(f"Warning: {one}." for one in self.warnings),
+                f"Nothing was requested yet. {sign} requests a signature that allows this.",
+            ),
         )
-
-    def _next(self) -> str:
-        typed = 'sign(typed="<number> <last 8 of the recipient>")' if self.needs_typing else "sign()"
-        return f"Nothing was asked for yet. {typed} asks the service once for a signature that allows this."
 
     def __repr__(self) -> str:
         return f"<planned withdrawal of {self.amount} to {self.recipient}>"

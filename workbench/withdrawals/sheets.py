@@ -1,4 +1,4 @@
-"""How plans, withdrawals and explanations look: the same sheet as plain text and as escaped HTML."""
+"""How plans, withdrawals and explanations are shown: one sheet, as plain text and as escaped HTML."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -10,17 +10,17 @@ from workbench.rendering import markup, text
 from workbench.rendering.layout import Cell, Row, Sheet
 from workbench.rendering.values import status_cell
 
-_LONGEST = 2_000
+_MAX_LENGTH = 2_000
 
 
 class Shown(ABC):
-    """What has a sheet: it prints as plain text, and shows as HTML in notebooks."""
+    """Base of objects with a sheet: printed as plain text, shown as HTML in notebooks."""
 
     __slots__ = ()
 
     @abstractmethod
     def sheet(self) -> Sheet:
-        """Return what is to be shown."""
+        """Return the content to show."""
 
     def __str__(self) -> str:
         return text.write(self.sheet())
@@ -36,7 +36,7 @@ def sheet_of(
     title: str, rows: Mapping[str, object], *, status: str | None = None, words: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Sheet:  # fmt: skip
-    """Put labeled values on a sheet; what is None is left out, and every text is made safe to print."""
+    """Return a sheet of labeled values; None is left out, and every text is escaped."""
     return Sheet(
         title=title,
         status=None if status is None else status_cell(status),
@@ -47,14 +47,14 @@ def sheet_of(
 
 
 def grouped(address: str) -> str:
-    """Write an address in groups of four, so that every character of it can be compared."""
+    """Return an address in groups of four characters, which are easier to compare."""
     head, body = (address[:2], address[2:]) if address[:2] == "0x" else ("", address)
     groups = [body[i : i + 4] for i in range(0, len(body), 4)]
     return " ".join(([head] if head else []) + groups)
 
 
-def spoken(span: timedelta) -> str:
-    """Say a span of time: `9 min 58 s`."""
+def duration_text(span: timedelta) -> str:
+    """Return a duration as text, such as `9 min 58 s`."""
     seconds = int(abs(span).total_seconds())
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3_600)
@@ -73,4 +73,4 @@ def _cell(value: object) -> Cell:
 
 
 def _safe(line: str) -> str:
-    return visible(line, _LONGEST)
+    return visible(line, _MAX_LENGTH)

@@ -2,85 +2,87 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import chains
-from workbench.chains.families import Family
+from workbench.chains import Family
 from workbench.chains.values import BytesLike
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.masks import DOTS
 from workbench.interface.withdrawals import WithdrawalSignature
 from workbench.rendering import moment
-from workbench.rendering.layout import Sheet
-from workbench.withdrawals.admin import AdminMessage, AdminSignature, admin_message
-from workbench.withdrawals.amounts import Native, brief
-from workbench.withdrawals.answers import Read, read
-from workbench.withdrawals.calls import CallData, Explanation, Parameters, Transaction, explain, explained
-from workbench.withdrawals.looks import withdrawal_sheet
-from workbench.withdrawals.secret import NotSerializable, Revealed
-from workbench.withdrawals.sheets import Shown, spoken
+from workbench.rendering.layout import Cell, Sheet
+from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence
+from workbench.withdrawals.answers import NotSerializable, Revealed, Secret, check_answer
+from workbench.withdrawals.explanation import Explanation, explain_for
+from workbench.withdrawals.sheets import Shown, duration_text, grouped, sheet_of
+from workbench.withdrawals.terms import Terms
+from workbench.withdrawals.wallet import (
+    AdminMessage,
+    AdminSignature,
+    CallData,
+    Parameters,
+    Transaction,
+    admin_message,
+)
 
-if TYPE_CHECKING:
-    from workbench.withdrawals.planning import Plan
-
-_LONG = timedelta(days=1)  # a longer life is remarked, a larger skew told in other words
+_ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a clock that drifts
 
 
 class Withdrawal(NotSerializable, Shown):
-    """What a withdrawal's signature allows. The signature itself stays masked, and is dropped when it expires."""
+    """What a withdrawal's signature allows. The signature stays masked, and is deleted when it expires."""
 
-    __slots__ = ("_audit", "_clock", "_now", "_read", "_secret", "_skew", "plan", "retry_after", "status")
+    __slots__ = ("_answer", "_audit", "_clock", "_secret", "_skew", "plan", "retry_after", "status")
 
     def __init__(
-        self, plan: "Plan", answer: WithdrawalSignature, now: Callable[[], datetime], skew: Callable[[], float],
-        clock: Any, audit: Callable[[str], None],
+        self, plan: Terms, answer: WithdrawalSignature, clock: Any, skew: Callable[[], float],
+        audit: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.plan = plan
         self.status = visible(str(answer.status), 80)
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
-        self._read: Read = read(plan, answer)
-        self._secret = self._read.secret
-        self._now, self._skew, self._clock, self._audit = now, skew, clock, audit
-
-    # what it says
+        self._answer = check_answer(plan, answer)
+        self._secret = self._answer.secret
+        self._clock, self._skew, self._audit = clock, skew, audit
 
     @property
     def ready(self) -> bool:
-        """Whether a signature is here, fits what was asked, and still lives."""
-        return self._trouble() is None
+        """Whether there is a signature that matches the request and has not expired."""
+        return self._obstacle() is None
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the signature expires."""
-        return self._read.expires_at
+        """The time at which the signature expires."""
+        return self._answer.expires_at
 
     @property
     def answered(self) -> bool:
-        """Whether the answer carried a signature, even one that has expired since."""
-        return self._read.secret is not None
+        """Whether the answer had a signature, even if it has expired since."""
+        return self._answer.secret is not None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Where the answer differs from what was asked; with any, the signature is not given out."""
-        return self._read.problems
+        """Differences between answer and request; with any, the signature is withheld."""
+        return self._answer.problems
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is remarkable about the answer, and does not stand in the way."""
+        """What is unusual about the answer, but no obstacle."""
         life = self.remaining()
-        long = (f"it lives unusually long: {spoken(life)}",) if life is not None and life > _LONG else ()
-        return (*self._read.notes, *long)
+        long = (f"it is valid unusually long: {duration_text(life)}",) if life is not None and life > _ONE_DAY else ()
+        return (*self._answer.notes, *long)
 
     @property
-    def units(self) -> Native | None:
-        """The amount in native units: as asked, or as the service counted it; None where it did not say."""
-        return self._read.units
+    def units(self) -> NativeUnits | None:
+        """The amount in native units: as requested, or as the service converted it; None if it did not say."""
+        return self._answer.units
 
     def remaining(self) -> timedelta | None:
-        """Return how long the signature still lives, by the service's clock; below zero where it has expired."""
+        """Return the remaining time of the signature by the service's clock; negative if it has expired."""
         if self.expires_at is None:
             return None
-        return self.expires_at - (self._now() - timedelta(seconds=self._skew()))
+        now: datetime = self._clock.now()
+        return self.expires_at - (now - timedelta(seconds=self._skew()))
 
     @property
     def expired(self) -> bool:
@@ -89,37 +91,35 @@ class Withdrawal(NotSerializable, Shown):
         return left is not None and left <= timedelta()
 
     def countdown(self) -> str:
-        """Say how long it still lives, or since when it does not: "9 min 58 s left"."""
+        """Return the remaining time as text ("9 min 58 s left"), or since when the signature has expired."""
         left = self.remaining()
         if left is None:
-            return "the service did not say until when"
+            return "the service did not state an expiry"
         if left > timedelta():
-            return f"{spoken(left)} left"
-        return f"this signature expired {spoken(left)} ago{_clocks(timedelta(seconds=self._skew()))}"
+            return f"{duration_text(left)} left"
+        return f"this signature expired {duration_text(left)} ago{_skew_text(timedelta(seconds=self._skew()))}"
 
     @property
-    def says(self) -> str:
+    def summary(self) -> str:
         """Who may take how much of what, from which contract, to where, until when."""
         plan = self.plan
         if not self.answered:
-            trouble = "The answer cannot be used" if self.problems else self._unready()
-            return f"{trouble[0].upper()}{trouble[1:]}. What was asked: {plan.says}"
-        until = moment(self.expires_at) if self.expires_at else "a time that the service did not say"
+            obstacle = "The answer cannot be used" if self.problems else self._not_ready()
+            return f"{obstacle[0].upper()}{obstacle[1:]}. Requested: {plan.summary}"
+        until = moment(self.expires_at) if self.expires_at else "a time that the service did not state"
         return (
             f"{plan.admin} {'could' if self.expired else 'may'} take "
-            f"{brief(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} from the contract "
-            f"{plan.contract.proxy_address} on {plan.chain} and send them to {plan.recipient}, until {until}."
+            f"{in_sentence(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} from the "
+            f"contract {plan.contract.proxy_address} on {plan.chain} and send them to {plan.recipient}, until {until}."
         )
 
-    # the signature
-
     def reveal(self) -> Revealed:
-        """Return a view in which the signature can be read for a minute. That it was shown is noted in the journal.
+        """Return a view in which the signature can be read for a minute. The journal notes that it was shown.
 
         Raises:
-            InvalidRequest: There is none, it has expired, or it does not fit what was asked.
+            InvalidRequest: There is no signature, it has expired, or it does not match the request.
         """
-        revealed = Revealed(self._need(), self._clock)
+        revealed = Revealed(self._require_secret(), self._clock)
         self._audit(f"withdrawal signature for {self.plan.amount} to {self.plan.recipient}")
         return revealed
 
@@ -135,21 +135,23 @@ class Withdrawal(NotSerializable, Shown):
                 the answer, which shows only that the answer is consistent.
             nonce: On EVM chains and Solana the nonce of the contract, on EVM chains the value of `adminNonce()`.
         """
-        secret, plan = self._need(), self.plan
+        secret, plan = self._require_secret(), self.plan
         parties: dict[str, Any] = {
             "chain_id": plan.contract.chain_id, "user": plan.admin, "asset": plan.token.address,
-            "amount": self._units(None).units, "recipient": plan.recipient, "expires_at": self._end(),
+            "amount": self._native_units(None).units, "recipient": plan.recipient, "expires_at": self._expires_at_unix(),
             "salt": secret.salt,
         }  # fmt: skip
         family, proxy = plan.chain.family, plan.contract.proxy_address
         if family is not Family.STELLAR:
             if nonce is None:
-                raise _wrong("nonce", "is required: the nonce of the contract, on EVM chains the value of adminNonce()")
+                raise _invalid(
+                    "nonce", "is required: the nonce of the contract, on EVM chains the value of adminNonce()"
+                )
             parties |= {"controller": plan.contract.controller_address, "nonce": nonce}
         if family is Family.EVM:
             chains.refuse_private_key(signer, "signer")
             if not isinstance(signer, str):
-                raise _wrong("signer", "is required: the address that signs for the service")
+                raise _invalid("signer", "is required: the address that signs for the service")
             digest = chains.digest(chains.coordinator_typed_data(collateral=proxy, **parties))
             try:
                 return chains.same_address(chains.recover(digest, secret.data), signer)
@@ -157,41 +159,39 @@ class Withdrawal(NotSerializable, Shown):
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
-            raise _wrong("signer", "is required: the public key of the service, which this answer does not carry")
+            raise _invalid("signer", "is required: the public key of the service, which this answer does not carry")
         message = chains.solana_message if family is Family.SOLANA else chains.stellar_message
         return chains.verify_ed25519(key, message(proxy=proxy, **parties), secret.data)
 
-    # the admin's half, and the transaction: EVM
-
     @hide_arguments
     def typed_data(
-        self, *, nonce: int, salt: BytesLike | None = None, admin: str | None = None, units: Native | None = None
+        self, *, nonce: int, salt: BytesLike | None = None, admin: str | None = None, units: NativeUnits | None = None
     ) -> AdminMessage:
-        """Return the message that an admin's own wallet signs (EIP-712): JSON for any wallet.
+        """Return the EIP-712 message for an admin's own wallet to sign.
 
         Args:
-            nonce: What the contract's `adminNonce()` gives.
-            salt: 32 random bytes of the admin's own, as bytes, hex or base64; drawn where left out.
-            admin: Who signs, where it is another admin than the one the withdrawal was asked for.
-            units: The amount, where it was asked in cents and the service's answer does not say how it counted.
+            nonce: The value of the contract's `adminNonce()`.
+            salt: 32 random bytes chosen by the admin, as bytes, hex or base64; generated by default.
+            admin: The admin who signs; by default the one of the withdrawal.
+            units: The amount in native units, needed if it was requested in cents and the answer does not state it.
         """
-        self._need()
-        self._evm("typed data")
-        return admin_message(self.plan, self._units(units).units, nonce=nonce, salt=salt, admin=admin)
+        self._require_secret()
+        self._require_evm("typed data")
+        return admin_message(self.plan, self._native_units(units).units, nonce=nonce, salt=salt, admin=admin)
 
     @hide_arguments
     def call_data(
-        self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: Native | None = None
+        self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: NativeUnits | None = None
     ) -> CallData:
-        """Return the data of the transaction to the contract's controller. It holds the signature, and prints masked.
+        """Return the data of the transaction to the contract's controller. It holds the signature and prints masked.
 
         Args:
-            signatures: What `typed_data(…).accept(…)` gave, one for each admin, in the order wanted; none for version 1.
-            direct_transfer: Needed by version 2; what it means is up to the contract.
+            signatures: Results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version 1.
+            direct_transfer: Required by version 2; its meaning depends on the contract.
         """
-        secret, plan = self._need(), self.plan
-        self._evm("call data")
-        amount = self._units(units)
+        secret, plan = self._require_secret(), self.plan
+        self._require_evm("call data")
+        amount = self._native_units(units)
         self._admins(signatures, amount)
         return CallData(
             chains.withdraw_call_data(
@@ -200,7 +200,7 @@ class Withdrawal(NotSerializable, Shown):
                 asset=plan.token.address,
                 amount=amount.units,
                 recipient=plan.recipient,
-                expires_at=self._end(),
+                expires_at=self._expires_at_unix(),
                 salt=secret.salt,
                 signature=secret.data,
                 admin_salts=tuple(one.salt for one in signatures),
@@ -211,123 +211,165 @@ class Withdrawal(NotSerializable, Shown):
 
     @hide_arguments
     def transaction(
-        self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: Native | None = None
+        self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: NativeUnits | None = None
     ) -> Transaction:
         """Return the transaction, ready for a wallet to send: `to`, `data`, `value`, `chainId`, and `from` for version 1.
 
-        Args: as for `call_data`.
+        The arguments are those of `call_data`.
         """
         contract = self.plan.contract
         data = self.call_data(*signatures, direct_transfer=direct_transfer, units=units)
-        made = {"to": contract.controller_address, "data": data, "value": "0x0", "chainId": hex(contract.chain_id)}
-        # version 1 has no signatures of admins: its owner is who sends it
-        return Transaction({"from": self.plan.admin, **made} if contract.contract_version == 1 else made)
+        transaction = {
+            "to": contract.controller_address,
+            "data": data,
+            "value": "0x0",
+            "chainId": hex(contract.chain_id),
+        }
+        # version 1 has no signatures of admins: its owner sends it
+        return Transaction({"from": self.plan.admin, **transaction} if contract.contract_version == 1 else transaction)
 
     @hide_arguments
     def explain(self, data: Any) -> Explanation:
-        """Read call data, or a transaction, back into words, and name where it differs from this withdrawal."""
-        return explained(self.plan, self._read, explain(data, decimals=self.plan.decimals), data)
+        """Explain call data, or a transaction, in plain words, and list how it differs from this withdrawal."""
+        return explain_for(self.plan, self._answer, data)
 
-    def _admins(self, signatures: tuple[AdminSignature, ...], amount: Native) -> None:
-        """Check each signature once more, over this withdrawal's own message."""
+    def _admins(self, signatures: tuple[AdminSignature, ...], amount: NativeUnits) -> None:
+        """Check each signature again, over this withdrawal's own message."""
         seen: list[str] = []
         for index, one in enumerate(signatures):
             if not isinstance(one, AdminSignature):
-                raise _wrong("signatures", "are what typed_data(…).accept(…) gave, not the bare signature of a wallet")
+                raise _invalid(
+                    "signatures", "must be results of typed_data(…).accept(…), not a wallet's bare signature"
+                )
             if any(chains.same_address(one.admin, other) for other in seen):
-                raise _wrong(f"signatures[{index}]", "is of an admin whose signature is here already")
+                raise _invalid(f"signatures[{index}]", "is by an admin whose signature was passed already")
             seen.append(one.admin)
             message = admin_message(self.plan, amount.units, nonce=one.nonce, salt=one.salt, admin=one.admin)
             message.accept(one.signature)
         if len({one.nonce for one in signatures}) > 1:
-            raise _wrong("signatures", "were made with different nonces; the contract has one")
+            raise _invalid("signatures", "have different nonces; the contract has one")
 
-    # the arguments: Solana and Stellar
+    def parameters(self, *, units: NativeUnits | None = None) -> Parameters:
+        """Return the arguments of the on-chain call, in the order and encoding of the chain's program (assumed).
 
-    def parameters(self, *, units: Native | None = None) -> Parameters:
-        """Return the arguments of the on-chain call, in the order and the forms the chain's program takes (assumed).
-
-        Proxy, asset, amount in native units, recipient, end in unix seconds, salt as 32 numbers, signature, and the public
-        key where the answer carries it.
+        Proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 numbers, signature, and the
+        public key if the answer has it. On Solana and Stellar the transaction that takes them is not public, so this is
+        the last step here.
         """
-        secret, plan = self._need(), self.plan
+        secret, plan = self._require_secret(), self.plan
         return Parameters(
             chains.withdraw_parameters(
                 chain_id=plan.contract.chain_id, proxy=plan.contract.proxy_address, asset=plan.token.address,
-                amount=self._units(units).units, recipient=plan.recipient, expires_at=self._end(), salt=secret.salt,
+                amount=self._native_units(units).units, recipient=plan.recipient, expires_at=self._expires_at_unix(), salt=secret.salt,
                 signature=secret.data, public_key=secret.public_key,
             )
         )  # fmt: skip
 
-    # what stands in the way
-
-    def _need(self) -> Any:
-        """Return the secret, or say why it is not to be had."""
-        trouble = self._trouble()
-        if trouble is not None:
-            raise InvalidRequest(trouble, of="withdrawal")
+    def _require_secret(self) -> Secret:
+        """Return the signature, or raise why there is none."""
+        obstacle = self._obstacle()
+        if obstacle is not None or self._secret is None:
+            raise InvalidRequest(obstacle or self._not_ready(), of="withdrawal")
         return self._secret
 
-    def _trouble(self) -> str | tuple[Problem, ...] | None:
+    def _obstacle(self) -> str | tuple[Problem, ...] | None:
         if self.problems:
             return self.problems
         if self.expired:
             self._secret = None
             return self.countdown()
         if self._secret is None:
-            return self._unready()
+            return self._not_ready()
         return None
 
-    def _unready(self) -> str:
+    def _not_ready(self) -> str:
         if self.status == "ready":
-            return "the service said ready, and sent no signature"
+            return "the service answered ready without a signature"
         text = f"not ready ({self.status or 'no status'})"
         if self.status != "pending":
             return text
-        when = f"the service asks to come back in {self.retry_after} s" if self.retry_after is not None else ""
-        return "; ".join(part for part in (text, when, "plan.sign(wait=60) waits for it as told") if part)
+        when = f"the service asks to retry after {self.retry_after} s" if self.retry_after is not None else ""
+        return "; ".join(part for part in (text, when, "plan.sign(wait=60) waits and retries") if part)
 
-    def _units(self, given: Native | None) -> Native:
-        if given is not None and not isinstance(given, Native):
-            raise _wrong("units", "is an amount in native units, as native(25_000_000)")
+    def _native_units(self, given: NativeUnits | None) -> NativeUnits:
+        if given is not None and not isinstance(given, NativeUnits):
+            raise _invalid("units", "must be an amount in native units, such as native_units(25_000_000)")
         if self.units is None and given is None:
-            raise _wrong(
-                "units", "is needed: the amount was asked in cents, and the answer does not say how it was counted"
+            raise _invalid(
+                "units", "is required: the amount was requested in cents, and the answer does not state native units"
             )
         if self.units is not None and given is not None and given != self.units:
-            raise _wrong("units", f"differs from what the service signed, {self.units}")
+            raise _invalid("units", f"differs from what the service signed, {self.units}")
         found = self.units or given
         assert found is not None
         return found
 
-    def _end(self) -> int:
-        if self._read.end is None:
-            raise _wrong("expiresAt", "is missing: the service did not say until when the signature lives")
-        return self._read.end
+    def _expires_at_unix(self) -> int:
+        if self._answer.expires_at_unix is None:
+            raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
+        return self._answer.expires_at_unix
 
-    def _evm(self, what: str) -> None:
+    def _require_evm(self, what: str) -> None:
         if self.plan.chain.family is not Family.EVM:
-            raise _wrong(
+            raise _invalid(
                 "chain", f"is {self.plan.chain}; {what} is for EVM chains, parameters() gives what this one takes"
             )
 
     def sheet(self) -> Sheet:
-        """Return what is to be shown."""
-        return withdrawal_sheet(self)
+        """Return the withdrawal as a sheet; the signature is masked, and missing once it has expired."""
+        plan = self.plan
+        amount = plan.amount_text
+        if self.answered and self.units is not None and self.units != plan.amount:
+            amount = f"{plan.amount}, which the service counts as {in_both_units(self.units, plan.decimals, plan.rate)}"
+        expired = self.answered and self.expired
+        return sheet_of(
+            "withdrawal",
+            {
+                "amount": amount,
+                "token": plan.token.address,
+                "from contract": plan.contract.proxy_address,
+                "chain": str(plan.chain),
+                "by admin": plan.admin,
+                "to": (plan.recipient, grouped(plan.recipient)),
+                "until": moment(self.expires_at) if self.expires_at else None,
+                "time": self.countdown() if self.expires_at else None,
+                "signature": Cell((DOTS,), "private") if self.answered and not expired else None,
+            },
+            status="expired" if expired else self.status or None,
+            words=(self.summary,),
+            notes=(
+                *(f"Do not use it: {problem}." for problem in self.problems),
+                *(f"Note: {one}." for one in self.notes),
+                *self._next_steps(),
+            ),
+        )
+
+    def _next_steps(self) -> tuple[str, ...]:
+        if not self.ready:
+            return ()
+        if self.plan.chain.family is not Family.EVM:
+            return ("Next: parameters() returns the arguments of the call, for the admin's own wallet to send.",)
+        if self.plan.contract.contract_version == 1:
+            return ("Next: transaction() returns the call, which the contract's owner sends from their own wallet.",)
+        text = (
+            "This is the service's half. Next: typed_data(nonce=…) returns the message for an admin's own wallet to sign, "
+            "accept(…) checks the wallet's signature, transaction(…) returns the call that anybody can then send."
+        )
+        return (text,)
 
     def __repr__(self) -> str:
         state = "expired" if self.answered and self.expired else self.status
         return f"<withdrawal of {self.plan.amount} to {self.plan.recipient}, {state}, signature {DOTS}>"
 
 
-def _clocks(skew: timedelta) -> str:
-    """Say how this machine's clock stands to the service's; a day apart is no clock that runs wrong."""
+def _skew_text(skew: timedelta) -> str:
+    """Return how this machine's clock differs from the service's; a difference above a day is not called an error."""
     if not skew:
         return ""
-    if abs(skew) > _LONG:
-        return f" (the service's clock is {spoken(skew)} {'behind' if skew > timedelta() else 'ahead of'} yours)"
-    return f" (your clock is {spoken(skew)} {'fast' if skew > timedelta() else 'slow'})"
+    if abs(skew) > _ONE_DAY:
+        return f" (the service's clock is {duration_text(skew)} {'behind' if skew > timedelta() else 'ahead of'} yours)"
+    return f" (your clock is {duration_text(skew)} {'fast' if skew > timedelta() else 'slow'})"
 
 
-def _wrong(path: str, message: str) -> InvalidRequest:
+def _invalid(path: str, message: str) -> InvalidRequest:
     return InvalidRequest([Problem(path, "withdrawal", message)], of="withdrawal")
