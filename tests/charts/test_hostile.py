@@ -202,7 +202,7 @@ def many_movements() -> pd.DataFrame:
         {
             "step": "step", "transaction_id": [f"t{n // 2}" for n in range(MANY)],
             "source": ["available", "held"] * halves, "target": ["held", "posted"] * halves,
-            "amount": pd.array(np.full(MANY, 250), dtype="Int64"), "says": ["hold", "settlement"] * halves,
+            "amount": pd.array(np.full(MANY, 250), dtype="Int64"), "kind": ["hold", "settlement"] * halves,
         }
     )  # fmt: skip
 
