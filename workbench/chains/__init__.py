@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from workbench.chains.addresses import same_address as same_address
     from workbench.chains.addresses import similar_addresses as similar_addresses
     from workbench.chains.calls import WithdrawCall as WithdrawCall
+    from workbench.chains.calls import WithdrawParameters as WithdrawParameters
     from workbench.chains.calls import read_call_data as read_call_data
+    from workbench.chains.calls import read_parameters as read_parameters
+    from workbench.chains.calls import read_signature as read_signature
     from workbench.chains.calls import withdraw_call_data as withdraw_call_data
+    from workbench.chains.calls import withdraw_parameters as withdraw_parameters
+    from workbench.chains.calls import write_salt as write_salt
+    from workbench.chains.calls import write_signature as write_signature
     from workbench.chains.encodings import base58_decode as base58_decode
     from workbench.chains.encodings import base58_encode as base58_encode
     from workbench.chains.encodings import ed25519_public_key as ed25519_public_key
@@ -32,15 +38,6 @@ if TYPE_CHECKING:
     from workbench.chains.messages import solana_message as solana_message
     from workbench.chains.messages import stellar_message as stellar_message
     from workbench.chains.messages import withdraw_typed_data as withdraw_typed_data
-    from workbench.chains.parameters import WithdrawParameters as WithdrawParameters
-    from workbench.chains.parameters import read_parameters as read_parameters
-    from workbench.chains.parameters import read_signature as read_signature
-    from workbench.chains.parameters import withdraw_parameters as withdraw_parameters
-    from workbench.chains.parameters import write_salt as write_salt
-    from workbench.chains.parameters import write_signature as write_signature
-    from workbench.chains.private_keys import looks_like_private_key as looks_like_private_key
-    from workbench.chains.private_keys import private_key_problem as private_key_problem
-    from workbench.chains.private_keys import refuse_private_key as refuse_private_key
     from workbench.chains.signatures import derive_secret as derive_secret
     from workbench.chains.signatures import public_address as public_address
     from workbench.chains.signatures import recover as recover
@@ -48,7 +45,10 @@ if TYPE_CHECKING:
     from workbench.chains.signatures import sign_ed25519 as sign_ed25519
     from workbench.chains.signatures import verify_ed25519 as verify_ed25519
     from workbench.chains.typed_data import digest as digest
+    from workbench.chains.values import looks_like_private_key as looks_like_private_key
+    from workbench.chains.values import private_key_problem as private_key_problem
     from workbench.chains.values import read_bytes as read_bytes
+    from workbench.chains.values import refuse_private_key as refuse_private_key
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -10,8 +10,7 @@ import attrs
 
 from workbench.chains.encodings import base58_decode, keccak256, strkey_decode
 from workbench.chains.families import Family, chain_of
-from workbench.chains.private_keys import looks_like_private_key
-from workbench.chains.values import invalid
+from workbench.chains.values import invalid, looks_like_private_key
 
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}")
 _HEX_40 = re.compile(r"[0-9a-fA-F]{40}")

@@ -14,16 +14,17 @@ from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence
 from workbench.withdrawals.answers import NotSerializable, Revealed, Secret, check_answer
-from workbench.withdrawals.explanation import Explanation, explain_for
 from workbench.withdrawals.sheets import Shown, duration_text, grouped, sheet_of
 from workbench.withdrawals.terms import Terms
 from workbench.withdrawals.wallet import (
     AdminMessage,
     AdminSignature,
     CallData,
+    Explanation,
     Parameters,
     Transaction,
     admin_message,
+    explain_for,
 )
 
 _ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a clock that drifts
