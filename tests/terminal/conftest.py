@@ -1,6 +1,7 @@
 """Commands as a user runs them: in this process with its streams caught, in a pipe, or in a pseudo-terminal."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,13 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible() -> None:
+    """Let children be interrupted also if the tests' own parent ignores SIGINT, as a shell's `&` does."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

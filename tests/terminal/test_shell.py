@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from tests.terminal.conftest import ROOT
 from workbench.errors import InvalidRequest
 from workbench.session import connect
-from workbench.terminal.shell import _holds_key, load
+from workbench.terminal.shell import holds_key, load
 
 pytestmark = pytest.mark.slow  # each starts processes of its own
 
@@ -108,7 +108,7 @@ def test_history_keeps_no_key(ipython, monkeypatch):
 )
 def test_what_counts_as_a_key(text, holds):
     """A literal beside a name of a key counts; a variable does not."""
-    assert _holds_key(text) is holds
+    assert holds_key(text) is holds
 
 
 def test_as_an_extension(ipython):

@@ -107,6 +107,31 @@ def test_interrupts(number, code):
     assert "Traceback" not in said
 
 
+def test_an_ignored_hangup_stays_ignored():
+    """Under `nohup`, which ignores SIGHUP, a hangup does not end a command."""
+    words = f"trap '' HUP; exec {sys.executable} -m workbench listen"
+    child = subprocess.Popen(["bash", "-c", words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    child.stderr.readline()
+    child.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(0.5)
+    child.terminate()
+    child.communicate(timeout=30)
+
+    assert child.returncode == 143
+
+
+def test_a_closed_output_does_not_change_how_a_call_ended(piped):
+    """With stdout closed, a call that is carried out ends with 0."""
+    body = "workbench/demo/bodies/create_user_application.request.personal.json"
+    words = f"{sys.executable} -m workbench create-user-application --from {body} >&-"
+    done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert b"done" in piped("journal", "list").stdout
+
+
 def test_nothing_is_asked_where_nobody_types(piped, own_state):
     """A key that is missing is an error in a pipe, never a prompt that hangs."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')

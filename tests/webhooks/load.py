@@ -22,9 +22,9 @@ CHILD = """
 import sys, threading
 from workbench.webhooks.inbox import Inbox
 inbox = Inbox(sys.argv[1], keys=[sys.argv[3]])
-inbox._store.file.connection.execute("CREATE TABLE IF NOT EXISTS book(id TEXT)")
 @inbox.on("*", name="book", atomic=True)
 def book(event, db):
+    db.execute("CREATE TABLE IF NOT EXISTS book(id TEXT)")
     db.execute("INSERT INTO book VALUES (?)", (event.id,))
 with inbox.serve(port=int(sys.argv[2])) as url:
     print(url, flush=True)

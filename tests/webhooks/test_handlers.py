@@ -131,7 +131,8 @@ def test_effects_go_on_after_a_restart(tmp_path: Path) -> None:
 def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
     """What an atomic handler writes stands with the note that it is done, or not at all."""
     with Inbox(tmp_path / "inbox.db") as inbox:
-        inbox._store.file.connection.execute("CREATE TABLE ledger(id TEXT)")
+        ledger = sqlite3.connect(tmp_path / "inbox.db", isolation_level=None)
+        ledger.execute("CREATE TABLE ledger(id TEXT)")
         fail = [True]
 
         @inbox.on("*", name="book", atomic=True)
@@ -142,10 +143,11 @@ def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
 
         event_id = put(inbox)
 
-        assert inbox._store.file.run("SELECT * FROM ledger") == []
+        assert ledger.execute("SELECT * FROM ledger").fetchall() == []
         fail.clear()
         inbox.retry()
-        assert inbox._store.file.run("SELECT * FROM ledger") == [(event_id,)]
+        assert ledger.execute("SELECT * FROM ledger").fetchall() == [(event_id,)]
+        ledger.close()
 
 
 def test_one_process_runs_a_handler(tmp_path: Path) -> None:
@@ -308,11 +310,13 @@ def test_a_failing_async_handler_is_recorded() -> None:
 def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> None:
     """What an atomic async handler writes stands with the record that it is done."""
     with Inbox(tmp_path / "inbox.db") as inbox:
-        inbox._store.file.connection.execute("CREATE TABLE ledger(id TEXT)")
+        ledger = sqlite3.connect(tmp_path / "inbox.db", isolation_level=None)
+        ledger.execute("CREATE TABLE ledger(id TEXT)")
         inbox.on("*", name="book", atomic=True)(functools.partial(note_later, []))
         event_id = put(inbox)
 
-        assert inbox._store.file.run("SELECT * FROM ledger") == [(event_id,)]
+        assert ledger.execute("SELECT * FROM ledger").fetchall() == [(event_id,)]
+        ledger.close()
 
 
 def numbers(event: Event) -> Any:

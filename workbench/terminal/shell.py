@@ -175,7 +175,7 @@ def _keep_no_keys(ipython: Any) -> Callable[[], None]:
     usual = manager.store_inputs
 
     def store_inputs(number: int, source: str, source_raw: str | None = None) -> None:
-        if _holds_key(source_raw or source):
+        if holds_key(source_raw or source):
             source = source_raw = "# omitted: held a key"
         usual(number, source, source_raw)
 
@@ -187,7 +187,7 @@ def _keep_no_keys(ipython: Any) -> Callable[[], None]:
     return undo
 
 
-def _holds_key(text: str) -> bool:
+def holds_key(text: str) -> bool:
     """Whether a text holds a key: a literal assigned to a name of keys, or a key in the environment."""
     if re.search(r"""(?i)\b(?:api_?key|secret|password|token)\w*["']?\s*[:=]\s*(?:Key\()?["'][^"']""", text):
         return True
