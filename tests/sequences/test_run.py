@@ -114,6 +114,14 @@ def test_unknown_members_of_an_answer_can_be_expected(sandbox: Sandbox) -> None:
     assert run(Sequence(name="extra", steps=(buy,)), sandbox).ok
 
 
+def test_a_run_on_a_sandbox_writes_no_file(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client keeps no journal."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    run(HOLD, sandbox, amount=1)
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_production_is_refused_before_anything_is_sent() -> None:
     """Sequences are for sandboxes."""
     api = connect(environment="production")

@@ -139,7 +139,7 @@ def target_of(api: Any) -> Target:
         WrongEnvironment: It is a production service.
     """
     if isinstance(api, Sandbox):
-        client = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport())
+        client = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport(), journal=False)
         return SandboxTarget(client, api)
     if getattr(api, "environment", "sandbox") == "production":
         raise WrongEnvironment("sequences run in sandboxes only; this is production, and nothing was sent")
