@@ -82,7 +82,7 @@ RIGHT = {
 OLD_NAMES = """
     Turn Ground Together Front Heard Said Told Line Aside Doing Beside Still Gauge Crew Courier Hold Unkept Slip Question
     Walk Venue Miss WaitedInVain NothingArrived TIRED PATIENCE _LOOK tired look_at let_go hold_against discreet strike
-    tell told enlist at_work arrive glimpse lying wrong bad unknown _thawed _sooner wary NOTHING_MORE Known W L S G
+    tell told enlist at_work arrive glimpse lying wrong bad _thawed _sooner wary NOTHING_MORE Known W L S G
     mine forget heard said
 """
 """Names of classes, functions, methods, attributes and constants that are gone."""

@@ -74,7 +74,7 @@ def _escape(character: str) -> str:
 class Problem:
     """One thing that is wrong with a value: where, by which rule, and what would be right. Never the value."""
 
-    path: str  # wire path, `externalFiatAccount.accountNumber`; empty for the whole
+    path: str  # wire path, `externalFiatAccount.accountNumber`; empty for all of it
     rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
     message: str
 
@@ -254,7 +254,7 @@ class ApiError(WorkbenchError):
         self.message = message
         self.body = body
         self.hint = hint
-        words = visible(message or error or "no words of its own", _SHOWN)
+        words = visible(message or error or "no error message", _SHOWN)
         kind = f" ({visible(error, 80)})" if error and message else ""
         super().__init__(f"{operation} was refused with {status}{kind}: {words}{'. ' + hint if hint else ''}")
 

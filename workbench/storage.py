@@ -275,7 +275,7 @@ class Database:
         return UnusableFile(f"{self.path} is damaged: {error}. It was left as it is.")
 
     def lease(self, work: str) -> bool:
-        """Whether this process may do a work: of several on one file only one does, until it ends or closes the file."""
+        """Return whether this process is the one that does some work; of several on one file only one is, until it ends or closes it."""
         if self.path is None or work in self._leases:
             return True
         lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))

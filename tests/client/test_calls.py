@@ -1,4 +1,4 @@
-"""The twelve operations through the whole client path, sync and awaited, on the embedded sandbox."""
+"""The twelve operations through the complete client path, sync and awaited, on the embedded sandbox."""
 
 import asyncio
 import inspect

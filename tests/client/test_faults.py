@@ -221,7 +221,7 @@ ERRORS = {
 
 
 def agrees(result: Any, end: Outcome, effects: int) -> bool:
-    """Whether what the caller was told, what the journal says and what the ledger has go together."""
+    """Whether what the caller learned, what the journal says and what the ledger has go together."""
     if end is Outcome.DONE:
         return effects == 1 and (not isinstance(result, BaseException) or isinstance(result, UnexpectedAnswer))
     if end is Outcome.UNKNOWN:
@@ -235,7 +235,7 @@ def agrees(result: Any, end: Outcome, effects: int) -> bool:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", EFFECTS)
 def test_faults_of_the_network(name: str, fault: str, once: bool) -> None:
-    """A fault on the way loses and doubles nothing, and the caller is told what is known."""
+    """A fault on the way loses and doubles nothing, and the caller learns what is known."""
     broken, expected = FAULTS[fault]
     rig = Rig()
     arguments = rig.arguments(name)
@@ -275,7 +275,7 @@ def test_unknown_is_what_the_ledger_cannot_tell() -> None:
 
 
 def _failing(at: str) -> Callable[..., Any]:
-    """Make a file's `write` fail: before anything is stored, at the commit, or after it (fsync told too late)."""
+    """Make a file's `write` fail: before anything is stored, at the commit, or after it (fsync reported too late)."""
     whole = Database.write
 
     @contextlib.contextmanager
@@ -400,7 +400,7 @@ def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("at", ["begin", "finish"])
 def test_an_interrupt_inside_the_journal_leaves_no_call_in_flight(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the journal writes: the call is unknown where it may have left, and never shown as in the air."""
+    """Ctrl-C while the journal writes: the call is unknown where it may have left, and never shown as in flight."""
     rig = Rig()
     arguments = rig.arguments("update_user")
     whole = getattr(recorder_of(rig.client.journal), at)

@@ -101,7 +101,7 @@ def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
         client.update_user(user_id=CARD, first_name="Grace")
     with pytest.raises(InvalidRequest, match="WORKBENCH_READONLY"):
         client.arm(operations={"update_user"}, minutes=10, reason="x")
-    client_on(Service(AUTHORIZED)).simulate_authorization(**PURCHASE)  # a sandbox of one's own is no real service
+    client_on(Service(AUTHORIZED)).simulate_authorization(**PURCHASE)  # an embedded sandbox is not a real service
 
     assert service.count == 0
 

@@ -1,4 +1,4 @@
-"""The journal: what it records, what it shows, and what it does when nobody knows how a call ended."""
+"""The journal: what it records, what it shows, and what it does when the outcome of a call is unknown."""
 
 import json
 import multiprocessing
@@ -53,7 +53,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Journal
 
 
 def test_a_call_is_recorded_before_it_leaves(make: Callable[[], Journal]) -> None:
-    """While a call is in the air, the journal already has it."""
+    """While a call is in flight, the journal already has it."""
     journal = make()
     seen = []
 
@@ -250,7 +250,9 @@ def test_a_conflict_after_a_resend_means_that_it_exists(make: Callable[[], Journ
     assert journal.unknown() == []
 
 
-def test_an_end_that_cannot_be_recorded_is_told(make: Callable[[], Journal], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_that_cannot_be_recorded_is_reported(
+    make: Callable[[], Journal], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the end cannot be written, the answer is given all the same, and the entry counts as unknown."""
     journal = make()
     client = client_on(Service(AUTHORIZED), journal=journal)
@@ -345,7 +347,7 @@ def _dies(path: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
-    """A call that was in the air when its process died is unknown to the next one."""
+    """A call that was in flight when its process died is unknown to the next one."""
     path = str(tmp_path / "journal.db")
     child = multiprocessing.get_context("fork").Process(target=_dies, args=(path,))
     child.start()
@@ -407,7 +409,7 @@ def test_the_same_again_is_an_error_in_production(make: Callable[[], Journal]) -
     client.allowing(again=True).update_user(user_id=CARD, first_name="Grace")
     with pytest.raises(BadRequest):
         client.update_user(user_id=CARD, first_name="Ada")
-    client.update_user(user_id=CARD, first_name="Ada")  # what was refused is no earlier one
+    client.update_user(user_id=CARD, first_name="Ada")  # what was refused is not an earlier one
     client.update_user(user_id=CARD, last_name="Ada")
 
     assert service.count == 5
@@ -429,7 +431,7 @@ def test_the_same_again_is_a_warning_on_a_sandbox_of_others(make: Callable[[], J
 
 
 def test_the_same_again_is_silent_on_the_embedded_sandbox() -> None:
-    """On a sandbox of one's own, calls may be repeated without a word."""
+    """On an embedded sandbox, calls may be repeated without a word."""
     client = client_on(Service(AUTHORIZED))
     for _ in range(3):
         client.simulate_authorization(**PURCHASE)
@@ -499,7 +501,7 @@ def test_the_person_has_a_name(monkeypatch: pytest.MonkeyPatch, make: Callable[[
     assert resolved.resolution.by.startswith("uid ")
 
 
-def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_reported(tmp_path: Path) -> None:
     """A file that was damaged says that it cannot be read."""
     path = tmp_path / "journal.db"
     journal = Journal(path)
@@ -520,7 +522,7 @@ def test_a_closed_journal_opens_again(tmp_path: Path) -> None:
     assert len(client.journal) == 1
 
 
-def test_a_journal_that_was_never_needed_is_no_file(tmp_path: Path) -> None:
+def test_a_journal_that_was_never_needed_is_not_a_file(tmp_path: Path) -> None:
     """Looking at a journal makes no file."""
     journal = Journal(tmp_path / "journal.db")
 
@@ -559,7 +561,7 @@ def test_a_secret_is_made_by_one_of_many(state: Path) -> None:
 
 
 def test_a_secret_that_cannot_be_made(state: Path) -> None:
-    """Where something is in the way of the secret, that is told."""
+    """Where something is in the way of the secret, that is reported."""
     state.mkdir()
     (state / "secret").mkdir()
     with pytest.raises(CannotRecord, match="cannot be used"):

@@ -111,7 +111,7 @@ class Life(RuleBasedStateMachine):
         assert sum(self.truth.values()) == self.rig.network.effects
 
     @invariant()
-    def unknown_is_what_cannot_be_told(self) -> None:
+    def unknown_is_what_cannot_be_determined(self) -> None:
         assert {entry.id for entry in self.rig.client.journal.unknown()} == set(self.lost)
 
     @invariant()

@@ -1,4 +1,4 @@
-"""Real sockets: servers that answer late, drip, break off, point elsewhere or send bombs, on this machine only."""
+"""Real sockets: servers that answer late, answer byte by byte, break off, point elsewhere or send bombs, on this machine only."""
 
 import asyncio
 import contextlib
@@ -157,14 +157,14 @@ def dripping(head: bytes) -> Iterator[RawServer]:
     """Send the head at once, then a byte every so often, for ever."""
     silence = _Silence()
 
-    def drip(connection: socket.socket, _: bytes) -> bool:
+    def slow_bytes(connection: socket.socket, _: bytes) -> bool:
         connection.sendall(head)
         assert silence.server is not None
         while not silence.server.stopped.wait(0.02):
             connection.sendall(b"x")
         return False
 
-    with RawServer(drip) as server:
+    with RawServer(slow_bytes) as server:
         silence.server = server
         yield server
 
@@ -209,7 +209,7 @@ def ends(client: Any) -> list[Outcome]:
 
 
 def test_an_answer_comes_over_a_socket(call: Caller) -> None:
-    """The whole path works over HTTP, with the key in its header and nothing of it in the URL."""
+    """The complete path works over HTTP, with the key in its header and nothing of it in the URL."""
     with RawServer(answering(AUTHORIZED)) as server:
         result, client = call(server.url, "simulate_authorization", PURCHASE)
 
@@ -257,7 +257,7 @@ def test_a_connection_that_ends_leaves_the_end_unknown(call: Caller, script: Scr
 
 
 def test_a_kept_connection_that_ends(call: Caller) -> None:
-    """A kept connection that is closed just as it is used again: a read goes on with a fresh one."""
+    """A kept connection that is closed just as it is used again: a read uses a fresh one."""
     seen = []
 
     def script(connection: socket.socket, request: bytes) -> bool:
@@ -294,7 +294,7 @@ def test_a_cut_success_is_done(call: Caller) -> None:
      (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", UnexpectedAnswer, Outcome.DONE)],
     ids=["head", "body"],
 )  # fmt: skip
-def test_dripping_servers_meet_the_deadline(call: Caller, head: bytes, error: type[Exception], end: Outcome) -> None:
+def test_slow_servers_meet_the_deadline(call: Caller, head: bytes, error: type[Exception], end: Outcome) -> None:
     """A byte now and then does not keep a call alive beyond its deadline."""
     with dripping(head) as server:
         begun = time.monotonic()
@@ -421,8 +421,8 @@ def test_an_awaited_client_may_meet_several_loops() -> None:
         assert [asyncio.run(ask()) for _ in range(2)] == [[], []]
 
 
-def test_a_cancelled_call_is_unknown() -> None:
-    """A task that is canceled while its call is in the air leaves an unknown end."""
+def test_a_canceled_call_is_unknown() -> None:
+    """A task that is canceled while its call is in flight leaves an unknown end."""
 
     async def whole(url: str, server: RawServer) -> Any:
         async with AsyncClient(base_url=url, api_key=KEY) as client:
@@ -467,7 +467,7 @@ def _tls(authority: trustme.CA, name: str, **more: Any) -> ssl.SSLContext:
 
 
 def test_own_certificates_are_trusted_where_said(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
-    """A service with a certificate of one's own authority is reached with `ca_file`."""
+    """A service with a certificate of a private authority is reached with `ca_file`."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     with RawServer(answering([]), _tls(authority, "127.0.0.1")) as server:
         result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem")
@@ -515,7 +515,7 @@ def test_netrc_is_not_read(call: Caller, monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert b"authorization" not in server.requests[0].lower()
 
 
-def test_a_key_log_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_key_log_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where TLS keys are written to a file, that is said before the first connection."""
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys.log"))
     client = Client(base_url="https://localhost:9", api_key=KEY, clock=FakeClock())

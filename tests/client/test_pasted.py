@@ -1,4 +1,4 @@
-"""A private key or a seed phrase in a request is refused, in whichever member it stands; what may be 64 digits is not (K10)."""
+"""A private key or a seed phrase in a request is refused, in whichever member it stands; what may be 64 digits is not."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_a_private_key_inside_is_named_by_its_path() -> None:
     ids=["external id", "sumsub", "persona"],
 )
 def test_a_hash_is_sent_where_it_may_be_one(given: dict[str, Any]) -> None:
-    """An id of one's own may be a hash, and a token of somebody else's may look like one."""
+    """An external id may be a hash, and a token of somebody else's may look like one."""
     service = Service({"id": CARD})
     client_on(service).create_user_application(**given)
 

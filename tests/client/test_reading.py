@@ -1,4 +1,4 @@
-"""Wire bodies as requests, and guesses held against a service."""
+"""Wire bodies as requests, and assumptions checked against a service."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_a_query_is_read() -> None:
     assert given(request) == {"user_id": CARD, "limit": 7}
 
 
-def test_unknown_members_are_told() -> None:
+def test_unknown_members_are_reported() -> None:
     """A member the interface does not know is left out, with a warning that names it."""
     with pytest.warns(AdviceWarning, match="does not know color"):
         request = CLIENT.from_wire("update_user", {"firstName": "Grace", "color": "red"}, user_id=CARD)
@@ -68,13 +68,13 @@ def test_names_of_a_client_are_used() -> None:
      ("\ud800", "cannot be read")],
     ids=map(str, range(8)),
 )  # fmt: skip
-def test_odd_bodies_are_refused(body: Any, words: str) -> None:
-    """What is no body of the operation is refused with where."""
+def test_invalid_bodies_are_refused(body: Any, words: str) -> None:
+    """What is not a body of the operation is refused with where."""
     with pytest.raises(InvalidRequest, match=words):
         CLIENT.from_wire("update_user", body, user_id=CARD)
 
 
-def test_odd_operations_and_paths_are_refused() -> None:
+def test_unknown_operations_and_paths_are_refused() -> None:
     """An unknown operation, or an argument that is not part of the path, is refused with what there is."""
     with pytest.raises(InvalidArguments, match="known: list_contracts"):
         CLIENT.from_wire("nothing", {})
@@ -95,17 +95,17 @@ def test_samples_are_read_without_loss(path: Path) -> None:
     assert json.loads(strict_json.dumps(written)) == asked
 
 
-# guesses
+# assumptions
 
 
-def test_the_sandbox_keeps_its_guesses() -> None:
-    """On the sandbox, which is built on the guesses, none is contradicted, and nothing has an effect."""
+def test_the_sandbox_keeps_its_assumptions() -> None:
+    """On the sandbox, which is built on the assumptions, none is contradicted, and nothing has an effect."""
     api = wb.connect()
     found = api.verify_assumptions(user_id=api.sandbox.guide()["rewards_users"][0]["id"])
 
     assert found.of(Verdict.CONTRADICTED) == ()
     assert len(found.of("confirmed")) >= 8
-    assert {one.id for one in found} == {guess.id for guess in wb.assumptions()}
+    assert {one.id for one in found} == {assumption.id for assumption in wb.assumptions()}
     assert len(api.journal) == 0
     assert "untested: " in str(found)
 
@@ -120,7 +120,7 @@ def _service(items: Any) -> Any:
 
 
 def test_wrong_names_are_found() -> None:
-    """A service that ignores limit and offset contradicts those guesses, with the line of the profile to change."""
+    """A service that ignores limit and offset contradicts those assumptions, with the line of the profile to change."""
     rows = [{"type": "earned", "id": str(i), "createdAt": f"2026-01-{i + 1:02}T00:00:00Z"} for i in range(5)]
     found = {one.id: one for one in _service(lambda _: rows).verify_assumptions(user_id=CARD)}
 

@@ -286,11 +286,11 @@ class _Shell:
         self.user_ns = {"In": ["", cell]}
 
 
-@pytest.mark.parametrize("cell, told", [(f"api = Client(api_key='{KEY}')", True), ("api = connect('acme')", False)])
-def test_a_key_in_a_cell_is_told(cell: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cell, expected", [(f"api = Client(api_key='{KEY}')", True), ("api = connect('acme')", False)])
+def test_a_key_in_a_cell_is_reported(cell: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that stands in a notebook's cell is warned of, since it would be saved."""
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: _Shell(cell)))
-    if told:
+    if expected:
         with pytest.warns(AdviceWarning, match="will be saved") as warned:
             Client(base_url=URL, api_key=KEY)
         assert leaks(str(warned[0].message)) == []

@@ -165,7 +165,7 @@ def test_everything_wrong_is_listed(home: Path) -> None:
      ("[profiles.other]\n", "known: other"), ("[profiles.x]\n", "base_url is missing"), ("\xff", "is not TOML")],
     ids=map(str, range(6)),
 )  # fmt: skip
-def test_odd_files(home: Path, text: str, words: str) -> None:
+def test_invalid_files(home: Path, text: str, words: str) -> None:
     """A file that cannot be read as profiles says why."""
     write(home, text)
     with pytest.raises(InvalidProfile, match=words):
@@ -173,7 +173,7 @@ def test_odd_files(home: Path, text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", "", "x" * 65, "a\n"])
-def test_odd_profile_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_profile_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is none is refused, and never becomes a path."""
     monkeypatch.setenv("WORKBENCH_PROFILE", "..")
     with pytest.raises(InvalidProfile, match="profile"):
@@ -203,7 +203,7 @@ def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatc
     assert asked == ["API key of acme-test (sandbox): "]
 
 
-def test_a_broken_keyring_is_no_keyring(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose keyring fails has no key there, and that is all."""
 
     def broken(*_: Any) -> str:
@@ -290,7 +290,7 @@ def test_base_urls_are_put_right(given: str, used: str) -> None:
     ids=map(str, range(19)),
 )  # fmt: skip
 def test_base_urls_are_refused(given: str, words: str) -> None:
-    """What is no base URL is refused with what would be right."""
+    """What is not a base URL is refused with what would be right."""
     with pytest.raises(InvalidProfile, match=words):
         base_url(given)
 
@@ -305,7 +305,7 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
      ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
     ids=map(str, range(6)),
 )  # fmt: skip
-def test_odd_wire_names_are_refused(names: dict[str, str], words: str) -> None:
+def test_invalid_wire_names_are_refused(names: dict[str, str], words: str) -> None:
     """A wire name is given to a field that has one, and no two members share one."""
     with pytest.raises(InvalidProfile, match=words):
         wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
@@ -319,8 +319,8 @@ def test_two_members_may_swap_their_names() -> None:
 
 
 @pytest.mark.parametrize("header", ["Api-Key", "host", "Bad Header", "X:\r\n", "", "Content-Length", 7])
-def test_odd_headers_are_refused(header: Any) -> None:
-    """A header of one's own has a name of its own."""
+def test_invalid_headers_are_refused(header: Any) -> None:
+    """An additional header has a name of its own."""
     with pytest.raises(InvalidProfile, match="idempotency_header"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)
 
@@ -343,7 +343,7 @@ def test_places_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_read(home: Path) -> None:
-    """A path that is no file says so."""
+    """A path that is not a file says so."""
     (home / "profiles.toml").mkdir()
     with pytest.raises(InvalidProfile, match="cannot be read"):
         open_profile("x")
@@ -363,7 +363,7 @@ def test_limits_are_limits() -> None:
         wb.Client(base_url="https://api.example.com", api_key="a-key", limits={"amount": 5})  # type: ignore[arg-type]
 
 
-def test_a_sandbox_profile_is_no_service(home: Path) -> None:
+def test_a_sandbox_profile_is_not_a_service(home: Path) -> None:
     """What needs a service says that a profile is a sandbox."""
     write(home, "[profiles.lesson]\nsandbox = { seed = 7 }\n")
     with pytest.raises(InvalidProfile, match="names no service"):

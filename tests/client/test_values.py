@@ -1,4 +1,4 @@
-"""Values as people write them: what leaves, what is refused, what is only warned of. Rows V1 to V29 of the catalogue."""
+"""Values as people write them: what leaves, what is refused, what is only warned of."""
 
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ from tests.client.test_wire import EFFECTS, EVM
 from workbench.errors import AdviceWarning, InvalidRequest
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    # V1, V10, V16: exact types
+    # exact types
     ("simulate_refund", {"amount": Decimal("10.5")}, "amount"),
     ("simulate_refund", {"amount": ""}, "amount"),
     ("simulate_refund", {"amount": float("nan")}, "write FULL"),
@@ -27,13 +27,13 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sign_withdrawal", {"amount": "1e3"}, "amount"),
     ("sign_withdrawal", {"amount": "١٠"}, "amount"),
     ("sign_withdrawal", {"amount": "-1"}, "amount"),
-    # V4: the unit is said
+    # the unit is said
     ("sign_withdrawal", {"is_amount_native": None}, "is not given; it is True or False"),
-    # V13: whole matches only
+    # whole matches only
     ("sign_withdrawal", {"recipient_address": EVM + "\n"}, "recipientAddress"),
     ("update_user", {"wallet_address": EVM.replace("0x", "0X")}, "walletAddress"),
     ("update_user", {"wallet_address": "example.eth"}, "walletAddress"),
-    # V18, limits in characters
+    # limits in characters
     ("update_user", {"first_name": "x" * 51}, "firstName"),
     ("update_user", {"phone_country_code": "1234"}, "phoneCountryCode"),
     ("update_user", {"phone_number": "+15550100"}, "phoneNumber"),
@@ -53,7 +53,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     # V24
     ("create_payment_account", {"company_id": CARD}, "Provide either userId or companyId"),
     ("create_payment_account", {"user_id": None}, "Provide either userId or companyId"),
-    # V26 the other way: a word that is none is not sent
+    # the other way: a word that is none is not sent
     ("update_dispute", {"status": "accepted"}, "status"),
     ("simulate_authorization", {"decline_reason": "because"}, "declineReason"),
     # V28
@@ -84,7 +84,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("name, change, words", WARNED, ids=map(str, range(len(WARNED))))
 def test_warned(name: str, change: dict[str, Any], words: str) -> None:
-    """What is only odd is sent as given, with a warning."""
+    """What is only unusual is sent as given, with a warning."""
     service = Service({"id": CARD, "status": "x"})
     with pytest.warns(AdviceWarning, match=words):
         getattr(client_on(service), name)(**{**EFFECTS[name], **change})
@@ -106,14 +106,14 @@ SENT: list[tuple[str, dict[str, Any], bytes]] = [
 
 @pytest.mark.parametrize("name, change, part", SENT, ids=map(str, range(len(SENT))))
 def test_sent(name: str, change: dict[str, Any], part: bytes) -> None:
-    """What is right is sent as given: nothing is padded, cut, cased or mended."""
+    """What is right is sent as given: nothing is padded, cut, cased or fixed."""
     service = Service({"id": CARD, "status": "x"})
     getattr(client_on(service), name)(**{**EFFECTS[name], **change})
 
     assert part in service.requests[0].content
 
 
-def test_several_purchases_differ_only_where_told() -> None:
+def test_several_purchases_differ_only_where_given() -> None:
     """A call sends the members that were given, in the words of the document, and no other."""
     service = Service({"status": "authorized"})
     client_on(service).simulate_authorization(**PURCHASE)

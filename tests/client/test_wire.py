@@ -130,8 +130,8 @@ def test_text_arrives_as_given(text: str) -> None:
     ids=map(str, range(27)),
 )  # fmt: skip
 @pytest.mark.parametrize("check", [True, False])
-def test_odd_ids_never_meet_a_path(odd: Any, check: bool) -> None:
-    """What is no UUID never leaves, checks on or off."""
+def test_invalid_ids_never_meet_a_path(odd: Any, check: bool) -> None:
+    """What is not a UUID never leaves, checks on or off."""
     service = Service(AUTHORIZED)
     with pytest.raises(InvalidRequest, match="paymentAccountId"):
         client_on(service, check=check).delete_payment_account(payment_account_id=odd)
@@ -141,7 +141,7 @@ def test_odd_ids_never_meet_a_path(odd: Any, check: bool) -> None:
 
 @pytest.mark.parametrize("amount", [10.99, "10.99", True, 1e22, float("nan"), "١٠", "1_000", None, 0, -1], ids=repr)
 def test_only_whole_cents_leave(amount: Any) -> None:
-    """An amount that is no whole number of cents, or below one, is refused here."""
+    """An amount that is not a whole number of cents, or below one, is refused here."""
     service = Service(AUTHORIZED)
     with pytest.raises(InvalidRequest, match="amount"):
         client_on(service).simulate_authorization(**{**PURCHASE, "amount": amount})
@@ -167,7 +167,7 @@ def test_numbers_of_numpy_are_taken() -> None:
     assert b'"amount":1250,' in service.requests[0].content
 
 
-def test_all_problems_are_told_together() -> None:
+def test_all_problems_are_reported_together() -> None:
     """A call with several faults names them all: an unknown name, a missing one, a wrong value."""
     service = Service(AUTHORIZED)
     with pytest.raises(InvalidArguments) as caught:
@@ -181,7 +181,7 @@ def test_all_problems_are_told_together() -> None:
     assert service.count == 0
 
 
-def test_a_wire_name_is_told_once() -> None:
+def test_a_wire_name_is_reported_once() -> None:
     """A member by its wire name is named with the name to use, and not as missing besides."""
     account = {"beneficiaryType": "individual", "accountNumber": "000123456"}
     with pytest.raises(InvalidArguments) as caught:
@@ -195,7 +195,7 @@ def test_a_wire_name_is_told_once() -> None:
     ]
 
 
-def test_unknown_names_of_nested_members_are_told() -> None:
+def test_unknown_names_of_nested_members_are_reported() -> None:
     """A name that a nested record does not have is refused with its path."""
     with pytest.raises(InvalidArguments, match=r"address\.zip"):
         client_on(Service({})).update_user(user_id=CARD, address={**ADDRESS, "zip": "1"})
@@ -244,7 +244,7 @@ def test_checks_can_be_switched_off() -> None:
 
 
 def test_wire_names_of_a_profile() -> None:
-    """A wire name that was guessed wrong is changed without code, in requests and in answers."""
+    """A wire name that was assumed wrongly is changed without code, in requests and in answers."""
     service = Service({"id": CARD, "status": "authorized"})
     client = client_on(
         service,
@@ -354,12 +354,12 @@ BODIES: dict[str, Any] = {
     ),
     "msg": (b'{"msg":"Too many requests"}', "Too many requests"),
     "correlation": (b'{"message":"Internal","correlationId":"77"}', "Internal"),
-    "empty": (b"", "no words of its own"),
+    "empty": (b"", "no error message"),
     "text": (b"nothing here", "nothing here"),
     "html": (b"<html><body>secret stack</body></html>", "a page of HTML"),
-    "list": (b"[1]", "no words of its own"),
-    "null": (b"null", "no words of its own"),
-    "numbers": (b'{"statusCode":"x","error":7,"message":{"a":1}}', "no words of its own"),
+    "list": (b"[1]", "no error message"),
+    "null": (b"null", "no error message"),
+    "numbers": (b'{"statusCode":"x","error":7,"message":{"a":1}}', "no error message"),
     "binary": (b"\xff\xfe\x00", "\\x00"),
     "escape": (b'{"message":"\\u001b[31mred\\u202e"}', "\\x1b[31mred\\u202e"),
     "deep": (b"[" * 200_000, ""),
@@ -437,7 +437,7 @@ def test_any_body_ends_in_an_error_of_ours(body: bytes, status: int) -> None:
 
 
 def test_a_reason_in_the_services_own_words_stands_alone() -> None:
-    """Where a 403 names the address it is about, no role is guessed at beside it."""
+    """Where a 403 names the address it is about, no role is suggested beside it."""
     answer = httpx.Response(403, json={"error": "ForbiddenError", "message": f"{EVM} is not an admin of the contract"})
     with pytest.raises(Forbidden) as caught:
         call(client_on(Service(answer)), "sign_withdrawal")
@@ -492,8 +492,8 @@ def test_redirects_are_never_followed(status: int, target: str, name: str) -> No
     assert isinstance(caught.value, OutcomeUnknown) == (name == "update_user")
 
 
-def test_deprecation_is_told_once() -> None:
-    """Deprecation and Sunset headers are told once each, and faults made on purpose are noted."""
+def test_deprecation_is_reported_once() -> None:
+    """Deprecation and Sunset headers are reported once each, and faults made on purpose are noted."""
     headers = {"Deprecation": "true", "Sunset": "Wed, 11 Nov 2026 11:11:11 GMT", "Workbench-Fault": "latency"}
     client = client_on(Service(httpx.Response(200, json=[], headers=headers)))
     with pytest.warns(AdviceWarning) as told:
@@ -618,7 +618,7 @@ def test_what_may_have_happened_is_never_sent_again(name: str, failure: Any) -> 
 @each_effect
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, MemoryError], ids=lambda kind: kind.__name__)
 def test_interrupts_in_flight_are_recorded(name: str, interrupt: type[BaseException]) -> None:
-    """An interrupt while a call is in the air goes on as itself, and leaves its end unknown."""
+    """An interrupt while a call is in flight goes on as itself, and leaves its end unknown."""
     client = client_on(Service(interrupt()))
     with pytest.raises(interrupt) as caught:
         call(client, name)
@@ -638,7 +638,7 @@ def test_an_outage_is_not_made_worse() -> None:
     assert service.count == 1000 + 100
 
 
-def test_a_tired_budget_is_told() -> None:
+def test_an_exhausted_budget_is_reported() -> None:
     """Where the budget for retries is used up, the error says so."""
     client = client_on(Service(httpx.ConnectError("x")))
     client._context.budget.left = 7
@@ -674,7 +674,7 @@ def test_the_budget_is_earned_back() -> None:
 
 
 def test_a_call_ends_at_its_deadline() -> None:
-    """No retry begins that would end after the deadline of the whole call."""
+    """No retry begins that would end after the deadline of the entire call."""
     clock = FakeClock()
 
     def slow(_: httpx.Request) -> httpx.Response:
@@ -709,7 +709,7 @@ def test_reads_wait_as_asked(value: str, waited: float) -> None:
 @pytest.mark.parametrize(
     "value", ["0", "-5", "61", "1e9", "soon", "", "9" * 80, "Sun, 01 Mar 1990 00:00:00 GMT", "nan", "inf"]
 )
-def test_odd_pauses_are_told_not_waited_for(value: str) -> None:
+def test_unusual_pauses_are_reported_not_waited_for(value: str) -> None:
     """A pause that is none, too long or unreadable ends the call with a word."""
     clock = FakeClock()
     service = Service(_limited(value))
@@ -766,7 +766,7 @@ def test_a_pause_holds_for_every_call() -> None:
     assert clock.slept == [7.0]
 
 
-def test_a_pause_beyond_the_deadline_is_told() -> None:
+def test_a_pause_beyond_the_deadline_is_reported() -> None:
     """Where the asked pause does not fit into the call, the call says so at once."""
     clock = FakeClock()
     with pytest.raises(RateLimited, match="Try again after 50 s"):
@@ -807,8 +807,8 @@ def test_the_base_url_is_where_calls_go() -> None:
 # the rest of what can happen
 
 
-def test_a_client_without_a_journal_tells_the_same() -> None:
-    """Without a journal an unknown end is told with an id all the same, and there is no journal to look at."""
+def test_a_client_without_a_journal_reports_the_same() -> None:
+    """Without a journal an unknown outcome is reported with an id all the same, and there is no journal to look at."""
     client = client_on(Service(httpx.ReadTimeout("x"), httpx.ConnectError("x"), AUTHORIZED), journal=False)
     with pytest.raises(OutcomeUnknown) as caught:
         client.simulate_authorization(**PURCHASE)
@@ -867,7 +867,7 @@ def test_an_interrupt_between_tries_is_not_sent(first: Any) -> None:
     assert [entry.outcome for entry in client.journal] == [Outcome.NOT_SENT]
 
 
-def test_a_full_row_is_told() -> None:
+def test_a_full_queue_is_reported() -> None:
     """Where rates leave no room within the call's deadline, the call is not sent."""
     client = client_on(Service(AUTHORIZED), limits=Limits(writes_per_second=0.01), timeout=30)
     client.simulate_authorization(**PURCHASE)
@@ -909,7 +909,7 @@ def test_what_json_does_not_have_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [101, 199, 600, 999])
-def test_odd_statuses_are_unknown(status: int) -> None:
+def test_unusual_statuses_are_unknown(status: int) -> None:
     """A status that means nothing leaves an effect unknown, and a read without an answer."""
     with pytest.raises(OutcomeUnknown):
         client_on(Service(httpx.Response(status))).simulate_authorization(**PURCHASE)

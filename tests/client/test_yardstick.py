@@ -13,7 +13,7 @@ from workbench.errors import OutcomeUnknown
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_effects_of_one_call_whose_answer_is_late() -> None:
-    """A service that acts and answers too late: ours acts once and says that nobody knows, a generated one acts again."""
+    """A service that acts and answers too late: ours acts once and says that the outcome is unknown, a generated one acts again."""
     lithic = pytest.importorskip("lithic")
     with silent() as server, Client(base_url=server.url, api_key=KEY, timeout=0.2) as ours:
         with pytest.raises(OutcomeUnknown):

@@ -192,7 +192,7 @@ class Exchange:
             )
 
     def release(self) -> None:
-        """Take the call for over, whatever stopped it: without a recorded outcome it is unknown from now on."""
+        """Take the call for over, whatever stopped it: without a recorded outcome it is unknown then."""
         if self.recorded is not None and self.context.recorder is not None:
             self.context.recorder.release(self.recorded)
         for words in self.notices:
@@ -235,7 +235,7 @@ class Exchange:
             f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
         ) from cause
 
-    def unknown(self, known: str, status: int | None = None) -> NoReturn:
+    def outcome_unknown(self, known: str, status: int | None = None) -> NoReturn:
         """Raise for a call that left, and whose outcome is unknown."""
         self.end(Outcome.UNKNOWN, status=status, error=known)
         raise OutcomeUnknown(unknown_text(self.named, known), attempt=self.named)
@@ -255,7 +255,7 @@ class Exchange:
         """Return how long to wait before the next try, after no answer came."""
         if broken.left and self.operation.effect:
             late = broken.timeout and self.context.timeout is not None
-            self.unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
+            self.outcome_unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
         if not self.may_retry(timeout=broken.timeout):
             self.give_up(broken)
         return delay(self.tries, self.context.clock.random())
@@ -298,7 +298,7 @@ class Exchange:
                 return None
             self.refused(response)
         if effect:
-            self.unknown(f"answered with {status}", status)
+            self.outcome_unknown(f"answered with {status}", status)
         if not self.may_retry():
             self.give_up(response)
         return self.asked_pause(response) or delay(self.tries, self.context.clock.random())

@@ -94,7 +94,7 @@ class Journal:
 
     def unknown(self) -> Entries:
         """Return the calls with an unknown outcome."""
-        return self._recorder.unknown()
+        return self._recorder.unresolved()
 
     def export(self) -> Rows:
         """Return all entries as plain data for JSON, private values masked, as they are kept."""

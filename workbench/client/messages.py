@@ -89,7 +89,7 @@ class Body:
 
     def __init__(self, encoding: str | None, cap: int = CAP) -> None:
         packed = (encoding or "").strip().lower()
-        # 47: gzip or zlib, told by the first bytes. Others were not asked for and stay as they are.
+        # 47: gzip or zlib, by the first bytes. Others were not asked for and stay as they are.
         self._unpack = zlib.decompressobj(47) if packed in {"gzip", "x-gzip", "deflate"} else None
         self._parts: list[bytes] = []
         self._left = cap

@@ -100,7 +100,7 @@ class Recorder:
     # for the client
 
     def digest(self, operation: Operation[..., Any], body: bytes) -> str:
-        """Return the keyed hash of what is sent; the key keeps values from being guessed by hashing."""
+        """Return the keyed hash of what is sent; the key keeps values from being found by hashing."""
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
@@ -197,7 +197,7 @@ class Recorder:
             raise KeyError(f"the journal has no entry {attempt!r}")
         return found[0]
 
-    def unknown(self) -> list[Entry]:
+    def unresolved(self) -> list[Entry]:
         """Return the entries with an unknown outcome that nobody has resolved."""
         found = self.entries("WHERE ending IN ('sending', 'unknown') AND said IS NULL ORDER BY number")
         return [entry for entry in found if entry.is_unknown]

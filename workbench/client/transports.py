@@ -120,7 +120,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class TimelyTransport(httpx.BaseTransport):
-    """Connections of httpcore as a transport; `request.extensions["deadline"]` ends the whole call."""
+    """Connections of httpcore as a transport; `request.extensions["deadline"]` is the deadline of the call."""
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._backend = TimelyBackend()
