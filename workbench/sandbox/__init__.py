@@ -1,4 +1,4 @@
-"""A service that answers: the whole interface on a seeded world, in process, on a clock that moves only when told."""
+"""A card issuing service in process: the whole interface on a seeded world, with a clock that only controls move."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

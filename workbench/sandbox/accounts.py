@@ -12,10 +12,10 @@ from workbench.sandbox.context import RequestContext, plain
 from workbench.sandbox.results import DepositReceived
 
 
-def create_payment_account(context: RequestContext, asked: CreatePaymentAccount) -> PaymentAccount:
+def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team."""
     company = context.tenant["team"] == "company"
-    owner = asked.company_id if company else asked.user_id
+    owner = request.company_id if company else request.user_id
     if owner is None:  # assumed: account_owner_kind
         context.assumed.append("account_owner_kind")
         raise context.error(table.INVALID_ACCOUNT)
@@ -25,12 +25,12 @@ def create_payment_account(context: RequestContext, asked: CreatePaymentAccount)
         "tenant": context.tenant["id"],
         "created_at": context.clock.at,
         "members": {
-            "type": asked.type,
-            **({} if asked.nickname is None else {"nickname": asked.nickname}),
+            "type": request.type,
+            **({} if request.nickname is None else {"nickname": request.nickname}),
             ("company_id" if company else "user_id"): owner.lower(),
             # "The response externalFiatAccount carries the request members and adds rail … and bankAccountType"
             "external_fiat_account": {"third_party": False, "rail": "ach", "bank_account_type": "checking"}
-            | plain(asked.external_fiat_account),
+            | plain(request.external_fiat_account),
         },
     }
     context.store.put("payment_account", account["id"], account)
@@ -46,21 +46,21 @@ def shown(account: dict[str, Any]) -> PaymentAccount:
     return made
 
 
-def delete_payment_account(context: RequestContext, asked: DeletePaymentAccount) -> None:
+def delete_payment_account(context: RequestContext, request: DeletePaymentAccount) -> None:
     """Delete an account; there is no body."""
-    account = context.get_for_tenant("payment_account", asked.payment_account_id.lower(), "Payment account")
+    account = context.get_for_tenant("payment_account", request.payment_account_id.lower(), "Payment account")
     context.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(context: RequestContext, asked: Any) -> list[Any]:
+def list_payment_routes(context: RequestContext, request: Any) -> list[Any]:
     """Return no routes: only the list is served. assumed: payment_routes"""
     return []
 
 
-def list_automations(context: RequestContext, asked: Any) -> list[Any]:
+def list_automations(context: RequestContext, request: Any) -> list[Any]:
     """Return the same by its deprecated name. assumed: payment_routes"""
     context.headers["deprecation"] = "true"
-    return list_payment_routes(context, asked)
+    return list_payment_routes(context, request)
 
 
 def receive_deposit(

@@ -22,113 +22,117 @@ Record = dict[str, Any]
 _HOLDER = ("id", "first_name", "last_name", "email")
 
 
-def authorize(context: RequestContext, asked: SimulateAuthorization) -> SimulatedTransaction:
+def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
     """Place a hold, or decline where a decline is asked for."""
-    card = context.get_for_tenant("card", asked.card_id.lower(), "Card")
+    card = context.get_for_tenant("card", request.card_id.lower(), "Card")
     if card["status"] != "active":  # assumed: card_not_active
         raise context.error(table.CARD_NOT_ACTIVE, card=card["id"])
-    if asked.currency not in context.settings["currency"]:  # assumed: currency
+    if request.currency not in context.settings["currency"]:  # assumed: currency
         context.assumed.append("currency")
         raise context.bad_request(f"currency must be one of {', '.join(context.settings['currency'])}")
-    reason = asked.decline_reason
+    reason = request.decline_reason
     if reason is not None:
         context.assumed.append("simulate_authorization.decline_reason")
-    if reason is None and asked.amount > card["available"]:  # assumed: over_limit
+    if reason is None and request.amount > card["available"]:  # assumed: over_limit
         context.assumed.append("over_limit")
         if context.settings["over_limit"] != "authorized":
             reason = DeclineReason(context.settings["over_limit"])
     step = TRANSACTION["", "authorize" if reason is None else "decline"]
     status = step.to
-    spend: Record = {
+    transaction: Record = {
         "id": context.new_id("transaction"),
         "tenant": card["tenant"],
         "card": card["id"],
         "user": card["user"],
         "status": status,
-        "authorized": asked.amount,
-        "held": asked.amount if reason is None else 0,
+        "authorized": request.amount,
+        "held": request.amount if reason is None else 0,
         "settled": 0,
         "refunded": 0,
-        "currency": asked.currency,
-        "merchant_name": asked.merchant_name,
-        "merchant_category_code": asked.merchant_category_code,
+        "currency": request.currency,
+        "merchant_name": request.merchant_name,
+        "merchant_category_code": request.merchant_category_code,
         "declined_reason": None if reason is None else str(reason),
         "authorized_at": context.clock.at,
         "posted_at": None,
     }
-    context.store.put("transaction", spend["id"], spend)
+    context.store.put("transaction", transaction["id"], transaction)
     if reason is None:
-        _move(context, card, available=-asked.amount, held=asked.amount)
+        _move(context, card, available=-request.amount, held=request.amount)
         by_clock = context.store.get("meta", "settle_by_clock") or context.settings.get("settle_by_clock")
         if by_clock is not None:  # assumed: settle_by_clock
-            context.schedule(by_clock, "settle", spend["id"])
-    _tell(context, spend, "transaction.requested", step.emits)
-    return SimulatedTransaction(transaction_id=spend["id"], status=status or "", declined_reason=reason)
+            context.schedule(by_clock, "settle", transaction["id"])
+    _emit(context, transaction, "transaction.requested", step.emits)
+    return SimulatedTransaction(transaction_id=transaction["id"], status=status or "", declined_reason=reason)
 
 
-def reverse(context: RequestContext, asked: SimulateReversal) -> SimulatedTransaction:
+def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTransaction:
     """Release a hold, or a part of it."""
-    spend = _spend(context, asked.transaction_id)
-    remains = 0 if asked.new_amount is FULL else asked.new_amount
+    transaction = _transaction(context, request.transaction_id)
+    remains = 0 if request.new_amount is FULL else request.new_amount
     assert not isinstance(remains, Full)
-    step = _step(context, TRANSACTION, spend["status"], "reduce" if remains else "reverse", "transaction")
-    freed = spend["held"] - remains
+    step = _step(context, TRANSACTION, transaction["status"], "reduce" if remains else "reverse", "transaction")
+    freed = transaction["held"] - remains
     if freed < 0:  # assumed: reversal_bounds
-        raise context.error(table.WRONG_STATE, reason=f"newAmount is above the {spend['held']} cents that are held")
+        raise context.error(
+            table.WRONG_STATE, reason=f"newAmount is above the {transaction['held']} cents that are held"
+        )
     if remains:
         context.assumed.append("partial_reversal")
         if not freed:
-            return SimulatedTransaction(transaction_id=spend["id"], status=spend["status"])
+            return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
     if not remains:
-        context.cancel(f"settle:{spend['id']}")
-    _move(context, context.store.get("card", spend["card"]), available=freed, held=-freed)
-    spend = _change(context, spend, status=step.to, held=remains)
-    _tell(context, spend, step.emits, change=-freed)  # assumed: reversal_events
+        context.cancel(f"settle:{transaction['id']}")
+    _move(context, context.store.get("card", transaction["card"]), available=freed, held=-freed)
+    transaction = _change(context, transaction, status=step.to, held=remains)
+    _emit(context, transaction, step.emits, change=-freed)  # assumed: reversal_events
     if not remains and context.settings["full_reversal_completed"]:  # assumed: full_reversal_completed
-        _tell(context, {**spend, "posted_at": context.clock.at}, "transaction.completed")
+        _emit(context, {**transaction, "posted_at": context.clock.at}, "transaction.completed")
     if remains:
-        return SimulatedTransaction(transaction_id=spend["id"], status=spend["status"])
+        return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
     context.assumed += ("full_reversal_status", "full_reversal_reason")
     return SimulatedTransaction(
-        transaction_id=spend["id"],
+        transaction_id=transaction["id"],
         status=context.settings["full_reversal_status"],
         completion_reason=context.settings["full_reversal_reason"],
     )
 
 
-def settle(context: RequestContext, asked: SettleTransaction) -> SimulatedTransaction:
+def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTransaction:
     """Post an authorization, wholly or in part; what is not posted is released."""
-    spend = _spend(context, asked.transaction_id)
-    _amount_said(context, asked.amount)
-    step = _step(context, TRANSACTION, spend["status"], "settle", "transaction")
-    amount = spend["held"] if asked.amount is FULL else asked.amount
+    transaction = _transaction(context, request.transaction_id)
+    _require_amount(context, request.amount)
+    step = _step(context, TRANSACTION, transaction["status"], "settle", "transaction")
+    amount = transaction["held"] if request.amount is FULL else request.amount
     assert not isinstance(amount, Full)
-    if amount > spend["held"]:  # assumed: settle_bounds
-        raise context.error(table.WRONG_STATE, reason=f"amount is above the {spend['held']} cents that are held")
-    context.cancel(f"settle:{spend['id']}")
-    card = context.store.get("card", spend["card"])
-    _move(context, card, available=spend["held"] - amount, held=-spend["held"], posted=amount)
-    spend = _change(context, spend, status=step.to, held=0, settled=amount, posted_at=context.clock.at)
-    _tell(context, spend, step.emits)
-    return _completed(context, spend, "SETTLEMENT")
+    if amount > transaction["held"]:  # assumed: settle_bounds
+        raise context.error(table.WRONG_STATE, reason=f"amount is above the {transaction['held']} cents that are held")
+    context.cancel(f"settle:{transaction['id']}")
+    card = context.store.get("card", transaction["card"])
+    _move(context, card, available=transaction["held"] - amount, held=-transaction["held"], posted=amount)
+    transaction = _change(context, transaction, status=step.to, held=0, settled=amount, posted_at=context.clock.at)
+    _emit(context, transaction, step.emits)
+    return _completed(context, transaction, "SETTLEMENT")
 
 
-def refund(context: RequestContext, asked: SimulateRefund) -> SimulatedTransaction:
+def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransaction:
     """Credit a settled transaction back, wholly or in part."""
-    spend = _spend(context, asked.transaction_id)
-    _amount_said(context, asked.amount)
-    step = _step(context, TRANSACTION, spend["status"], "refund", "transaction")
-    left = spend["settled"] - spend["refunded"]
-    amount = spend["settled"] if asked.amount is FULL else asked.amount  # "the full settlement amount is refunded"
+    transaction = _transaction(context, request.transaction_id)
+    _require_amount(context, request.amount)
+    step = _step(context, TRANSACTION, transaction["status"], "refund", "transaction")
+    left = transaction["settled"] - transaction["refunded"]
+    amount = (
+        transaction["settled"] if request.amount is FULL else request.amount
+    )  # "the full settlement amount is refunded"
     assert not isinstance(amount, Full)
     if amount > left:  # assumed: refund_bounds
         context.assumed.append("refund_bounds")
         raise context.error(table.WRONG_STATE, reason=f"amount is above the {left} cents left to refund")
     if amount:
-        _move(context, context.store.get("card", spend["card"]), available=amount, refunded=amount)
-        spend = _change(context, spend, status=step.to, refunded=spend["refunded"] + amount)
-        _tell(context, spend, step.emits, refund=amount)
-    return _completed(context, spend, "REFUND")
+        _move(context, context.store.get("card", transaction["card"]), available=amount, refunded=amount)
+        transaction = _change(context, transaction, status=step.to, refunded=transaction["refunded"] + amount)
+        _emit(context, transaction, step.emits, refund=amount)
+    return _completed(context, transaction, "REFUND")
 
 
 def set_card(context: RequestContext, card: Record, action: str) -> Record:
@@ -162,7 +166,7 @@ def issue(context: RequestContext, user: Record, limit: int) -> Record:
     return card
 
 
-def _spend(context: RequestContext, key: str) -> Record:
+def _transaction(context: RequestContext, key: str) -> Record:
     found: Record = context.get_for_tenant("transaction", key.lower(), "Transaction")
     return found
 
@@ -186,7 +190,7 @@ _DONE = {
 }
 
 
-def _amount_said(context: RequestContext, amount: int | Full) -> None:
+def _require_amount(context: RequestContext, amount: int | Full) -> None:
     if amount is FULL and context.settings["refund_amount_omitted"] == "400":  # assumed: refund_amount_omitted
         context.assumed.append("refund_amount_omitted")
         raise context.bad_request("body must have required property 'amount'")
@@ -199,21 +203,21 @@ def _move(context: RequestContext, card: Record, **by: int) -> None:
     context.store.put("card", changed["id"], changed)
 
 
-def _change(context: RequestContext, spend: Record, **to: Any) -> Record:
-    changed = {**spend, **to}
+def _change(context: RequestContext, transaction: Record, **to: Any) -> Record:
+    changed = {**transaction, **to}
     context.store.put("transaction", changed["id"], changed)
     return changed
 
 
-def _tell(context: RequestContext, spend: Record, *kinds: str | None, **more: int) -> None:
-    user = context.store.get("user", spend["user"])
+def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: int) -> None:
+    user = context.store.get("user", transaction["user"])
     holder = {name: user.get(name) for name in _HOLDER}
     for kind in kinds:
         assert kind is not None
-        context.emit(kind, spend["tenant"], spend=spend, user=holder, **more)
+        context.emit(kind, transaction["tenant"], transaction=transaction, user=holder, **more)
 
 
-def _completed(context: RequestContext, spend: Record, reason: str) -> SimulatedTransaction:
+def _completed(context: RequestContext, transaction: Record, reason: str) -> SimulatedTransaction:
     # The casing is assumed: completion_reason_case
     shown = reason if context.settings["completion_reason_case"] == "upper" else reason.lower()
-    return SimulatedTransaction(transaction_id=spend["id"], status="settled", completion_reason=shown)
+    return SimulatedTransaction(transaction_id=transaction["id"], status="settled", completion_reason=shown)

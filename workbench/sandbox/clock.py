@@ -1,4 +1,4 @@
-"""The sandbox's clock. It moves only when told, and it stands in the store, so that copies keep their own time."""
+"""The sandbox's clock. Only controls move it; its time is part of the store, so that copies have their own."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def moment_of(at: int) -> datetime:
 
 
 class Clock:
-    """Tells the sandbox's time, and moves it."""
+    """Keeps the sandbox's time."""
 
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
         self._store = store
@@ -64,24 +64,24 @@ class Clock:
         minutes: float = 0,
         seconds: float = 0,
     ) -> datetime:
-        """Move the clock forward; what falls due on the way happens at its own time.
+        """Move the clock forward; what is due on the way happens at its own time.
 
         Args:
             by: A timedelta, or a number of seconds.
 
         Raises:
-            ValueError: It would go back.
-            TypeError: It is neither a timedelta nor a number.
+            ValueError: The step is negative.
+            TypeError: `by` is neither a timedelta nor a number.
         """
         if by is not None and not isinstance(by, timedelta):
             if isinstance(by, bool) or not isinstance(by, int | float):
                 raise TypeError(
-                    "the clock goes on by a timedelta, by a number of seconds, or by days=, hours=, minutes=, seconds="
+                    "by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds="
                 )
             by = timedelta(seconds=by)
         step = (by or timedelta()) + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if step < timedelta():
-            raise ValueError("the sandbox's clock does not go back")
+            raise ValueError("the clock can only move forward")
         self._move(step // _MILLISECOND)
         return self.now()
 

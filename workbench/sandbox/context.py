@@ -1,4 +1,4 @@
-"""One turn of the sandbox: a request or a control being carried out, with all it may use."""
+"""What handlers work with: the environment of a sandbox, and the context of one request or control."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -18,7 +18,7 @@ _BY_MESSAGE: Mapping[str, Failure] = {
 }
 
 
-def _guess(operation: Operation[..., Any], failure: Failure) -> str:
+def _assumption_id(operation: Operation[..., Any], failure: Failure) -> str:
     """Return the id of a failure among the assumptions; the general one where the operation does not list it."""
     if failure in operation.failures:
         return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
@@ -26,7 +26,7 @@ def _guess(operation: Operation[..., Any], failure: Failure) -> str:
 
 
 class Environment:
-    """What every turn of one sandbox stands on."""
+    """Store, clock, seeds, settings and converter of one sandbox."""
 
     def __init__(
         self, store: Store, clock: Clock, seeds: Seeds, settings: Mapping[str, Any], converter: Converter
@@ -36,7 +36,7 @@ class Environment:
         self.seeds = seeds
         self.settings = settings
         self.converter = converter
-        self.rewards: dict[str, Any] = {}  # rows by user, made when first asked for
+        self.rewards: dict[str, Any] = {}  # rows by user, made when first requested
         self._names: dict[type[Any], dict[str, str]] = {}
 
     def names(self, cls: type[Any]) -> dict[str, str]:
@@ -48,7 +48,7 @@ class Environment:
 
 
 class RequestContext:
-    """What a handler works with: the store, the time, the settings, the tenant that asks, and where its guesses go."""
+    """The context of a request or control: its tenant, and the assumptions that its answer rests on."""
 
     __slots__ = (
         "assumed",
@@ -78,11 +78,11 @@ class RequestContext:
         self.headers: dict[str, str] = {}
 
     def new_id(self, kind: str) -> str:
-        """Return an id nobody had."""
+        """Return a new id."""
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
     def emit(self, kind: str, tenant: str, **of: Any) -> None:
-        """Put an event into the list; its wire form is made when somebody looks."""
+        """Store an event; its wire form is made when it is read."""
         number, name = self.cause
         if number == 0:
             number = self.cause[0] = self.store.next("request")
@@ -94,12 +94,12 @@ class RequestContext:
         )
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
-        """Have the clock do something to a record after some time; a later word takes the place of an earlier one."""
+        """Schedule an action on a record after some seconds; it replaces the same action scheduled before."""
         due = {"at": self.clock.at + int(seconds * 1000), "do": action, "of": key}
         self.store.put("due", f"{action}:{key}", due)
 
     def cancel(self, due: str) -> None:
-        """Have the clock not do what it was told."""
+        """Cancel a scheduled action, if there is one."""
         if self.store.get("due", due) is not None:
             self.store.delete("due", due)
 
@@ -107,7 +107,7 @@ class RequestContext:
         """Return the tenant's record.
 
         Raises:
-            ApiError: There is none, or it is another tenant's, which reads the same.
+            ApiError: There is none; a record of another tenant reads the same.
         """
         found = self.store.get(kind, key)
         if found is None or found["tenant"] != self.tenant["id"]:
@@ -115,10 +115,10 @@ class RequestContext:
         return found
 
     def error(self, of: Failure | str, **words: object) -> ApiError:
-        """Return the error for a row of the table, or for the row that has this message, ready to be raised."""
+        """Return the error of a failure, or of the failure with this message."""
         failure = self._row(of) if isinstance(of, str) else of
         if failure.assumed and self.operation is not None:
-            self.assumed.append(_guess(self.operation, failure))
+            self.assumed.append(_assumption_id(self.operation, failure))
         return ApiError.of(failure.status)(
             operation=self.cause[1],
             status=failure.status,
@@ -138,7 +138,7 @@ class RequestContext:
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """Return what a record holds as plain values by attribute name, to be kept."""
+    """Return the members of a record as plain values by attribute name."""
     kept: dict[str, Any] = {}
     for name, value in given(record).items():
         if is_record(value):

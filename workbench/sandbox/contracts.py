@@ -93,7 +93,7 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
     return {family_of(chain) for chain in chains}
 
 
-def become_owner(context: RequestContext, user: Record, asked: Any) -> None:
+def become_owner(context: RequestContext, user: Record, request: Any) -> None:
     """Make the given wallets owners on contracts of the user's own, where the provider manages.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
@@ -103,7 +103,7 @@ def become_owner(context: RequestContext, user: Record, asked: Any) -> None:
     tenant = context.tenant["id"]
     made = []
     for name, family in WALLETS.items():
-        wallet = getattr(asked, name)
+        wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
                 wallet = eip55(wallet)  # in one spelling, since the case of its letters does not count

@@ -8,17 +8,17 @@ from workbench.sandbox.context import RequestContext
 from workbench.sandbox.lifecycle import DISPUTE
 
 
-def update_dispute(context: RequestContext, asked: UpdateDispute) -> Dispute:
+def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
-    dispute = context.get_for_tenant("dispute", asked.dispute_id.lower(), "Dispute")
-    if asked.text_evidence is not None:
+    dispute = context.get_for_tenant("dispute", request.dispute_id.lower(), "Dispute")
+    if request.text_evidence is not None:
         dispute = {**dispute, "status": _next(context, dispute["status"], "add_evidence", "given evidence")}
         # that it is appended is assumed: evidence_appended
-        text = "\n".join(filter(None, (dispute["text_evidence"], asked.text_evidence)))
+        text = "\n".join(filter(None, (dispute["text_evidence"], request.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
             raise context.bad_request("textEvidence is too long together with the evidence that is there")
         dispute["text_evidence"] = text
-    if asked.status is not None:
+    if request.status is not None:
         to = _next(context, dispute["status"], "cancel", "canceled")
         dispute = {**dispute, "status": to, "resolved_at": context.clock.at}
     context.store.put("dispute", dispute["id"], dispute)

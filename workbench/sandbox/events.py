@@ -85,7 +85,7 @@ def _user(environment: Environment, kept: Record) -> Any:
 
 
 def _transaction(environment: Environment, kept: Record) -> Any:
-    spend, user, kind = kept["spend"], kept["user"], kept["kind"]
+    spend, user, kind = kept["transaction"], kept["user"], kept["kind"]
     refund, change = kept.get("refund"), kept.get("change")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
     amount = spend["settled"] if spend["status"] == "settled" else spend["held"]

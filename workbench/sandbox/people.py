@@ -1,7 +1,7 @@
 """Users, companies and their owners: applications, their life, and what may be changed.
 
 The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A status
-word in the last name gives the outcome at once. Terms that are not accepted make `approved` wait as `tosNotAccepted`.
+word in the last name decides it immediately. Terms that are not accepted make `approved` wait as `tosNotAccepted`.
 """
 
 from typing import Any
@@ -42,37 +42,37 @@ _KEPT = (
 )
 
 
-def create_user_application(context: RequestContext, asked: CreateUserApplication) -> User:
+def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
     """File an application, or the one that was initiated before."""
     tenant = context.tenant
-    if tenant["management"] == "provider" and not any(contracts.given(asked)):  # assumed: wallet_required
+    if tenant["management"] == "provider" and not any(contracts.given(request)):  # assumed: wallet_required
         context.assumed.append("wallet_required")
         raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required")
-    user = _initiated(context, asked.id.lower()) if asked.id is not None else _new(context)
-    _claim(context, user, asked.external_id)
-    filed = plain(asked)
-    accepted = asked.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
+    user = _initiated(context, request.id.lower()) if request.id is not None else _new(context)
+    _claim(context, user, request.external_id)
+    filed = plain(request)
+    accepted = request.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
     user = {
         **user,
-        **_from_provider(context, asked),
+        **_from_provider(context, request),
         **{name: filed[name] for name in _KEPT if name in filed},
         "terms": accepted,
         "updated_at": context.clock.at,
     }
-    if asked.chain_id is not None and asked.contract_address is not None:
-        user["external_contract"] = {"chain_id": asked.chain_id, "address": asked.contract_address}
+    if request.chain_id is not None and request.contract_address is not None:
+        user["external_contract"] = {"chain_id": request.chain_id, "address": request.contract_address}
     context.store.put("user", user["id"], user)
-    contracts.become_owner(context, user, asked)
+    contracts.become_owner(context, user, request)
     return shown(context, submit(context, "user", user["id"], "file", user.get("last_name", "")))
 
 
-def update_user(context: RequestContext, asked: UpdateUser) -> User:
+def update_user(context: RequestContext, request: UpdateUser) -> User:
     """Change what is given; nothing given changes nothing."""
-    user = context.get_for_tenant("user", asked.user_id.lower(), "User")
-    changes = plain(asked)
+    user = context.get_for_tenant("user", request.user_id.lower(), "User")
+    changes = plain(request)
     del changes["user_id"]
     contracts.check_changes(context, user, changes)
-    _claim(context, user, asked.external_id)
+    _claim(context, user, request.external_id)
     if changes:
         if "address" in changes:  # assumed: partial_address
             context.assumed.append("partial_address")
@@ -82,13 +82,13 @@ def update_user(context: RequestContext, asked: UpdateUser) -> User:
     return shown(context, user)
 
 
-def update_ubo(context: RequestContext, asked: UpdateUbo) -> CompanyApplication:
+def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplication:
     """Let an owner reapply: owner and company are reviewed again. assumed: owner_reapplies"""
-    company = context.get_for_tenant("company", asked.company_id.lower(), "Company")
-    owner = context.get_for_tenant("owner", asked.ubo_id.lower(), "Owner")
+    company = context.get_for_tenant("company", request.company_id.lower(), "Company")
+    owner = context.get_for_tenant("owner", request.ubo_id.lower(), "Owner")
     if owner["company_id"] != company["id"]:
         raise context.error("Owner not found")
-    changes = plain(asked)
+    changes = plain(request)
     kept: Record = {name: changes[name] for name in ("first_name", "last_name", "email") if name in changes}
     if "address" in changes:
         kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
@@ -100,7 +100,7 @@ def update_ubo(context: RequestContext, asked: UpdateUbo) -> CompanyApplication:
 
 
 def submit(context: RequestContext, kind: str, key: str, action: str, last_name: str) -> Record:
-    """Put an application into review, and give it its outcome at once where the last name says it."""
+    """Start the review of an application; a status word in the last name decides it immediately."""
     outcome = outcome_in(last_name)
     if outcome is not None:
         context.assumed.append("outcome_by_name")
@@ -245,9 +245,9 @@ def _initiated(context: RequestContext, key: str) -> Record:
     return user
 
 
-def _from_provider(context: RequestContext, asked: CreateUserApplication) -> Record:
+def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
     """Return the person behind a share token; a personal application brings its own."""
-    if asked.first_name is not None:
+    if request.first_name is not None:
         return {}
     number = context.store.next("shared person")
     return {"first_name": "Shared", "last_name": f"Person {number}", "email": f"shared.{number}@example.com"}

@@ -31,16 +31,16 @@ Row = tuple[str, bytes]
 """The type, and the item as it is sent."""
 
 
-def list_rewards_activity(context: RequestContext, asked: ListRewardsActivity) -> bytes:
+def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> bytes:
     """Return one page of a user's activity, the newest first."""
-    user = context.get_for_tenant("user", asked.user_id.lower(), "User")
+    user = context.get_for_tenant("user", request.user_id.lower(), "User")
     rows = context.environment.rewards.get(user["id"])
     if rows is None:
         rows = context.environment.rewards[user["id"]] = visible_rows(context.environment, user)
-    if asked.type is not None:
-        rows = [row for row in rows if row[0] == asked.type]
-    skip = asked.offset or 0
-    limit = DEFAULT_LIMIT if asked.limit is None else asked.limit
+    if request.type is not None:
+        rows = [row for row in rows if row[0] == request.type]
+    skip = request.offset or 0
+    limit = DEFAULT_LIMIT if request.limit is None else request.limit
     return b'{"%s":[%s]}' % (
         context.environment.names(RewardsActivity)["items"].encode(),
         b",".join([item for _, item in rows[skip : skip + limit]]),

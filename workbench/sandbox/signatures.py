@@ -20,10 +20,10 @@ from workbench.sandbox.seeds import Seeds
 Record = dict[str, Any]
 
 
-def sign_withdrawal(context: RequestContext, asked: SignWithdrawal) -> WithdrawalSignature:
+def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> WithdrawalSignature:
     """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
-    contract, token, admin = _contract(context, asked)
-    amount = native_units(token, int(asked.amount), asked.is_amount_native)
+    contract, token, admin = _contract(context, request)
+    amount = native_units(token, int(request.amount), request.is_amount_native)
     context.assumed += ("token_decimals", "withdrawal_encodings", "withdrawal_lifetime")
     if amount < 1:
         raise context.bad_request("amount must be at least one unit of the token")
@@ -36,7 +36,7 @@ def sign_withdrawal(context: RequestContext, asked: SignWithdrawal) -> Withdrawa
             balance=held,
             requested=amount,
         )
-    recipient = _recipient(context, contract, asked.recipient_address)
+    recipient = _recipient(context, contract, request.recipient_address)
     question = "|".join((contract["id"], token["address"], str(amount), admin, recipient))
     kept = context.store.get("signature", question)
     if kept is not None and kept["expires_at"] > context.clock.at:
@@ -62,25 +62,25 @@ def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
     return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
 
 
-def _contract(context: RequestContext, asked: SignWithdrawal) -> tuple[Record, Record, str]:
+def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record, Record, str]:
     """Find the contract to withdraw from, and its admin: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
     fitting = [
         (contract, token)
         for contract in of_tenant(context)
         for token in contract["tokens"]
-        if (asked.collateral_contract_id or contract["id"]).lower() == contract["id"]
-        and (asked.chain_id or contract["chain_id"]) == contract["chain_id"]
-        and same_address(token["address"], asked.token)
+        if (request.collateral_contract_id or contract["id"]).lower() == contract["id"]
+        and (request.chain_id or contract["chain_id"]) == contract["chain_id"]
+        and same_address(token["address"], request.token)
     ]
     if not fitting:
-        raise context.error(table.ASSET_NOT_FOUND, token=asked.token)
+        raise context.error(table.ASSET_NOT_FOUND, token=request.token)
     for contract, token in fitting:
         for admin in contract["admin_addresses"]:
-            if same_address(admin, asked.admin_address):
+            if same_address(admin, request.admin_address):
                 if len(fitting) > 1:
                     context.assumed.append("withdrawal_contract_choice")
                 return contract, token, admin
-    raise context.error(table.NOT_AN_ADMIN, address=asked.admin_address)
+    raise context.error(table.NOT_AN_ADMIN, address=request.admin_address)
 
 
 def _other_lives(context: RequestContext) -> bool:
