@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer has the documented shape, nothing changes, and nothing escapes. Row S5."""
+"""Whatever is sent, the answer has the documented shape, nothing changes, and nothing escapes."""
 
 import json
 

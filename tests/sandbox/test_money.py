@@ -1,4 +1,4 @@
-"""Money is conserved whatever is done, held against a model of a few lines. Row S7."""
+"""Money is conserved whatever is done, held against a model of a few lines."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

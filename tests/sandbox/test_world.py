@@ -111,7 +111,7 @@ def test_every_address_is_valid_by_its_check_sum(api):
 
 
 def test_every_display_of_a_deposit_address_warns(api):
-    """Row S15: sandbox, do not send funds."""
+    """Sandbox, do not send funds."""
     contracts = api.call("GET", "/issuing/tenants/contracts").body
 
     assert all("do not send funds" in one["deposit_address"] for one in api.guide["contracts"])

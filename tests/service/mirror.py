@@ -1,4 +1,4 @@
-"""A sandbox in process with a twin behind HTTP and in a file: what one says, the other has to say, byte for byte (S6)."""
+"""A sandbox in process with a twin behind HTTP and in a file: what one says, the other has to say, byte for byte."""
 
 import atexit
 import http.client

@@ -1,4 +1,4 @@
-"""Webhooks out: in order, signed, again by the schedule, as the rules of faults want it (W15, W16)."""
+"""Outgoing webhooks: in order, signed, with retries by the schedule, and with fault rules."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Failing on purpose: in process as the errors that the connection would have, over HTTP for real (S13)."""
+"""Fault rules: in process as the errors of a connection, over HTTP as real ones."""
 
 import asyncio
 import json

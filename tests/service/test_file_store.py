@@ -1,4 +1,4 @@
-"""A sandbox in a file: it survives kills and restarts, and several processes share it (S1, S2, S4)."""
+"""A sandbox in a file: it survives kills and restarts, and several processes share it."""
 
 import json
 import os

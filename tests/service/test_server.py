@@ -1,4 +1,4 @@
-"""The service over HTTP refuses what it should, in the documented shape, and never falls over (S5, S8, S10–S12)."""
+"""The service over HTTP refuses what it should, in the documented shape, and never falls over."""
 
 import json
 import os
