@@ -27,7 +27,7 @@ from workbench.interface.walk import DateTime, DecimalNumber, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
 from workbench.tables.decimals import cast
 from workbench.tables.paging import Key
-from workbench.tables.rows import Notes, Table, arrow_table, table_frame
+from workbench.tables.rows import CHUNK, Notes, Table, arrow_table, merged, table_frame
 
 BATCH = 64
 """Pages parsed at once."""
@@ -267,13 +267,16 @@ def rewards_from_pages(
     routes = {"fast": 0, "exact": 0}
     tables: list[Table] = []
     pages = iter(bodies)
-    done = 0
+    done = whole = 0  # pages read, and tables that are long enough
     while batch := list(islice(pages, BATCH)):
         for part in reader.read(batch, done):
             routes["fast" if part.fast else "exact"] += len(part.rows)
             owners = None if users is None else users[done : done + len(part.rows)]
             tables.append(part.table if owners is None else with_users(part.table, owners, part.rows[: len(owners)]))
             done += len(part.rows)
+        if sum(len(table.columns[EXTRA]) for table in tables[whole:]) >= CHUNK:
+            tables[whole:] = [merged(tables[whole:])]
+            whole = len(tables)
     if users is not None and len(users) != done:
         raise ValueError(f"{len(users):,} users for {done:,} pages")
     if not tables:

@@ -95,7 +95,8 @@ def _is_decimal(column: Column) -> bool:
 def joined_chunks(chunks: Sequence[Any]) -> Any:
     """Return one column made of many, in chunks of at least `CHUNK` rows; decimals get a type that holds all."""
     if len({chunk.type for chunk in chunks}) > 1:  # decimals of several types, or text among them
-        return packed([None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()])
+        values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
+        return pa.chunked_array([packed(values)])
     pieces: list[list[Any]] = [[]]
     rows = 0
     for chunk in chunks:
@@ -105,6 +106,15 @@ def joined_chunks(chunks: Sequence[Any]) -> Any:
         pieces[-1].append(chunk)
         rows += len(chunk)
     return pa.chunked_array([piece[0] if len(piece) == 1 else pa.concat_arrays(piece) for piece in pieces])
+
+
+def merged(tables: Sequence[Table]) -> Table:
+    """Return one table made of several, so that the memory of small pieces is released."""
+    notes = Notes()
+    for table in tables:
+        notes.add(table.notes)
+    names = tables[0].columns
+    return Table({name: joined_chunks([t.columns[name] for t in tables]).combine_chunks() for name in names}, notes)
 
 
 def to_pandas(values: Any, column: Column | None = None) -> Any:
