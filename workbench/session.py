@@ -316,7 +316,7 @@ def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
         problems.append(Problem("settings", "type", "must be a mapping of behaviors by their id"))
         return problems
     problems += [
-        Problem(f"settings.{visible(str(name), 60)}", "unknown", "is no behavior of the sandbox; see assumptions()")
+        Problem(f"settings.{visible(str(name), 60)}", "unknown", "is not a behavior of the sandbox; see assumptions()")
         for name in settings
         if name not in BEHAVIORS
     ]
