@@ -11,11 +11,9 @@ import attrs
 
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import Confidence
+from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence
 from workbench.interface.rules import CrossRule, When
 from workbench.interface.walk import members, records, snake
-
-WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 
 
 @attrs.frozen(kw_only=True)

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
+from workbench.interface.fields import LIVE, PERSONAL, SECRET, Answer, about, record
 from workbench.interface.rules import ACCOUNT_NUMBER, ID, WALLET, Number
 
 
@@ -21,7 +21,7 @@ class Token(Answer):
         unit="whole tokens, as decimal text",
         default=None,
         assumed="the unit of the balance is not shown; live answers carry whole-token text such as 1250.50",
-        confidence=Confidence.LIVE,
+        confidence=LIVE,
     )
     exchange_rate: Decimal | None = about("Exchange rate of the token", unit="USD a token", default=None)
     advance_rate: Decimal | None = about(
@@ -29,7 +29,7 @@ class Token(Answer):
         unit="percent",
         default=None,
         assumed="the unit of the rate is not shown; live answers carry 50 and 100",
-        confidence=Confidence.LIVE,
+        confidence=LIVE,
     )
 
 

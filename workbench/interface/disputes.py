@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import ClassVar
 
-from workbench.interface.fields import PERSONAL, Answer, Confidence, about, record
+from workbench.interface.fields import PERSONAL, WIDELY, Answer, about, record
 from workbench.interface.rules import ID, MOMENT, TEXT_EVIDENCE, DisputeStatus, DisputeUpdateStatus
 
 FIELDS = "the fields of the dispute record are not shown"
@@ -24,7 +24,7 @@ class UpdateDispute:
 class Dispute(Answer):
     """A dispute. The document shows no success body, so every member may be absent. Source: Resources, "Dispute"."""
 
-    assumed: ClassVar = (FIELDS, Confidence.WIDELY)
+    assumed: ClassVar = (FIELDS, WIDELY)
 
     id: str | None = about("Dispute's unique identifier", ID, default=None)
     transaction_id: str | None = about("Disputed transaction", ID, default=None)

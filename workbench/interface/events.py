@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
+from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, about, record
 from workbench.interface.people import Link
 from workbench.interface.rules import (
     EMAIL,
@@ -81,7 +81,7 @@ class MicroDepositReceived(Answer):
 class Spend(Answer):
     """A card transaction of type spend, in an event. Assumed throughout."""
 
-    assumed: ClassVar = (KINDS, Confidence.WIDELY)
+    assumed: ClassVar = (KINDS, WIDELY)
 
     amount: int | None = about("Amount", unit="cents", default=None)
     authorized_amount: int | None = about("Amount held", unit="cents", default=None)
@@ -111,7 +111,7 @@ class Spend(Answer):
 class TransactionChanged(Answer):
     """A card transaction was asked for, made, changed or completed. Assumed throughout."""
 
-    assumed: ClassVar = (KINDS, Confidence.WIDELY)
+    assumed: ClassVar = (KINDS, WIDELY)
 
     id: str = about("Transaction id", ID)
     type: str | None = about("Kind of transaction, as spend", default=None)
@@ -122,7 +122,7 @@ class TransactionChanged(Answer):
 class CardLimit(Answer):
     """Spending limit of a card. Assumed."""
 
-    assumed: ClassVar = (CARD_FIELDS, Confidence.WIDELY)
+    assumed: ClassVar = (CARD_FIELDS, WIDELY)
 
     amount: int | None = about("Limit", unit="cents", default=None)
     frequency: str | None = about("Period of the limit", default=None)
@@ -132,7 +132,7 @@ class CardLimit(Answer):
 class CardUpdated(Answer):
     """A card changed. Assumed throughout."""
 
-    assumed: ClassVar = (CARD_FIELDS, Confidence.WIDELY)
+    assumed: ClassVar = (CARD_FIELDS, WIDELY)
 
     id: str = about("Card id", ID)
     user_id: str | None = about("Cardholder", ID, default=None)
@@ -164,7 +164,7 @@ class Event(Answer):
         return f"{self.resource}.{self.action}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class EventKind:
     """A kind of event: what its body is, and when it is sent."""
 
@@ -172,9 +172,9 @@ class EventKind:
     action: str
     body: type[Answer]
     doc: str
-    version: str = "1.0.0"
     source: str = "Events"
     assumed: str | None = None
+    version: str = "1.0.0"
 
     @property
     def name(self) -> str:
@@ -182,45 +182,23 @@ class EventKind:
         return f"{self.resource}.{self.action}"
 
 
-EVENT_KINDS: Mapping[str, EventKind] = {
-    kind.name: kind
-    for kind in (
-        EventKind(
-            resource="user",
-            action="updated",
-            body=UserUpdated,
-            doc="A user's compliance or application status changed",
-            source='Events, "user.updated"',
-        ),
-        EventKind(
-            resource="microDeposit",
-            action="received",
-            body=MicroDepositReceived,
-            doc="A deposit smaller than 2.00 USD arrived on a payment route",
-            source='Events, "microDeposit.received"',
-        ),
-        *(
-            EventKind(
-                resource="transaction",
-                action=action,
-                body=TransactionChanged,
-                doc=doc,
-                source="Events, links from operations to events",
-                assumed=KINDS,
-            )
-            for action, doc in (
-                ("requested", "A merchant asked for an authorization"),
-                ("created", "An authorization was made or declined"),
-                ("updated", "The amount of an authorization changed"),
-                ("completed", "A transaction settled, was refunded or was wholly reversed"),
-            )
-        ),
-        EventKind(
-            resource="card",
-            action="updated",
-            body=CardUpdated,
-            doc="A card's status or limit changed",
-            assumed=CARD_FIELDS,
-        ),
-    )
+_TRANSACTIONS = {
+    "requested": "A merchant asked for an authorization",
+    "created": "An authorization was made or declined",
+    "updated": "The amount of an authorization changed",
+    "completed": "A transaction settled, was refunded or was fully reversed",
 }
+_LINKS = "Events, links from operations to events"
+_KINDS = (
+    EventKind(
+        "user", "updated", UserUpdated, "A user's compliance or application status changed", 'Events, "user.updated"'
+    ),
+    EventKind(
+        "microDeposit", "received", MicroDepositReceived, "A deposit smaller than 2.00 USD arrived on a payment route",
+        'Events, "microDeposit.received"',
+    ),
+    *(EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS) for action, doc in _TRANSACTIONS.items()),
+    EventKind("card", "updated", CardUpdated, "A card's status or limit changed", assumed=CARD_FIELDS),
+)  # fmt: skip
+EVENT_KINDS: Mapping[str, EventKind] = {kind.name: kind for kind in _KINDS}
+"""The kinds of events by name, as `user.updated`."""

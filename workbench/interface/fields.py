@@ -26,6 +26,9 @@ class Confidence(StrEnum):
     UNCONFIRMED = "unconfirmed"
 
 
+WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
+
+
 @attrs.frozen(kw_only=True)
 class Rule:
     """What a value may be, in the words of JSON Schema."""
@@ -90,7 +93,7 @@ def about(
     if needed is None:
         needed = default is attrs.NOTHING and factory is None
     if assumed and confidence is None:
-        confidence = Confidence.UNCONFIRMED
+        confidence = UNCONFIRMED
     fact = About(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, confidence=confidence, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
+from workbench.interface.fields import ONCE, PERSONAL, SECRET, Answer, about, record
 from workbench.interface.rules import (
     ACCOUNT_NUMBER,
     ID,
@@ -51,7 +51,7 @@ class ExternalFiatAccount(Answer):
             "A business beneficiary has a business name",
             needs=("beneficiary_business_name",),
             assumed=VARIANT,
-            confidence=Confidence.ONCE,
+            confidence=ONCE,
         ),
     )
 
@@ -59,7 +59,7 @@ class ExternalFiatAccount(Answer):
     beneficiary_first_name: str | None = about("First name", default=None, format="name", privacy=PERSONAL)
     beneficiary_last_name: str | None = about("Last name", default=None, format="name", privacy=PERSONAL)
     beneficiary_business_name: str | None = about(
-        "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT, confidence=Confidence.ONCE
+        "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT, confidence=ONCE
     )
     currency: str = about("Currency of the account, as usd", assumed=REQUIRED)
     third_party: bool | None = about("Whether the account is a third party's", default=None)
@@ -72,13 +72,13 @@ class ExternalFiatAccount(Answer):
         "Rail of the account, as ach",
         default=None,
         assumed="the document shows it in answers only; accepted in requests too",
-        confidence=Confidence.ONCE,
+        confidence=ONCE,
     )
     bank_account_type: str | None = about(
         "Kind of bank account, as checking",
         default=None,
         assumed="the document shows it in answers only; accepted in requests too",
-        confidence=Confidence.ONCE,
+        confidence=ONCE,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from workbench.interface.fields import PERSONAL, SECRET, Answer, Confidence, about, record
+from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, about, record
 from workbench.interface.rules import (
     COUNTRY,
     EMAIL,
@@ -188,7 +188,7 @@ class CreateUserApplication:
             (("sumsub_share_token",), ("persona_share_token",), PERSONAL_MEMBERS),
             "Identity is verified through one share token, or by personal information",
             assumed=SHARE,
-            confidence=Confidence.WIDELY,
+            confidence=WIDELY,
         ),
         US_NATIONAL_ID,
     )
@@ -209,56 +209,43 @@ class CreateUserApplication:
         format="ip",
         privacy=PERSONAL,
         assumed=PROFILE,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
-    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE, confidence=Confidence.WIDELY)
-    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE, confidence=Confidence.WIDELY)
-    account_purpose: str = about("What the account is for", assumed=PROFILE, confidence=Confidence.WIDELY)
+    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE, confidence=WIDELY)
+    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE, confidence=WIDELY)
+    account_purpose: str = about("What the account is for", assumed=PROFILE, confidence=WIDELY)
     expected_monthly_volume: str = about(
-        "Amount the user expects to spend each month", assumed=PROFILE, confidence=Confidence.WIDELY
+        "Amount the user expects to spend each month", assumed=PROFILE, confidence=WIDELY
     )
     wallet_address: str | None = about("EVM wallet; becomes an owner on the user's contract", EVM_ADDRESS, default=None)
     solana_address: str | None = about("Solana wallet", SOLANA_ADDRESS, default=None)
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
     id: str | None = about(
-        "Id of a previously initiated application", ID, default=None, assumed=FURTHER, confidence=Confidence.WIDELY
+        "Id of a previously initiated application", ID, default=None, assumed=FURTHER, confidence=WIDELY
     )
     chain_id: int | None = about(
-        "Chain id of an external collateral contract",
-        minimum=1,
-        default=None,
-        assumed=FURTHER,
-        confidence=Confidence.WIDELY,
+        "Chain id of an external collateral contract", minimum=1, default=None, assumed=FURTHER, confidence=WIDELY
     )
     contract_address: str | None = about(
-        "Address of an external collateral contract",
-        WALLET,
-        default=None,
-        assumed=FURTHER,
-        confidence=Confidence.WIDELY,
+        "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER, confidence=WIDELY
     )
-    source_key: str | None = about(
-        "Source identifier", SOURCE_KEY, default=None, assumed=FURTHER, confidence=Confidence.WIDELY
-    )
+    source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER, confidence=WIDELY)
     external_id: str | None = about(
         "Identifier of the tenant's own, unique within it",
         EXTERNAL_ID,
         default=None,
         assumed=FURTHER,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     is_terms_of_service_accepted: bool | None = about(
         "Whether the user accepted the terms; leaving it out means accepted",
         default=None,
         otherwise=True,
         assumed=FURTHER,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     has_existing_documents: bool | None = about(
-        "Use existing documents for additional verification",
-        default=None,
-        assumed=FURTHER,
-        confidence=Confidence.WIDELY,
+        "Use existing documents for additional verification", default=None, assumed=FURTHER, confidence=WIDELY
     )
     sumsub_share_token: str | None = about(
         "Share token of the first identity-verification provider",
@@ -266,10 +253,10 @@ class CreateUserApplication:
         privacy=SECRET,
         min_length=1,
         assumed=SHARE,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     sumsub_share_token_mode: str | None = about(
-        "How the first provider's token is used", default=None, assumed=SHARE, confidence=Confidence.WIDELY
+        "How the first provider's token is used", default=None, assumed=SHARE, confidence=WIDELY
     )
     persona_share_token: str | None = about(
         "Share token of the second identity-verification provider",
@@ -277,5 +264,5 @@ class CreateUserApplication:
         privacy=SECRET,
         min_length=1,
         assumed=SHARE,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )

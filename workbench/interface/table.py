@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.disputes import Dispute, UpdateDispute
-from workbench.interface.fields import Confidence
+from workbench.interface.fields import ONCE, WIDELY
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, Deletion, PaymentAccount
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
@@ -57,11 +57,11 @@ WALLET_FIXED = Failure(
     400, "BadRequestError", "{family} wallet cannot be changed: {reason}", "the wallet cannot be changed", VALIDATION
 )
 CARD_NOT_ACTIVE = Failure(
-    400, "BadRequestError", "Card {card} is not active", "the card is not active", SIMULATION, Confidence.WIDELY
+    400, "BadRequestError", "Card {card} is not active", "the card is not active", SIMULATION, WIDELY
 )
 WRONG_STATE = Failure(400, "BadRequestError", "{reason}", "the record's state does not allow it", SIMULATION)
 ASSET_NOT_FOUND = Failure(
-    404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", WITHDRAWAL, Confidence.WIDELY
+    404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", WITHDRAWAL, WIDELY
 )
 NOT_AN_ADMIN = Failure(
     403, "ForbiddenError", "{address} is not an admin of the contract",
@@ -69,13 +69,13 @@ NOT_AN_ADMIN = Failure(
 )  # fmt: skip
 SIGNATURE_ACTIVE = Failure(
     409, "ConflictError", "Another withdrawal signature is still active", "another signature is still active",
-    WITHDRAWAL, Confidence.WIDELY,
+    WITHDRAWAL, WIDELY,
 )  # fmt: skip
 NOT_ENOUGH = Failure(
     422, "UnprocessableEntityError",
     "Collateral balance of {token} in contract {contract} is lower than requested amount. "
     "Balance: {balance} Requested: {requested}",
-    "the contract holds less than requested", WITHDRAWAL, Confidence.ONCE,
+    "the contract holds less than requested", WITHDRAWAL, ONCE,
 )  # fmt: skip
 
 LIST_CONTRACTS = Operation(
@@ -214,7 +214,7 @@ UPDATE_DISPUTE = Operation(
     failures=(_bad(), WRONG_STATE, UNAUTHORIZED, _unknown("Dispute")),
     source="Endpoints 10",
     assumed="the success body is not shown; the dispute is taken, an empty body is read too",
-    confidence=Confidence.WIDELY,
+    confidence=WIDELY,
 )
 
 CREATE_USER_APPLICATION = Operation(

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from workbench.interface.fields import SECRET, Answer, Confidence, about, record
+from workbench.interface.fields import LIVE, SECRET, WIDELY, Answer, about, record
 from workbench.interface.rules import CHAIN_ADDRESS, DIGITS, ID, MOMENT, SignatureStatus
 
 NAME = "the names of the query parameters are not shown"
@@ -19,36 +19,28 @@ class SignWithdrawal:
         minimum=1,
         default=None,
         assumed=NAME + NEEDED,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     token: str = about(
-        "Address of the token the withdrawal is made in",
-        CHAIN_ADDRESS,
-        assumed=NAME + NEEDED,
-        confidence=Confidence.WIDELY,
+        "Address of the token the withdrawal is made in", CHAIN_ADDRESS, assumed=NAME + NEEDED, confidence=WIDELY
     )
     amount: str = about(
         "Amount of token withdrawn, as digits",
         DIGITS,
         unit="native token units where is_amount_native, else cents",
         assumed=NAME + "; it travels as text",
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     admin_address: str = about(
-        "Address making the withdrawal; it is an admin of the contract",
-        CHAIN_ADDRESS,
-        assumed=NAME,
-        confidence=Confidence.WIDELY,
+        "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME, confidence=WIDELY
     )
-    recipient_address: str = about(
-        "Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME, confidence=Confidence.WIDELY
-    )
+    recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME, confidence=WIDELY)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         needed=False,
         otherwise=False,
         assumed=NAME + "; where it is left out the service reads cents, so here it has to be said",
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     collateral_contract_id: str | None = about(
         "Id of the collateral contract to use, where several fit",
@@ -56,7 +48,7 @@ class SignWithdrawal:
         default=None,
         wire="rainCollateralContractId",
         assumed=NAME,
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
 
 
@@ -69,14 +61,14 @@ class Signature(Answer):
         default=None,
         privacy=SECRET,
         assumed="its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)",
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     salt: str | None = about(
         "The salt of the signed message",
         default=None,
         privacy=SECRET,
         assumed="its encoding is not shown: base64 of 32 bytes",
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
 
 
@@ -95,18 +87,16 @@ class WithdrawalSignature(Answer):
         unit="seconds",
         default=None,
         assumed="values of status other than ready are not shown; pending carries it",
-        confidence=Confidence.WIDELY,
+        confidence=WIDELY,
     )
     sender: str | None = about(
-        "Address that sends the transaction", default=None, assumed="not in the document", confidence=Confidence.LIVE
+        "Address that sends the transaction", default=None, assumed="not in the document", confidence=LIVE
     )
-    chain_id: str | None = about(
-        "Chain id as hex text", default=None, assumed="not in the document", confidence=Confidence.LIVE
-    )
+    chain_id: str | None = about("Chain id as hex text", default=None, assumed="not in the document", confidence=LIVE)
     parameters: tuple[Any, ...] = about(
         "Positional arguments of the on-chain call; its amount is in native units",
         default=(),
         privacy=SECRET,
         assumed="not in the document",
-        confidence=Confidence.LIVE,
+        confidence=LIVE,
     )
