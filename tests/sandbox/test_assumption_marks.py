@@ -1,4 +1,4 @@
-"""Every guess is marked: in the code by its id, in the answers by a header."""
+"""Every assumption is marked: in the code by its id, in the answers by a header."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_what_the_document_gives_is_not_marked(api):
     assert set() == Api(api.sandbox, None).call("GET", "/issuing/tenants/contracts").assumed
 
 
-def test_marks_in_the_code_name_behaviours():
+def test_marks_in_the_code_name_behaviors():
     """`assumed: id` in a comment or docstring is the id of a behavior, or says its reason in words."""
     found = {
         name
