@@ -299,7 +299,6 @@ class Draft:
         Raises:
             InvalidRequest: The draft has problems; nothing was sent.
         """
-        __tracebackhide__ = True
         review = self.review()
         if review.problems:
             raise InvalidRequest(review.problems, of=self.operation.name)

@@ -169,7 +169,6 @@ class Form(Displayed):
         Raises:
             InvalidRequest: The form has problems.
         """
-        __tracebackhide__ = True
         self._check_open()
         return self.draft.value()
 
@@ -202,7 +201,6 @@ class Form(Displayed):
             InvalidRequest: The form has problems, was not confirmed, or was sent before; nothing was sent.
             WorkbenchError: As the call.
         """
-        __tracebackhide__ = True
         with self._lock:  # one call of a form at a time
             self._check_open()
             self.view.attempted = True
