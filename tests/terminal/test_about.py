@@ -77,7 +77,7 @@ def completed(script, *words: str) -> set[str]:
         (["docs", "update-u"], {"update-ubo", "update-user"}),
         (["simulate-authorization", "--card-id", ""], set()),
     ],
-    ids=" ".join,
+    ids=["command", "control", "option", "choices", "true or false", "format", "operation", "no sandbox"],
 )
 def test_completion_in_bash(bash_script, words, expected):
     """Commands, options and choices are completed; without a sandbox of the user there are no ids, and none is made."""
