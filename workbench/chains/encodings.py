@@ -3,6 +3,8 @@
 import base64
 import binascii
 import re
+from functools import cache
+from typing import Any
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
@@ -13,11 +15,16 @@ _STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 <
 _BASE32 = re.compile(r"[A-Z2-7]*")
 
 
-def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 hash (the original padding, not SHA3-256)."""
+@cache
+def _keccak() -> Any:
     from Crypto.Hash import keccak  # loaded when first used
 
-    hashed: bytes = keccak.new(digest_bits=256, data=data).digest()
+    return keccak.new
+
+
+def keccak256(data: bytes) -> bytes:
+    """Return the Keccak-256 hash (the original padding, not SHA3-256)."""
+    hashed: bytes = _keccak()(digest_bits=256, data=data).digest()
     return hashed
 
 

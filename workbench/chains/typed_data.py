@@ -51,7 +51,10 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     declared = _declared(types)
     if "EIP712Domain" not in types:
         declared += (("EIP712Domain", tuple((n, k) for n, k in DOMAIN_FIELDS.items() if n in domain)),)
-    structs = _checked(declared)
+    try:
+        structs = _checked(declared)
+    except TypeError:  # not hashable, so not text
+        raise invalid("types", "type", "names and types of members must be text") from None
     signed = b"\x19\x01" + _encode("EIP712Domain", domain, structs, "domain", 0)
     if primary != "EIP712Domain":
         if primary not in structs:
@@ -67,13 +70,9 @@ def encode_type(name: str, types: Mapping[str, Sequence[Mapping[str, str]]]) -> 
 
 def _declared(types: Mapping[str, Any]) -> _Types:
     try:
-        declared = tuple((name, tuple((m["name"], m["type"]) for m in members)) for name, members in types.items())
+        return tuple([(name, tuple([(m["name"], m["type"]) for m in members])) for name, members in types.items()])
     except (TypeError, KeyError):
         raise invalid("types", "type", "must be lists of members with a name and a type") from None
-    texts = [text for name, members in declared for text in (name, *(text for member in members for text in member))]
-    if not all(isinstance(text, str) for text in texts):
-        raise invalid("types", "type", "names and types of members must be text")
-    return declared
 
 
 _Structs = dict[str, tuple[bytes, _Members]]  # the hash of the type, and its members
@@ -87,6 +86,8 @@ def _checked(declared: _Types) -> _Structs:
         raise invalid("types", "maximum", f"has more than {_MAX_TYPES} types")
     for name, members in declared:
         names = [member for member, _ in members]
+        if not all(isinstance(text, str) for text in (name, *names, *(kind for _, kind in members))):
+            raise invalid("types", "type", "names and types of members must be text")
         if not all(_NAME.fullmatch(text) for text in (name, *names)):
             raise invalid("types", "pattern", "names of types and members must be identifiers")
         if len(set(names)) != len(names) or name in _ATOMIC or _SIZED.fullmatch(name):
@@ -126,7 +127,11 @@ def _encode(kind: str, value: Any, structs: _Structs, path: str, depth: int) -> 
     """Return the 32 bytes of a value; its type was checked before."""
     if kind in structs:
         return _encode_struct(structs[kind], value, structs, path, depth)
-    if array := _ARRAY.fullmatch(kind):
+    if kind == "address":
+        if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+            raise invalid(path, "type", "must be an EVM address: 0x and 40 hex digits")
+        return bytes.fromhex(value[2:]).rjust(32, b"\0")
+    if kind.endswith("]") and (array := _ARRAY.fullmatch(kind)):
         if depth > _MAX_DEPTH:
             raise invalid(path, "depth", f"is nested more than {_MAX_DEPTH} levels deep")
         if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray | memoryview):
@@ -135,16 +140,13 @@ def _encode(kind: str, value: Any, structs: _Structs, path: str, depth: int) -> 
             raise invalid(path, "length", f"has {len(value)} items; {int(array[2])} are needed")
         words = [_encode(array[1], item, structs, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
         return keccak256(b"".join(words))
-    if kind == "address":
-        if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
-            raise invalid(path, "type", "must be an EVM address: 0x and 40 hex digits")
-        return bytes.fromhex(value[2:]).rjust(32, b"\0")
     if kind == "bool":
         if not isinstance(value, bool):
             raise invalid(path, "type", "must be true or false")
         return int(value).to_bytes(32)
     if kind == "string":
-        return keccak256(_utf8(value, path))
+        text = _utf8(value, path)
+        return _hash_short(text) if len(text) <= 32 else keccak256(text)
     if kind.startswith("bytes"):
         return _encode_bytes(kind, value, path)
     return _encode_number(kind, value, path)
@@ -190,6 +192,12 @@ def _encode_bytes(kind: str, value: Any, path: str) -> bytes:
     if len(raw) != int(kind[5:]):
         raise invalid(path, "length", f"has {len(raw)} bytes; {kind[5:]} are needed")
     return raw.ljust(32, b"\0")
+
+
+@lru_cache(maxsize=64)
+def _hash_short(text: bytes) -> bytes:
+    """Return the hash of a short text, such as the name and version of every domain."""
+    return keccak256(text)
 
 
 def _utf8(value: Any, path: str) -> bytes:

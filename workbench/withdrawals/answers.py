@@ -182,17 +182,21 @@ def _chain(chain_id: int, received: str | None) -> Iterator[Problem]:
 
 
 def _secret(
-    chain_id: int, data: str, salt: str | None, said: chains.WithdrawParameters | None, problems: list[Problem]
+    chain_id: int, data: str, salt: str | None, parameters: chains.WithdrawParameters | None, problems: list[Problem]
 ) -> Secret | None:
     """Return the signature and its salt, or add why they cannot be read to the problems."""
     try:
         raw = chains.read_signature(chain_id, data)
-        salted = chains.read_bytes(salt if salt is not None else (said.salt if said else ""), 32, "salt")
+        salted = chains.read_bytes(salt if salt is not None else (parameters.salt if parameters else ""), 32, "salt")
     except InvalidRequest as error:
         problems.append(Problem(f"signature.{error.problems[0].path}", "form", error.problems[0].message))
         return None
-    if said is not None and (said.signature != raw or said.salt != salted):
+    if parameters is not None and (parameters.signature != raw or parameters.salt != salted):
         problems.append(Problem("parameters[6]", "differs", "and signature.data, or their salts, are not the same"))
     return Secret(
-        data=raw, salt=salted, data_text=data, salt_text=salt or "", public_key=said.public_key if said else None
+        data=raw,
+        salt=salted,
+        data_text=data,
+        salt_text=salt or "",
+        public_key=parameters.public_key if parameters else None,
     )
