@@ -64,7 +64,7 @@ def test_hints_come_one_by_one() -> None:
 
     assert [1, 2, 3, 3] == numbers
     assert "simulate_authorization(card_id=" in str(course.hint("start-1"))
-    assert "That was the last one" in str(course.hint("start-1"))
+    assert "This is the last hint" in str(course.hint("start-1"))
     assert 1 == course.hint("start-1", 1).number
 
 

@@ -6,7 +6,7 @@ WRONG = [
         """
 shop = api.simulate_authorization(**COFFEE, decline_reason='invalid_pin')
 """,
-        "was declined, reversed or settled in part; begin with a new one.",
+        "was declined, reversed or settled in part; start with a new one.",
     ),
     (
         "start-1",
@@ -15,7 +15,7 @@ shop = api.simulate_authorization(**COFFEE)
 api.simulate_reversal(transaction_id=shop.transaction_id, new_amount=300)
 api.sandbox.settle(shop.transaction_id)
 """,
-        "was declined, reversed or settled in part; begin with a new one.",
+        "was declined, reversed or settled in part; start with a new one.",
     ),
     (
         "contracts-1",
@@ -48,7 +48,7 @@ for cents in ('30.00', '20.00'):
     half = message.accept(api.sandbox.wallet(admin).sign(message))
     api.sandbox.execute(signed.transaction(half, direct_transfer=True))
 """,
-        "went down by 50.00 so far; the withdrawal of 40 has not been executed.",
+        "decreased by 50.00 tokens; the withdrawal of 40.00 USD has not been executed.",
     ),
     (
         "withdrawals-2",
@@ -56,7 +56,7 @@ for cents in ('30.00', '20.00'):
 for _ in range(3):
     PLAN().sign()
 """,
-        "answered `pending` 0 times",
+        "answering `pending` 0 times",
     ),
     (
         "withdrawals-2",
@@ -94,7 +94,7 @@ business = {name: value for name, value in beneficiary.items() if not name.endsw
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
     external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
 """,
-        "another user",
+        "a user other than the first",
     ),
     (
         "disputes-1",
@@ -124,7 +124,7 @@ api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
 api.sandbox.settle(stay.transaction_id)
 api.simulate_refund(transaction_id=stay.transaction_id, amount=5000)
 """,
-        "50.00 USD was refunded, and 25.00 USD is needed; begin with a new authorization.",
+        "50.00 USD was refunded instead of 25.00 USD; start with a new authorization.",
     ),
     (
         "sequences-1",
@@ -138,7 +138,7 @@ buy(2000)
 buy(1000)
 buy(1000)
 """,
-        "not go back in two refunds of 10.00 USD.",
+        "not refunded in two parts of 10.00 USD.",
     ),
     (
         "sequences-2",
@@ -146,7 +146,7 @@ buy(1000)
 for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
     wb.sequences.run(wb.sequences.catalogue[one], api)
 """,
-        "no purchase at Cars for a Day",
+        "no purchase was made at Cars for a Day",
     ),
     (
         "breaking-1",

@@ -6,6 +6,7 @@ import pytest
 
 from tests.sandbox.driver import state_of
 from workbench.errors import ApiError, BadRequest, NotFound
+from workbench.interface.checks import flags
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.results import to_json
@@ -89,6 +90,11 @@ def test_a_control_that_cannot_be_carried_out_says_so(api, name, arguments, wron
     assert isinstance(caught.value, ApiError)
     assert caught.value.message
     assert before == state_of(api.sandbox)
+
+
+def test_settle_returns_documented_values(api):
+    """A settled transaction has no unusual members."""
+    assert () == flags(api.sandbox.settle(api.authorized()))
 
 
 def test_what_the_state_forbids_is_refused(api):

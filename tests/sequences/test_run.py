@@ -152,15 +152,15 @@ def test_a_ledger_that_does_not_balance_is_an_error() -> None:
         books.reduce("two", "t", 101)
 
 
-def test_steps_can_be_changed_until_they_are_played(sandbox: Sandbox) -> None:
-    """What was not played can be changed; what was played cannot."""
+def test_steps_can_be_changed_until_they_have_run(sandbox: Sandbox) -> None:
+    """A step that has not run can be changed; one that has run cannot."""
     stage = Stepper(catalogue["refund-partial"], sandbox, amount=900)
     first = stage.next()
 
     assert first is not None
     assert (first.step.name, stage.left) == ("authorize", ("settle", "refund"))
     stage.change("refund", amount=300)
-    with pytest.raises(InvalidSequence, match="was played already"):
+    with pytest.raises(InvalidSequence, match="has already run"):
         stage.change("authorize", amount=1)
     with pytest.raises(InvalidSequence, match="at least 0"):
         stage.change("refund", amount=-1)
@@ -288,7 +288,7 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None:
-    """Runs that have begun are played to their end; the same call with `resume` plays the rest, once each."""
+    """Runs in progress are finished; the same call with `resume` runs the rest, once each."""
     rows = [{"amount": amount} for amount in range(1, 41)]
     called: list[httpx.Request] = []
 

@@ -1,7 +1,7 @@
 """Exercises that are checked by what the service received and holds, never by variables.
 
 wb.course.check("contracts-2")     # done, or what is missing
-wb.course.hint("contracts-2")      # up to three; the last one shows the call
+wb.course.hint("contracts-2")      # up to three; the last one contains the code
 wb.course.progress()
 """
 

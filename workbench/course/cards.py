@@ -19,9 +19,9 @@ def _coffee(seen: SandboxEvidence) -> Iterator[str]:
     if any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
         return
     if bought[-1]["status"] == "authorized" and bought[-1]["held"] == 420:
-        yield "the authorization is there, and is not settled yet."
+        yield "the authorization is not settled yet."
     else:
-        yield "the authorization is there, and was declined, reversed or settled in part; begin with a new one."
+        yield "the authorization was declined, reversed or settled in part; start with a new one."
 
 
 def _refused_contracts(seen: SandboxEvidence) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _forty(seen: SandboxEvidence) -> Iterator[str]:
     moved = Decimal(token["balance"]) - Decimal(held["tokens"][0]["balance"])
     executed = combinations(cents[-_MAX_REQUESTS:], held["nonce"] - first["nonce"])
     if not any(4_000 in amounts and sum(amounts) == moved * 100 for amounts in executed):
-        yield f"the contract's balance went down by {moved} so far; the withdrawal of 40 has not been executed."
+        yield f"the contract's balance decreased by {moved} tokens; the withdrawal of 40.00 USD has not been executed."
 
 
 def _patience(seen: SandboxEvidence) -> Iterator[str]:
@@ -75,11 +75,11 @@ def _patience(seen: SandboxEvidence) -> Iterator[str]:
         return
     waiting = ["withdrawal_pending" in one.assumptions for one in asked]
     if waiting[-1]:
-        yield "it answered `pending`, and was not asked again until the signature was ready; let the plan wait."
+        yield "the service answered `pending`, and the request was not repeated until the signature was ready; let the plan wait."
     elif sum(waiting) < 2:
         yield (
-            f"it signed, after it answered `pending` {_times(sum(waiting))}. The same signature is returned until it expires: "
-            "advance the sandbox's clock by eleven minutes, let it answer `pending` twice, and ask again."
+            f"the service signed after answering `pending` {_times(sum(waiting))}. It returns the same signature until it "
+            "expires: advance the sandbox's clock by eleven minutes, set up two `pending` answers, and request it again."
         )
 
 
@@ -101,18 +101,20 @@ def _hotel(seen: SandboxEvidence) -> Iterator[str]:
             yield "the hold is not 150.00 USD: a reversal states the amount that remains."
         yield "the transaction is not settled yet."
     elif last["settled"] != 15_000:
-        yield "it settled with another amount than 150.00 USD; begin with a new authorization."
+        yield "the settled amount is not 150.00 USD; start with a new authorization."
     else:
-        more = "" if last["refunded"] < 2_500 else "; begin with a new authorization"
-        yield f"{money(last['refunded'])} was refunded, and 25.00 USD is needed{more}."
+        more = "" if last["refunded"] < 2_500 else "; start with a new authorization"
+        yield f"{money(last['refunded'])} was refunded instead of 25.00 USD{more}."
 
 
 def _three_reasons(seen: SandboxEvidence) -> Iterator[str]:
     card = seen.guide["cards"]["active"][2]
     reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
     if len(reasons) < 3:
-        so_far = {0: "nothing was declined", 1: "one reason"}.get(len(reasons), f"{len(reasons)} different reasons")
-        yield f"{so_far} on the third active card so far, and three are needed."
+        so_far = {0: "no purchase was declined", 1: "purchases were declined for one reason"}.get(
+            len(reasons), f"purchases were declined for {len(reasons)} reasons"
+        )
+        yield f"{so_far} on the third active card so far; three different reasons are needed."
 
 
 def _sequence(seen: SandboxEvidence) -> Iterator[str]:
@@ -124,17 +126,17 @@ def _sequence(seen: SandboxEvidence) -> Iterator[str]:
         return
     tens = [str(one.path) for one in seen.calls("simulate_refund", amount=1_000)]
     if not any(sum(one in path for path in tens) == 2 for one in back):
-        yield "the 20.00 USD did not go back in two refunds of 10.00 USD."
+        yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
 
 
 def _bad_day(seen: SandboxEvidence) -> Iterator[str]:
     refused = [one for one in seen.requests if str(one.operation).startswith("simulate_") and one.status == 400]
     if len(refused) < 2:
-        yield f"the service refused {len(refused)} simulations with 400 so far; a bad day has at least two."
+        yield f"the service refused {len(refused)} simulations with 400 so far; the sequence `a-bad-day` causes at least two."
     if not seen.transactions(status="declined"):
         yield "no purchase was declined."
     if not seen.calls("simulate_authorization", merchantName="Cars for a Day"):
-        yield "there is no purchase at Cars for a Day; the sequence of the catalogue has one."
+        yield "no purchase was made at Cars for a Day; the sequence `a-bad-day` contains one."
 
 
 CHECKS: Mapping[str, Check] = {

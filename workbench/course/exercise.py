@@ -94,7 +94,7 @@ Check = Callable[[SandboxEvidence], Iterator[str]]
 
 @attrs.frozen(kw_only=True)
 class Exercise:
-    """A task of a notebook, its check, and up to three hints, the last of which shows the call."""
+    """A task of a notebook, its check, and up to three hints, the last of which contains the code."""
 
     id: str
     notebook: str

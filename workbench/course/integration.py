@@ -12,11 +12,11 @@ def _third_page(seen: SandboxEvidence) -> Iterator[str]:
     user = seen.guide["rewards_users"][0]["id"]
     asked = seen.calls("list_rewards_activity", userId=user, limit="5")
     if not asked:
-        yield "no request for pages of five items of the first rewards user."
+        yield "no request for a page of five items of the first rewards user."
     elif not any(one.body.get("offset") == "10" for one in asked):
         yield "the third page of five begins after ten items."
     elif not any(one.body.get("offset") == "10" and one.body.get("type") == "redeemed" for one in asked):
-        yield "request redeemed items only."
+        yield "the request was not limited to redeemed items."
 
 
 def _beyond(seen: SandboxEvidence) -> Iterator[str]:
@@ -45,19 +45,19 @@ def _page(body: dict[str, Any]) -> tuple[int, int]:
 def _small_deposit(seen: SandboxEvidence) -> Iterator[str]:
     arrived = [one for one in seen.events("microDeposit.received") if one["amount"] == "0.45"]
     if not arrived:
-        yield "no micro deposit of 0.45 USD has arrived."
+        yield "no micro deposit of 0.45 USD was made."
         return
     got = {event.body.id for event in seen.api.inbox.events("microDeposit.received")}
     if not got & {one["id"] for one in arrived}:
-        yield "it has arrived, but your inbox has not received the event."
+        yield "the deposit was made, but your inbox has not received its event."
 
 
 def _bad_signature(seen: SandboxEvidence) -> Iterator[str]:
     rules = [one for one in seen.sandbox.list_faults() if one.kind == "bad_signature"]
     if not rules:
-        yield "no fault rule for wrong signatures is active; it has to be when you check."
+        yield "no fault rule for wrong signatures is active; run this check before you clear the fault."
     elif not any(one.applied for one in rules):
-        yield "the rule is active, but no event was delivered since: cause one for the served inbox."
+        yield "the fault rule is active, but no event was delivered since: cause one while the inbox is served."
 
 
 def _unknown_refund(seen: SandboxEvidence) -> Iterator[str]:
@@ -67,9 +67,9 @@ def _unknown_refund(seen: SandboxEvidence) -> Iterator[str]:
         yield "the journal has no refund of 5.00 USD whose outcome was unknown."
         return
     if any(one.is_unknown for one in lost):
-        yield "a refund is still unknown in the journal: look, then resolve it."
+        yield "the outcome of a refund is still unknown: find out whether it was carried out, then resolve it."
     elif not any(one.resolution and one.resolution.outcome == "done" for one in lost):
-        yield "it was resolved as not sent, but it was carried out: look at the events, and resolve it again."
+        yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
 
 
 def _armed_once(seen: SandboxEvidence) -> Iterator[str]:
@@ -78,13 +78,13 @@ def _armed_once(seen: SandboxEvidence) -> Iterator[str]:
         yield 'this session is not for production; pass the right one: check("production-1", production).'
         return
     if not any(note.kind == "armed" for note in api.journal.notes):
-        yield "nothing was armed."
+        yield "no operation was armed."
     user = seen.guide["users"]["approved"][3]
     updates = [one.body or {} for one in seen.calls("update_user") if str(one.path).endswith(user)]
     if not any("phoneNumber" in body for body in updates):
         yield "the fourth approved user has no new phone number."
     if api.armed:
-        yield "it is still armed: disarm it when you are done."
+        yield "the session is still armed; disarm it when you are done."
 
 
 CHECKS: Mapping[str, Check] = {

@@ -26,7 +26,7 @@ FILE = "course.json"
 Stored = dict[str, dict[str, Any]]
 
 _DONE = Cell(("✓ done",), "status:done")
-_OPEN = Cell(("○ not yet",), "status:planned")
+_OPEN = Cell(("○ not done",), "status:planned")
 _chosen: list["weakref.ref[Any]"] = []
 
 
@@ -54,10 +54,12 @@ class CheckResult(Display):
         self.done = not missing
         title = f"Exercise {exercise.id}: {exercise.title}"
         if self.done:
-            super().__init__(Sheet(title=title, status=_DONE, words=("Well done: the service has it all.",)))
+            super().__init__(
+                Sheet(title=title, status=_DONE, words=("The sandbox received everything that the exercise asks for.",))
+            )
             return
         words = tuple(f"Missing: {visible(what)}" for what in missing)
-        note = f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} shows the call.'
+        note = f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} contains the code.'
         super().__init__(Sheet(title=title, status=_OPEN, words=words, notes=(note,)))
 
 
@@ -71,9 +73,11 @@ class Hint(Display):
         self.text = exercise.hints[number - 1]
         title, lines = f"Hint {number} of {self.of} for {exercise.id}", tuple(self.text.split("\n"))
         if number < self.of:
-            super().__init__(Sheet(title=title, words=lines, notes=("Ask again for the next one.",)))
+            super().__init__(
+                Sheet(title=title, words=lines, notes=(f'wb.course.hint("{exercise.id}") shows the next hint.',))
+            )
         else:
-            super().__init__(Sheet(title=title, code=lines, notes=("That was the last one.",)))
+            super().__init__(Sheet(title=title, code=lines, notes=("This is the last hint.",)))
 
 
 class CourseProgress(Display):
@@ -191,7 +195,7 @@ def _session() -> Any:
     return api
 
 
-# the file of progress
+# the progress file
 
 
 def _read() -> Stored:

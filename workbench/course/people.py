@@ -13,13 +13,13 @@ def _verify_first(seen: SandboxEvidence) -> Iterator[str]:
     if not filed:
         yield "no application that you filed needs verification."
     elif not any(one["status"] == "denied" for one in filed):
-        yield "it needs verification; now deny it."
+        yield "the application needs verification and is not denied yet."
 
 
 def _terms(seen: SandboxEvidence) -> Iterator[str]:
     filed = {one.request_id for one in seen.calls("create_user_application") if "sumsubShareToken" in one.body}
     if not filed:
-        yield "no application with a share token of Sumsub."
+        yield "no application with a Sumsub share token was filed."
         return
     statuses: dict[str, list[str]] = {}
     by_token = set()
@@ -49,15 +49,15 @@ def _business(seen: SandboxEvidence) -> Iterator[str]:
         one for one in seen.calls("create_payment_account") if _beneficiary(one).get("beneficiaryType") == "business"
     ]
     if not made:
-        yield "no payment account of a business was created."
+        yield "no payment account with a business beneficiary was created."
         return
     first = seen.guide["users"]["approved"][0]
     if not any((one.body or {}).get("userId") == first for one in made):
-        yield "it was created for another user than the first approved one."
+        yield "the account was created for a user other than the first approved one."
         return
     accounts = [_account(seen, one) for one in seen.sandbox.guide()["payment_accounts"]]
     if not any(one.get("beneficiary_type") == "business" for one in accounts):
-        yield "it was created and deleted again: keep it."
+        yield "the account was deleted; the exercise asks you to keep it."
 
 
 def _beneficiary(request: RequestEntry) -> dict[str, Any]:
@@ -76,13 +76,13 @@ def _with_evidence(seen: SandboxEvidence) -> Iterator[str]:
     if held["status"] != "canceled":
         yield "the second pending dispute of the guide is not canceled."
         if not held["text_evidence"]:
-            yield "it holds no text evidence."
+            yield "it has no text evidence."
         return
     calls = [one.body or {} for one in seen.calls("update_dispute") if str(one.path).endswith(second)]
     if not any({"status", "textEvidence"} <= body.keys() for body in calls):
         yield (
-            "it was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first cell "
-            "again, which makes a new sandbox, and send both in one call."
+            "the dispute was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first "
+            "cell again to create a new sandbox, and send both in one call."
         )
 
 

@@ -161,7 +161,8 @@ def _date(value: Any, _: Kind, __: Rule) -> Broken:
 def _choice(value: Any, kind: Kind, _: Rule) -> Broken:
     assert isinstance(kind, Choice)
     if not isinstance(value, str) or value not in frozenset(kind.of):
-        yield "enum", f"must be one of {', '.join(kind.of)}"
+        allowed = list(kind.of)
+        yield "enum", f"must be one of {', '.join(allowed)}" if len(allowed) > 1 else f"can only be {allowed[0]}"
 
 
 def _of_type(words: str) -> Callable[[Any, Kind, Rule], Broken]:

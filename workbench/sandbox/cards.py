@@ -174,7 +174,9 @@ def _transaction(context: RequestContext, key: str) -> Record:
 def _step(context: RequestContext, of: Table, status: str, action: str, what: str) -> Transition:
     found = of.get((status, action))
     if found is None:  # assumed: wrong_state
-        raise context.error(table.WRONG_STATE, reason=f"a {what} that is {status} cannot be {_DONE[action]}")
+        done = _DONE[action]
+        reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
+        raise context.error(table.WRONG_STATE, reason=reason)
     return found
 
 

@@ -10,7 +10,14 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.rules import FULL, EventApplicationStatus, MicroDepositRail, StatusChangeReason
+from workbench.interface.rules import (
+    FULL,
+    CompletionReason,
+    EventApplicationStatus,
+    MicroDepositRail,
+    StatusChangeReason,
+    TransactionStatus,
+)
 from workbench.interface.simulations import SimulatedTransaction
 from workbench.interface.walk import build
 from workbench.sandbox import accounts, cards, chain, people
@@ -195,7 +202,11 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             request = SettleTransaction(transaction_id=transaction["id"], amount=amount or transaction["held"] or FULL)
             answer = cards.settle(context, request)
         self._engine.dispatch_events()
-        return answer
+        return SimulatedTransaction(
+            transaction_id=answer.transaction_id,
+            status=TransactionStatus(answer.status),
+            completion_reason=CompletionReason(answer.completion_reason or ""),
+        )
 
     @control(changes=True)
     def deposit(

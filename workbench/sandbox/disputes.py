@@ -35,5 +35,8 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
 def _next(context: RequestContext, status: str, action: str, done: str) -> str:
     step = DISPUTE.get((status, action))
     if step is None or step.to is None:  # assumed: dispute_cancel_twice
-        raise context.error(table.WRONG_STATE, reason=f"a dispute that is {status} cannot be {done}")
+        reason = (
+            f"the dispute is already {status}" if status == done else f"a dispute that is {status} cannot be {done}"
+        )
+        raise context.error(table.WRONG_STATE, reason=reason)
     return step.to

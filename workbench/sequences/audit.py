@@ -153,7 +153,7 @@ def _step_problems(step: Step, names: Collection[str], earlier: Mapping[str, Ste
     else:
         known = sorted((*SCRIPTED, *CONTROLLED, *OWN_STEPS))
         near = [name for name in known if name.split("_")[-1] == step.do.split("_")[-1]]
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"allowed: {', '.join(known)}"
         message = f"{visible(step.do, 60)!r} is not an operation, control, advance or wait; {hint}"
         yield _at(step, "do", "unknown", message)
     yield from _expectation_problems(step)

@@ -118,7 +118,7 @@ class _Reader:
         for key in raw:
             if key not in allowed:
                 shown = f"{where}{visible(key, 60)}"
-                self._add(shown, "unknown", f"is not known here; known are {', '.join(allowed)}", line)
+                self._add(shown, "unknown", f"is not known here; allowed: {', '.join(allowed)}", line)
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:
         self._check_keys(raw, ("name", "doc", "profile", "params", "steps"), "")

@@ -85,9 +85,9 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether every step was played and met its expectations, and the sandbox's balances agree with the ledger."""
-        played = len(self.steps) == len(self.sequence.steps)
-        return played and not self.differences and all(result.ok for result in self.steps)
+        """Whether every step was run and met its expectations, and the sandbox's balances agree with the ledger."""
+        complete = len(self.steps) == len(self.sequence.steps)
+        return complete and not self.differences and all(result.ok for result in self.steps)
 
     @property
     def failures(self) -> tuple[StepResult, ...]:
@@ -100,14 +100,14 @@ class Run:
         count, total = len(self.steps), len(self.sequence.steps)
         if self.ok:
             return f"{self.sequence.name}: {count} step{'s' if count != 1 else ''}, all as expected"
-        lines = [f"{self.sequence.name}: {count} of {total} steps played"]
+        lines = [f"{self.sequence.name}: {count} of {total} steps run"]
         for result in self.failures:
             texts = list(map(str, result.mismatches)) or [f"was {result.outcome}, a refusal was expected"]
             lines += [f"  {result.step.name} ({result.step.do}) {text}" for text in texts]
         lines += [f"  money: {difference}" for difference in self.differences]
         if count < total:
             left = total - count
-            lines.append(f"  {left} step{'s were' if left != 1 else ' was'} not played")
+            lines.append(f"  {left} step{'s were' if left != 1 else ' was'} not run")
         return "\n".join(lines)
 
     def events(self, name: str | None = None) -> list[Mapping[str, Any]]:
@@ -135,7 +135,7 @@ class Run:
                 "amount": "" if row.amount is None else rendering.money(row.amount),
                 "status": row.status or "",
                 "events": row.events,
-                "": row.message or "",
+                "message": row.message or "",
             }
             for row in self.rows()
         ]

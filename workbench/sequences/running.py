@@ -144,32 +144,32 @@ class Stepper:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Names of the steps that were not played."""
+        """Names of the steps that have not run yet."""
         return tuple(step.name for step in self._player.sequence.steps if step.name not in self._player.results)
 
     def change(self, step: str, **arguments: Any) -> None:
-        """Change arguments of a step that was not played yet.
+        """Change arguments of a step that has not run yet.
 
         Raises:
-            InvalidSequence: The step was played, or its arguments are wrong; nothing was changed.
+            InvalidSequence: The step has already run, or its arguments are wrong; nothing was changed.
         """
         sequence = self._player.sequence
         changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
         steps = tuple(changed if one.name == step else one for one in sequence.steps)
         found = list(audit.problems(attrs.evolve(sequence, steps=steps)))
         if step not in self.left:
-            found.insert(0, Problem(step, "played", "was played already"))
+            found.insert(0, Problem(step, "played", "has already run"))
         if found:
             raise InvalidSequence(tuple(found), sequence.name)
         self._player.change(step, arguments)
 
     def next(self) -> StepResult | None:
-        """Play one step and return its result; None when none is left."""
+        """Run one step and return its result; None when none is left."""
         step = next(self._pending, None)
         return None if step is None else self._player.play(step)
 
     def run(self) -> Run:
-        """Play the rest and return the run."""
+        """Run the remaining steps and return the run."""
         while self.next() is not None:
             pass
         return self.result
@@ -193,7 +193,7 @@ def run_many(
 ) -> Runs:
     """Run a sequence once per row, or several times, up to `workers` at a time.
 
-    Ctrl-C starts no more runs, and plays those that have begun to their end. Any other exception, as a time-out by a
+    Ctrl-C starts no more runs and finishes those in progress. Any other exception, as a time-out by a
     signal, sends nothing more, awaits the calls in flight, and propagates.
 
     Args:
