@@ -12,6 +12,8 @@ import pytest
 from workbench.interface.people import User
 from workbench.interface.walk import build
 from workbench.sandbox import Sandbox
+from workbench.sandbox.store import Store
+from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 
@@ -47,6 +49,21 @@ def test_reset_begins_again(wb, guide):
     wb("sandbox", "reset")
 
     assert json.loads(wb("sandbox", "events", "-o", "json").out) == []
+
+
+def test_reset_renews_a_file_of_version_0_1(wb):
+    """A sandbox kept by version 0.1 is refused with the command that renews it, and works after it."""
+    wb("sandbox", "reset")
+    store = Store(kept_path())
+    with store:
+        store.put("meta", "made", {"seed": 1, "environment": "sandbox", "profile": "documented"})
+    store.close()
+
+    refused = wb("sandbox", "guide")
+    assert refused.code != 0
+    assert "workbench sandbox reset" in refused.err
+    assert wb("sandbox", "reset").code == 0
+    assert wb("sandbox", "guide").code == 0
 
 
 def test_fresh_leaves_the_kept_one_alone(wb, guide):

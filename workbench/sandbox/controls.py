@@ -325,7 +325,6 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         fresh = Store()
         with fresh:
             populate(fresh, self._engine.seeds)
-            fresh.put("meta", "made", self._engine.store.get("meta", "made"))
         with self._engine.store:
             self._replace(fresh.copy())
         return SandboxTime(now=self._engine.clock.now())
@@ -349,11 +348,13 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         return SandboxTime(now=self._engine.clock.now())
 
     def _replace(self, contents: dict[str, dict[str, Any]]) -> None:
-        """Replace the state, but never use the number of an event or a request twice."""
+        """Replace the state, but keep its settings, and never use the number of an event or a request twice."""
         store = self._engine.store
+        made = store.get("meta", "made")
         counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint")}
         kept = {kind: dict(store.items(kind)) for kind in _NOT_WORLD}
         store.replace({**contents, **kept})
+        store.put("meta", "made", made)
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import UnusableFile, hide_arguments
@@ -69,8 +70,12 @@ class Sandbox(Controls):
     ) -> None:
         _check(seed, environment, behavior, settings or {})
         store = Store(path)
-        with store:
-            made = _made(store, seed=seed, environment=environment, behavior=behavior)
+        try:
+            with store:
+                made = _made(store, seed=seed, environment=environment, behavior=behavior)
+        except UnusableFile:
+            store.close()
+            raise
         self._set_up(store, made, settings or {}, wire_names or {}, public_webhooks)
 
     def _set_up(
@@ -187,6 +192,22 @@ class Sandbox(Controls):
         )
 
 
+def renew_file(path: Path) -> None:
+    """Replace the contents of a sandbox's file of version 0.1 by the initial state; another file is left unchanged."""
+    if not path.exists():
+        return
+    store = Store(path)
+    try:
+        with store:
+            made = store.get("meta", "made")
+            if made is None or "behavior" in made:
+                return
+            store.replace({})
+            _made(store, seed=made["seed"], environment=made["environment"], behavior=made["profile"])
+    finally:
+        store.close()
+
+
 def _made(store: Store, **given: Any) -> Mapping[str, Any]:
     """Return what the world was made with; make it in an empty store."""
     made: dict[str, Any] | None = store.get("meta", "made")
@@ -194,6 +215,11 @@ def _made(store: Store, **given: Any) -> Mapping[str, Any]:
         made = {**_DEFAULTS, **{name: value for name, value in given.items() if value is not None}}
         store.put("meta", "made", made)
         populate(store, Seeds(made["seed"]))
+    elif "behavior" not in made:
+        raise UnusableFile(
+            "The sandbox's file was written by version 0.1 and cannot be read; file left unchanged. To start anew, delete "
+            "it; `workbench sandbox reset` resets the sandbox that commands act on."
+        )
     for name, value in given.items():
         if value not in (None, made[name]):
             raise UnusableFile(

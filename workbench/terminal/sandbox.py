@@ -28,7 +28,7 @@ from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error
 from workbench.terminal.output import Output, make_command, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Where, chosen_profile, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -160,6 +160,10 @@ def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
 
 def reset(*, where: Where = _WHERE) -> int:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
+    if not (chosen_profile(where) or where.url or where.fresh):
+        from workbench.sandbox.embedded import renew_file
+
+        renew_file(kept_path())  # of version 0.1, the file could not be opened
     with session(where) as api:
         api.sandbox.reset()
     say("Sandbox reset.")
