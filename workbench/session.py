@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from workbench.client.base import BaseClient, EnvironmentName, client_problems
+from workbench.client.base import BaseClient, EnvironmentName, client_problems, journal_of
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal, recorder_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
 
 Behavior = Literal["documented", "observed"]
 _LATEST: list["weakref.ref[Session]"] = []
+"""The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none alive."""
 
 
 class _Unset:
@@ -57,15 +58,14 @@ class _Session(BaseClient):
             settings: Arguments of the client.
         """
         super().__init__(**settings)
-        self.sandbox_settings: Mapping[str, Any] = dict(behaviors or {})
-        """Behaviors of a real sandbox beyond the document, as {"settle_route": True}."""
+        self._behaviors = dict(behaviors or {})
         self._sandbox = sandbox
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
         self._inboxes: list[Inbox] = []  # one at most; views share the list
-        if self.has_journal:
-            recorder_of(self.journal).events = lambda: self.events
+        if (journal := journal_of(self)) is not None:
+            recorder_of(journal).events = lambda: self.events
         _show_records()
 
     @property
@@ -149,6 +149,11 @@ def latest() -> Session | None:
 def sandbox_of(api: Any) -> "Sandbox | None":
     """Return the sandbox behind a client or session; None for a real service or a plain client."""
     return api._sandbox if isinstance(api, _Session) else None
+
+
+def behaviors_of(api: Any) -> Mapping[str, Any]:
+    """Return the behaviors of a real sandbox beyond the document, from its profile, as {"settle_route": True}."""
+    return api._behaviors if isinstance(api, _Session) else {}
 
 
 def profile_of(api: Any) -> str:

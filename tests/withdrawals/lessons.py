@@ -73,14 +73,15 @@ class Service:
     """Stands for a client: it returns prepared answers and counts requests."""
 
     environment = "sandbox"
-    clock_skew: float | None = None
 
-    def __init__(self, contract: Any, *answers: dict[str, Any], limits: Limits | None = None) -> None:
+    def __init__(
+        self, contract: Any, *answers: dict[str, Any], limits: Limits | None = None, skew: float | None = None
+    ) -> None:
         self.contract = contract
         self.answers = list(answers)
         self.limits = limits or Limits()
         self.clock = Moving()
-        self._context = SimpleNamespace(clock=self.clock)
+        self._context = SimpleNamespace(clock=self.clock, clock_skew=skew, recorder=None)
         self.asked: list[bool] = []  # whether each question was allowed to come again
         self.again = False
 
@@ -92,10 +93,6 @@ class Service:
         view.__dict__.update(self.__dict__)
         view.again = again or self.again
         return view
-
-    @property
-    def journal(self) -> Any:
-        raise wb.InvalidRequest("made with journal=False", of="journal")
 
     def send(self, request: Any) -> Any:
         self.asked.append(self.again)

@@ -19,8 +19,7 @@ from workbench.withdrawals.answers import SHOWN_FOR, Secret
 
 def signed(contract, skew=None, changes=None, **plan):
     """Return a withdrawal of a service that answers with these changes."""
-    api = Service(contract, answered(contract, **(changes or {})))
-    api.clock_skew = skew
+    api = Service(contract, answered(contract, **(changes or {})), skew=skew)
     return api.plan(**plan).sign(), api.clock
 
 

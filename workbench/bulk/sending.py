@@ -14,6 +14,7 @@ from workbench import rendering
 from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
+from workbench.client.base import check_operation, journal_of
 from workbench.client.effects import Outcome
 from workbench.client.state import installation_secret
 from workbench.errors import (
@@ -186,7 +187,7 @@ def resume(
         api: The client or session to send with.
         rows: The rows, given again: the file holds none. Changed rows are noticed.
         workers: See `run`, as for all arguments not named here.
-        resolved: The outcome of unknown rows, as a person found out.
+        resolved: The outcome of unknown rows, as a person determined them.
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
@@ -222,7 +223,7 @@ class _HiddenRows:
 def _run(
     api: Any, operation: Operation[..., Any], rows: _HiddenRows, path: Path | None, *, workers: int,
     on_unknown: str | None, duplicates: bool, confirm: str | None, progress: bool | ProgressCallback,
-    resolved: Mapping[int, str] | None = None, accept_changes: bool = False,
+    resolved: Mapping[int, Literal["done", "not_sent"]] | None = None, accept_changes: bool = False,
 ) -> BulkResult:  # fmt: skip
     check_is_sync(api)
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
@@ -237,7 +238,7 @@ def _run(
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
-    api.check_operation(operation)
+    check_operation(api, operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:
         record.start(plan, api.host, api.environment, accept_changes=accept_changes)
@@ -253,18 +254,23 @@ def _run(
         return BulkResult(plan, record.all(), sender.stopped, path)
 
 
-def _resolve(api: Any, record: RunRecord, resolved: Mapping[int, str], path: Path | None) -> None:
+def _resolve(
+    api: Any, record: RunRecord, resolved: Mapping[int, Literal["done", "not_sent"]], path: Path | None
+) -> None:
     """Set the outcome of rows, and of their calls in the client's journal as well."""
     attempts = {one.row: one.attempt for one in record.all() if one.row in resolved and one.attempt is not None}
     record.resolve(resolved)
-    unknown = {entry.id for entry in api.journal.unknown()} if attempts and api.has_journal else set()
+    journal = journal_of(api)
+    if journal is None or not attempts:
+        return
+    unknown = {entry.id for entry in journal.unknown()}
     for row, attempt in attempts.items():
         if attempt in unknown:
-            api.journal.resolve(attempt, resolved[row], note=f"row {row} of {path.name if path else 'a run'}")
+            journal.resolve(attempt, resolved[row], note=f"row {row} of {path.name if path else 'a run'}")
 
 
 class _Sender:
-    """Sends the rows of one run from several threads, and records what comes of each."""
+    """Sends the rows of one run from several threads, and records the outcome of each."""
 
     def __init__(
         self, api: Any, plan: Plan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback
@@ -328,7 +334,7 @@ class _Sender:
         now = datetime.now(UTC)
         try:
             answer = self._api.send(row.request)
-        except BaseException as error:  # noqa: BLE001 - recorded first; what is no Exception is raised below
+        except BaseException as error:  # noqa: BLE001 - recorded first; an exception that is not an `Exception` is raised below
             failure = error
             result = self._failed(row.number, error, now)
         else:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -14,10 +15,9 @@ from workbench.client.exchange import ClientContext, Exchange, Steps
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, warn_if_in_cell
-from workbench.client.pace import Clock, Pace, http_date
+from workbench.client.pace import Clock, Pace
 from workbench.client.requests import build_request, from_wire, header_problem, wire_name_problems
 from workbench.client.state import state_path
-from workbench.client.transports import Connections
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, hide_arguments
 from workbench.interface.convert import Converter, converter
 from workbench.interface.operation import Call, Operation
@@ -29,6 +29,35 @@ VERSION = version("card-issuing-workbench")
 EnvironmentName = Literal["sandbox", "production"]
 
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
+
+
+class Connections:
+    """The transport that a client and its views share: made at its first use, and anew for another owner.
+
+    A forked process must not share its parent's connections, since answers would mix; asynchronous ones belong to one
+    event loop.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._held: tuple[Any, Any] | None = None
+        self._lock = threading.Lock()
+
+    def get(self, *owner: Any) -> Any:
+        """Return the transport of this process, and of an owner within it."""
+        whose = (os.getpid(), *owner)
+        held = self._held
+        if held is None or held[0] != whose:
+            with self._lock:
+                held = self._held
+                if held is None or held[0] != whose:
+                    held = self._held = (whose, self._make())
+        return held[1]
+
+    def take(self, *owner: Any) -> Any:
+        """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
+        held, self._held = self._held, None
+        return held[1] if held is not None and held[0] == (os.getpid(), *owner) else None
 
 
 class BaseClient(Operations, ABC):
@@ -103,7 +132,7 @@ class BaseClient(Operations, ABC):
             idempotency_header=idempotency_header,
         )
         if self._context.recorder is not None:
-            self._context.recorder.skew = lambda: self.clock_skew
+            self._context.recorder.skew = lambda: self._context.clock_skew
             self._context.recorder.send_again = self._resend
 
     # views and descriptions
@@ -153,15 +182,6 @@ class BaseClient(Operations, ABC):
         if self._context.recorder is not None:
             self._context.recorder.note("disarmed", "")
 
-    def check_operation(self, operation: Operation[..., Any]) -> None:
-        """Refuse an operation that this client may not call now, whatever its request; nothing is sent.
-
-        Raises:
-            WrongEnvironment: A simulation aimed at production.
-            NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
-        """
-        self._context.guards.check_operation(operation)
-
     @property
     def armed(self) -> Arming | None:
         """What is armed in production, and until when."""
@@ -173,11 +193,6 @@ class BaseClient(Operations, ABC):
         if self._journal is None:
             raise InvalidRequest("this client was made with journal=False", of="journal")
         return self._journal
-
-    @property
-    def has_journal(self) -> bool:
-        """Whether calls with an effect are recorded."""
-        return self._journal is not None
 
     @property
     def environment(self) -> str:
@@ -205,26 +220,9 @@ class BaseClient(Operations, ABC):
         return self._context.converter
 
     @property
-    def clock(self) -> Clock:
-        """The clock of this client; on an embedded sandbox its time of day is the sandbox's."""
-        return self._context.clock
-
-    @property
     def notices(self) -> tuple[str, ...]:
         """What answers said besides, each once: deprecations, injected faults, unknown members."""
         return tuple(self._context.noticed.values())
-
-    @property
-    def clock_skew(self) -> float | None:
-        """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
-
-        The header counts whole seconds, so less than two mean nothing.
-        """
-        if self._context.newest_date is None:
-            return None
-        text, here = self._context.newest_date
-        there = http_date(text)
-        return None if there is None else here - there
 
     def info(self) -> dict[str, Any]:
         """Return what a report about this client needs: versions, host, fingerprints. Nothing in it is private."""
@@ -320,6 +318,40 @@ class BaseClient(Operations, ABC):
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
             )
         return self._steps(operation, given(request), resend_of)  # nested members may be mappings here too
+
+
+# for other packages: what a client knows and its users have no need of
+
+
+def check_operation(client: BaseClient, operation: Operation[..., Any]) -> None:
+    """Refuse an operation that a client may not call now, whatever its request; nothing is sent.
+
+    Raises:
+        WrongEnvironment: A simulation aimed at production.
+        NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
+    """
+    client._context.guards.check_operation(operation)
+
+
+def journal_of(client: BaseClient) -> Journal | None:
+    """Return the journal of a client; None if it was made with `journal=False`."""
+    return client._journal
+
+
+def record_note(client: BaseClient, kind: str, text: str) -> None:
+    """Record something besides calls in the journal of a client, if it has one."""
+    if client._context.recorder is not None:
+        client._context.recorder.note(kind, text)
+
+
+def clock_of(client: BaseClient) -> Clock:
+    """Return the clock of a client; on an embedded sandbox its time of day is the sandbox's."""
+    return client._context.clock
+
+
+def clock_skew_of(client: BaseClient) -> float | None:
+    """Return the seconds that this machine's clock is ahead of the service's; None before a call."""
+    return client._context.clock_skew
 
 
 def client_problems(

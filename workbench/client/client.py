@@ -16,11 +16,11 @@ from typing import Any, Self
 
 import httpx
 
-from workbench.client.base import BaseClient
+from workbench.client.base import BaseClient, Connections
 from workbench.client.exchange import Steps
 from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
 from workbench.client.probe import Findings, Probe
-from workbench.client.transports import Connections, TimelyTransport, Trace
+from workbench.client.transports import TimelyTransport, Trace
 from workbench.errors import InvalidRequest, advise, hide_arguments, visible
 from workbench.interface.operation import Async, Operation, Sync
 from workbench.interface.table import KEY_HEADER, OPERATIONS

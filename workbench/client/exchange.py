@@ -14,7 +14,7 @@ from workbench.client.effects import Entry, Outcome, unknown_text, what
 from workbench.client.guards import Guards
 from workbench.client.keys import Key
 from workbench.client.messages import CAP, Broken, Pause, Request, Response
-from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, retry_after
+from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, http_date, retry_after
 from workbench.client.recorder import Recorder
 from workbench.client.requests import encode, request_problems
 from workbench.errors import (
@@ -60,6 +60,18 @@ class ClientContext:
     budget: Budget = attrs.field(factory=Budget)
     newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
     noticed: dict[str, str] = attrs.field(factory=dict)
+
+    @property
+    def clock_skew(self) -> float | None:
+        """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
+
+        The header counts whole seconds, so less than two mean nothing.
+        """
+        if self.newest_date is None:
+            return None
+        text, here = self.newest_date
+        there = http_date(text)
+        return None if there is None else here - there
 
 
 class Exchange:

@@ -140,10 +140,6 @@ class Journal:
             raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
         return self._recorder.send_again(request, attempt)
 
-    def note(self, kind: str, text: str) -> None:
-        """Record something about the client itself."""
-        self._recorder.note(kind, text)
-
     def evidence(self, attempt: str) -> Events:
         """Return the events received that may be the effect of a call. They prove nothing by themselves."""
         entry, recorder = self[attempt], self._recorder

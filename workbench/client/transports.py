@@ -1,11 +1,10 @@
 """The network below the clients: httpcore's connections as transports of httpx, with deadlines and a trace of how far a request got."""
 
 import contextlib
-import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import httpcore
@@ -145,32 +144,3 @@ class TimelyTransport(httpx.BaseTransport):
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
-
-
-class Connections:
-    """The transport that a client and its views share: made at its first use, and anew for another owner.
-
-    A forked process must not share its parent's connections, since answers would mix; asynchronous ones belong to one
-    event loop.
-    """
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._held: tuple[Any, Any] | None = None
-        self._lock = threading.Lock()
-
-    def get(self, *owner: Any) -> Any:
-        """Return the transport of this process, and of an owner within it."""
-        whose = (os.getpid(), *owner)
-        held = self._held
-        if held is None or held[0] != whose:
-            with self._lock:
-                held = self._held
-                if held is None or held[0] != whose:
-                    held = self._held = (whose, self._make())
-        return held[1]
-
-    def take(self, *owner: Any) -> Any:
-        """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
-        held, self._held = self._held, None
-        return held[1] if held is not None and held[0] == (os.getpid(), *owner) else None

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from workbench import rendering
-from workbench.client.base import BaseClient
+from workbench.client.base import BaseClient, journal_of
 from workbench.client.client import AsyncClient
 from workbench.client.guards import Confirmation
 from workbench.errors import (
@@ -91,9 +91,10 @@ class Sender:
         return last if last != self._before else None
 
     def _last_entry(self) -> str | None:
-        if not self._operation.effect or not self._api.has_journal:
+        journal = journal_of(self._api)
+        if journal is None or not self._operation.effect:
             return None
-        found = self._api.journal.list(operation=self._operation.name)
+        found = journal.list(operation=self._operation.name)
         return found[-1].id if found else None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from workbench import chains
+from workbench.client.base import journal_of
 from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
@@ -68,7 +69,7 @@ def received(api: Any) -> list[Any]:
 
 def entries(api: Any) -> list[Any]:
     """Return the calls with an effect in the client's journal, oldest first."""
-    return list(api.journal) if api.has_journal else []
+    return list(journal_of(api) or ())
 
 
 def _done(api: Any, *operations: str) -> Iterator[tuple[Any, Mapping[str, Any]]]:

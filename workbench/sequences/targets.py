@@ -11,6 +11,7 @@ from workbench.interface import strict_json, walk
 from workbench.interface.rules import FULL
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
+from workbench.session import behaviors_of
 
 _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service
 
@@ -45,7 +46,7 @@ class Target:
         if name != "settle":
             raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
         # assumed: settle_route, the route that public clients call
-        if not getattr(self.api, "sandbox_settings", {}).get("settle_route"):
+        if not behaviors_of(self.api).get("settle_route"):
             raise WrongEnvironment(
                 "settle is a control of our sandbox, and the document has no call for it. A real sandbox may serve "
                 "POST /simulate/transactions/{transactionId}/settle; sandbox.settle_route = true in its profile uses it"

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from workbench import chains
+from workbench.client.base import clock_of, clock_skew_of, record_note
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.rendering.layout import Sheet
@@ -66,7 +67,7 @@ def plan(
     terms = Terms(contract, accepted, amount, admin, to, decimals)
     # the time of a session with a sandbox is the sandbox's
     return Plan(
-        api, terms, warnings, clock or api.clock, zero=any(problem.rule == "zero" for problem in found.overridable)
+        api, terms, warnings, clock or clock_of(api), zero=any(problem.rule == "zero" for problem in found.overridable)
     )
 
 
@@ -171,16 +172,12 @@ class Plan(Terms, Shown):
         )  # fmt: skip
 
     def _skew(self) -> float:
-        skew = self._api.clock_skew
+        skew = clock_skew_of(self._api)
         return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
 
     def _audit(self, text: str) -> None:
         """Note in the journal that the signature was shown, without it."""
-        try:
-            journal = self._api.journal
-        except InvalidRequest:  # a client without one
-            return
-        journal.note("revealed", text)
+        record_note(self._api, "revealed", text)
 
     def sheet(self) -> Sheet:
         """Return the plan as a sheet."""
