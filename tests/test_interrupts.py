@@ -1,6 +1,8 @@
 """An interrupt at any line of the storage leaves everything usable: no open transaction, no held lock."""
 
+import json
 import linecache
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -11,6 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
+import workbench as wb
+from tests import interrupts
 from tests.client.doubles import AUTHORIZED, PURCHASE, URL
 from workbench import storage
 from workbench.client import recorder
@@ -122,3 +126,98 @@ def test_an_interrupt_at_any_line_of_the_journal(in_file: bool, tmp_path: Path) 
     assert "sending" not in outcomes
     assert outcomes.count("done") <= len(sent) <= outcomes.count("done") + outcomes.count("unknown")
     assert outcomes.count("done") >= number
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
+def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) -> None:
+    """After each, the next call works, and cards, events and clock are those of whole calls."""
+    api = wb.connect(path=tmp_path / "sandbox.db") if in_file else wb.connect()
+    card = interrupts.example_card(api)
+    files = {storage.__file__, *map(str, (Path(wb.__file__).parent / "sandbox").glob("*.py"))}
+
+    def act() -> None:
+        made = interrupts.purchase(api, card)
+        api.sandbox.settle(made.transaction_id)
+        api.sandbox.advance(minutes=1)
+
+    number = 1
+    while interrupted_at(number, files, act):
+        number += 7 if in_file else 3  # every line in turn takes minutes
+        before = api.sandbox.balance(card).held
+        interrupts.purchase(api, card)
+        assert api.sandbox.balance(card).held == before + 1
+    events = api.inbox.events()
+    kinds = [event.kind for event in events]
+
+    assert number > 200
+    assert kinds.count("transaction.requested") == kinds.count("transaction.created")
+    assert len({event.id for event in events}) == len(events)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
+def test_an_interrupt_at_any_line_of_the_inbox(in_file: bool, tmp_path: Path) -> None:
+    """After each, the next delivery is kept once, and a handler sees every event that is kept."""
+    inbox = wb.Inbox(tmp_path / "inbox.db" if in_file else None, keys=["a-signing-key"])
+    handled: list[str] = []
+    inbox.on("user.updated")(lambda event: handled.append(event.id))
+    files = {storage.__file__, *map(str, (Path(wb.__file__).parent / "webhooks").glob("*.py"))}
+
+    def act() -> None:
+        sample = wb.events.sample("user.updated", "a-signing-key")
+        inbox.receive(sample.headers, sample.body)
+        inbox.run_handlers()
+
+    number = 1
+    while interrupted_at(number, files, act):
+        number += 1
+        act()
+    kept = [event.id for event in inbox.events()]
+
+    assert number > 100
+    assert len(set(kept)) == len(kept)
+    assert set(kept) <= set(handled)
+
+
+ROUNDS = {
+    "client": 200, "sandbox_file": 200, "sandbox_memory": 150, "sequences": 150, "inbox": 150, "bulk": 60,
+    "async_client": 40, "forms": 20, "panel": 20, "reads": 15,
+}  # fmt: skip
+
+
+def interrupted(scenario: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
+    """Run a scenario in a process of its own, as under a shell's `&`, where SIGINT is ignored at first."""
+    command = [sys.executable, "-m", "tests.interrupts", scenario, str(rounds), str(seed), str(folder)]
+    done = subprocess.run(
+        ["bash", "-c", 'trap "" INT; exec "$@"', "bash", *command],
+        capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", interrupts.SCENARIOS)
+def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
+    """After each of many SIGINTs the next call works, and at the end records and service agree."""
+    counts = interrupted(scenario, ROUNDS[scenario], 1, tmp_path)
+
+    assert counts["caught"] >= ROUNDS[scenario] // 3
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("scenario", interrupts.SCENARIOS)
+def test_twenty_thousand_interrupts(scenario: str, tmp_path: Path) -> None:
+    """The same with twenty times as many."""
+    counts: dict[str, int] = {"caught": 0, "swallowed": 0}
+    for seed in range(20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        for name, count in interrupted(scenario, ROUNDS[scenario], seed + 2, folder).items():
+            counts[name] += count
+    print(scenario, counts)
+
+    assert counts["caught"] >= ROUNDS[scenario] * 7

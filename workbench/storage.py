@@ -151,7 +151,7 @@ class Database:
                 run(f"PRAGMA application_id={application:d}")
             run("COMMIT")
         except BaseException:
-            run("ROLLBACK")
+            self._rollback_open()
             raise
         if self.path is None:
             return

@@ -1,0 +1,265 @@
+"""Real SIGINTs at random moments, one scenario after the other. Run: python -m tests.interrupts SCENARIO ROUNDS SEED FOLDER
+
+Each round sends one SIGINT from another process while the scenario works in a loop. Afterwards the next call must work,
+no transaction may be open, no lock held, no thread left, and what is recorded must agree with what the service saw.
+"""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import workbench as wb
+from workbench.errors import WorkbenchError
+
+SENDER = """
+import os, signal, sys, time
+for line in sys.stdin:
+    time.sleep(float(line))
+    os.kill(os.getppid(), signal.SIGINT)
+"""
+PERSON = json.loads((Path(__file__).parent / "samples/create_user_application.request.json").read_bytes())
+PURCHASE = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
+
+Scenario = tuple[Callable[[], object], Callable[[], object], Callable[[], object], float]
+"""What is interrupted, what must work after each interrupt, what must hold at the end, and the latest moment in seconds."""
+
+
+def example_card(api: Any) -> str:
+    """Return an active card."""
+    return str(api.sandbox.guide()["cards"]["active"][0])
+
+
+def purchase(api: Any, card: str) -> Any:
+    """Authorize one cent."""
+    return api.simulate_authorization(card_id=card, amount=1, **PURCHASE)
+
+
+def _agree(api: Any, card: str) -> None:
+    """The journal's outcomes agree with the sandbox's events."""
+    seen = sum(event.kind == "transaction.requested" for event in api.inbox.events())
+    outcomes = [entry.outcome.value for entry in api.journal.list()]
+    assert "sending" not in outcomes, outcomes
+    done, unknown = outcomes.count("done"), outcomes.count("unknown")
+    assert done <= seen <= done + unknown, (done, seen, unknown)
+
+
+def client(folder: Path) -> Scenario:
+    """Calls with a journal in a file, on a sandbox in memory."""
+    api = wb.connect(journal=folder / "journal.db")
+    card = example_card(api)
+    return lambda: purchase(api, card), lambda: purchase(api, card), lambda: _agree(api, card), 0.005
+
+
+def sandbox_file(folder: Path) -> Scenario:
+    """Calls and controls on a sandbox whose state is kept in a file."""
+    api = wb.connect(path=folder / "sandbox.db")
+    card = example_card(api)
+
+    def step() -> None:
+        made = purchase(api, card)
+        api.sandbox.settle(made.transaction_id)
+        api.sandbox.advance(minutes=1)
+
+    return step, step, lambda: _agree(api, card), 0.01
+
+
+def sandbox_memory(folder: Path) -> Scenario:
+    """Calls, controls, snapshots and the clock of a sandbox in memory, and rewards made when first asked for."""
+    api = wb.connect(seed=3)
+    card, users = example_card(api), api.sandbox.guide()["users"]["approved"]
+    turn = iter(range(10**9))
+
+    def step() -> None:
+        made = purchase(api, card)
+        api.sandbox.settle(made.transaction_id)
+        api.list_rewards_activity(user_id=users[next(turn) % len(users)])
+        api.sandbox.snapshot("here")
+        api.sandbox.advance(minutes=1)
+
+    def check() -> None:
+        api.sandbox.restore("here")
+        purchase(api, card)
+        assert len(api.list_rewards_activity(user_id=users[0]).items) == 20
+
+    api.sandbox.snapshot("here")
+    return step, check, lambda: None, 0.01
+
+
+def async_client(folder: Path) -> Scenario:
+    """Awaited calls in a loop that the interrupt ends."""
+    card = example_card(wb.connect())
+    journal = folder / "journal.db"
+
+    async def calls(many: int) -> list[str]:
+        api = await wb.connect_async(journal=journal)
+        for _ in range(many):
+            await api.simulate_authorization(card_id=card, amount=1, **PURCHASE)
+        return [entry.outcome.value for entry in api.journal.list()] if many == 1 else []
+
+    def finish() -> None:
+        outcomes = asyncio.run(calls(1))
+        assert set(outcomes) <= {"done", "not_sent", "unknown"}, set(outcomes)
+
+    return lambda: asyncio.run(calls(20)), lambda: asyncio.run(calls(2)), finish, 0.05
+
+
+def bulk(folder: Path) -> Scenario:
+    """Bulk runs of two workers; each is resumed to its end, and no row is there twice."""
+    api = wb.connect(seed=4)
+    number = iter(range(10**9))
+    state: dict[str, Any] = {}
+
+    def step() -> None:
+        i = next(number)
+        state["path"] = folder / f"{i}.run"
+        state["rows"] = [
+            {**_person(), "external_id": f"{i}-{row}", "email": f"a{i}-{row}@example.com"} for row in range(8)
+        ]
+        wb.bulk.run(api.create_user_application, state["rows"], path=state["path"], workers=2, progress=False)
+
+    def check() -> None:
+        if not state or not state["path"].exists():
+            return
+        try:
+            result = wb.bulk.resume(state["path"], api, state["rows"], progress=False)
+        except WorkbenchError:  # interrupted before the plan was kept: nothing may have been sent
+            prefix = state["rows"][0]["external_id"].partition("-")[0] + "-"
+            sent = [
+                entry for entry in api.journal.list() if str(entry.request.get("externalId", "")).startswith(prefix)
+            ]
+            if sent:
+                raise
+            return
+        assert result.counts.get("done", 0) + result.counts.get("unknown", 0) == 8, result.counts
+
+    return step, check, lambda: None, 0.03
+
+
+def _person() -> dict[str, Any]:
+    api = wb.connect()
+    request = api.from_wire("create_user_application", PERSON)
+    from workbench.interface.walk import given
+
+    return dict(given(request))
+
+
+def sequences(folder: Path) -> Scenario:
+    """Sequences from the catalogue."""
+    api = wb.connect(seed=5)
+    script = wb.sequences.catalogue["authorize"]
+
+    def check() -> None:
+        assert wb.sequences.run(script, api).ok
+
+    return lambda: wb.sequences.run(script, api), check, lambda: None, 0.01
+
+
+def reads(folder: Path) -> Scenario:
+    """Reads of all rewards of some users."""
+    api = wb.connect(seed=6)
+    users = api.sandbox.guide()["users"]["approved"][:1]
+
+    def check() -> None:
+        assert wb.rewards.read(api, users, progress=False).complete
+
+    def step() -> None:
+        if not wb.rewards.read(api, users, progress=False).complete:
+            raise KeyboardInterrupt  # an interrupted read returns what it has
+
+    return step, check, lambda: None, 0.1
+
+
+def inbox(folder: Path) -> Scenario:
+    """Deliveries received into a file, each kept once, with a handler."""
+    box = wb.Inbox(folder / "inbox.db", keys=["a-signing-key"])
+    handled: list[str] = []
+
+    @box.on("user.updated")
+    def handler(event: Any) -> None:
+        handled.append(event.id)
+
+    def step() -> None:
+        sample = wb.events.sample("user.updated", "a-signing-key")
+        box.receive(sample.headers, sample.body)
+        box.run_handlers()
+
+    def finish() -> None:
+        step()
+        assert {event.id for event in box.events()} <= set(handled)
+
+    return step, step, finish, 0.01
+
+
+def forms(folder: Path) -> Scenario:
+    """Forms that are filled and sent, without a browser."""
+    api = wb.connect(seed=7)
+    card = example_card(api)
+
+    def step() -> None:
+        form = wb.form(api.simulate_authorization)
+        form.fill(card_id=card, amount=1, **PURCHASE)
+        assert form.value.amount == 1
+        form.close()
+
+    return step, lambda: (step(), purchase(api, card)), lambda: None, 0.05
+
+
+def panel(folder: Path) -> Scenario:
+    """Panels that are opened and closed, without a browser."""
+    api = wb.connect(seed=8)
+    card = example_card(api)
+
+    def step() -> None:
+        wb.browse(api).close()
+
+    return step, lambda: (step(), purchase(api, card)), lambda: None, 0.05
+
+
+SCENARIOS = {one.__name__: one for one in (client, sandbox_file, sandbox_memory, async_client, bulk, sequences, reads, inbox, forms, panel)}  # fmt: skip
+
+
+def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
+    """Interrupt a scenario so many times, and check after each."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    chance = random.Random(seed)
+    step, check, finish, longest = SCENARIOS[name](folder)
+    for _ in range(3):
+        step()
+    threads = threading.active_count()
+    with subprocess.Popen([sys.executable, "-c", SENDER], stdin=subprocess.PIPE, text=True, bufsize=1, start_new_session=True) as sender:  # fmt: skip
+        assert sender.stdin is not None
+        caught = swallowed = 0
+        for number in range(rounds):
+            try:
+                sender.stdin.write(f"{chance.uniform(0, longest)}\n")
+                deadline = time.monotonic() + longest + 1
+                while time.monotonic() < deadline:
+                    step()
+                swallowed += 1
+            except KeyboardInterrupt:
+                caught += 1
+            try:
+                check()
+            except BaseException as error:
+                error.add_note(f"{name}, round {number} of seed {seed}")
+                raise
+    finish()
+    deadline = time.monotonic() + 5
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() <= threads, threading.enumerate()
+    return {"caught": caught, "swallowed": swallowed}
+
+
+if __name__ == "__main__":
+    print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
+    os._exit(0)  # what is left of threads was checked above
