@@ -28,8 +28,8 @@ SCHEMA = "CREATE TABLE things (name TEXT NOT NULL) STRICT"
 def interrupted_at(number: int, files: set[str], act: Callable[[], Any]) -> bool:
     """Run something, with a KeyboardInterrupt at its n-th line in some files; return whether it came that far.
 
-    A line that is only `try:`, and the end of a `with` statement, which is traced as its line once more, do not count:
-    Python delivers no signal there.
+    A line that is only `try:`, the end of a `with` statement, which is traced as its line once more, and the comparisons and
+    assignments that begin a `finally:` do not count: Python delivers no signal there. Neither does what SIGINT waits for.
     """
     seen = 0
     begun: set[tuple[int, int]] = set()
@@ -40,9 +40,10 @@ def interrupted_at(number: int, files: set[str], act: Callable[[], Any]) -> bool
             return None
         place = id(frame), frame.f_lineno
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        if event == "line" and line != "try:" and not (line.startswith("with ") and place in begun):
+        quiet = line == "try:" or line.endswith(("is mine:", "holder = None", "_pulling = None"))
+        if event == "line" and not quiet and not (line.startswith("with ") and place in begun):
             begun.add(place)
-            seen += 1
+            seen += storage.uninterrupted.depth == 0
             if seen == number:
                 raise KeyboardInterrupt
         return trace
@@ -150,7 +151,7 @@ def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) 
     events = api.inbox.events()
     kinds = [event.kind for event in events]
 
-    assert number > 200
+    assert number > 100
     assert kinds.count("transaction.requested") == kinds.count("transaction.created")
     assert len({event.id for event in events}) == len(events)
 
@@ -177,7 +178,7 @@ def test_an_interrupt_at_any_line_of_the_inbox(in_file: bool, tmp_path: Path) ->
 
     assert number > 100
     assert len(set(kept)) == len(kept)
-    assert set(kept) <= set(handled)
+    assert set(kept) <= set(handled), inbox.failures()
 
 
 ROUNDS = {

@@ -7,6 +7,7 @@ that is not ours is left alone. Deleted values are overwritten. The file is read
 
 import hashlib
 import os
+import signal
 import socket
 import sqlite3
 import stat
@@ -39,6 +40,48 @@ def file_system(path: Path) -> str:
     whole = path.absolute()
     points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
     return next((points[one] for one in (whole, *whole.parents) if one in points), "")
+
+
+_set_handler: Any = getattr(signal.signal, "__wrapped__", signal.signal)  # without conversions to enums: 0.3 µs, not 8
+
+
+class _Uninterrupted:
+    """Let a SIGINT wait until the end of a `with` block, so that what the block does is done whole.
+
+    Python calls signal handlers in the main thread alone, between any two instructions: after a lock is taken, and before
+    the `try` that would release it. The handler is therefore exchanged, in the main thread, for one that remembers.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0  # blocks the main thread is in
+        self._pending = False
+        self._handler: Any = None
+
+    def _remember(self, *_: object) -> None:
+        self._pending = True
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if self.depth == 0:
+            self._handler = _set_handler(signal.SIGINT, self._remember)
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self.depth -= 1
+        if self.depth:
+            return
+        pending, self._pending = self._pending, False
+        handler = self._handler
+        _set_handler(signal.SIGINT, signal.SIG_DFL if handler is None else handler)  # None: not set from Python
+        if pending and callable(handler):
+            handler(signal.SIGINT, None)
+
+
+uninterrupted = _Uninterrupted()
+"""The state of the process's one SIGINT handler."""
 
 
 class FileLock:
@@ -191,7 +234,7 @@ class Database:
             UnusableFile: The disk is full, or the file cannot be written.
         """
         mine = object()
-        with self.lock:
+        with uninterrupted, self.lock:
             try:
                 self._rollback_open()
                 self._transaction = mine
@@ -279,9 +322,10 @@ class Database:
         if self.path is None or work in self._leases:
             return True
         lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
-        if not lock.acquire():
-            return False
-        self._leases[work] = lock
+        with uninterrupted:
+            if not lock.acquire():
+                return False
+            self._leases[work] = lock
         return True
 
     def forget_deleted(self) -> None:

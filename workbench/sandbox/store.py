@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from workbench.storage import Database
+from workbench.storage import Database, uninterrupted
 
 Change = tuple[str, str, Any]
 """Kind, id, and the new value; None where it was deleted."""
@@ -29,7 +29,7 @@ _NEW = "SELECT version, whole, changes FROM log WHERE version > ? ORDER BY versi
 class Store:
     """Values by kind and id.
 
-    `with store:` is one transaction; an exception undoes it. A nested transaction that fails is undone alone.
+    `with store:` is one transaction; an exception undoes it, and an interrupt waits for its end. A nested transaction that fails is undone alone.
 
     Args:
         path: A file that keeps the state; in memory only by default.
@@ -60,12 +60,14 @@ class Store:
             self._log.file.close()
 
     def __enter__(self) -> "Store":
+        uninterrupted.__enter__()
         self._lock.acquire()
         if not self._begun and self._log is not None:
             try:
                 self._log.begin(self)
             except BaseException:
                 self._lock.release()
+                uninterrupted.__exit__()
                 raise
         self._begun.append(len(self._undo))
         return self
@@ -79,6 +81,7 @@ class Store:
                 self._undo_since(begun)
         finally:
             self._lock.release()
+            uninterrupted.__exit__()
 
     def _end(self, keep: bool) -> None:
         if keep and self._log is not None:

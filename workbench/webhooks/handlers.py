@@ -27,6 +27,14 @@ MAX_TRIES = 3
 _DELAYS = (1.0, 10.0)  # seconds before the second and the third try
 
 
+@attrs.define
+class _Runner:
+    """Which call runs a handler now, if any."""
+
+    lock: threading.Lock = attrs.field(factory=threading.Lock)
+    holder: object = None
+
+
 @attrs.define(slots=False)
 class Handler:
     """A function for events of a kind, known by a name that outlives the process."""
@@ -35,7 +43,7 @@ class Handler:
     pattern: str
     call: Callable[..., Any]
     atomic: bool
-    lock: threading.Lock = attrs.field(factory=threading.Lock, repr=False)
+    runner: _Runner = attrs.field(factory=_Runner, repr=False)
 
     @property
     def is_async(self) -> bool:
@@ -112,7 +120,7 @@ class Handlers:
         known = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
         handler = Handler(known, pattern, call, atomic)
         if known in self.by_name:
-            handler.lock = self.by_name[known].lock
+            handler.runner = self.by_name[known].runner
         self.by_name[known] = handler
 
     def enqueue(self, db: Any, sequence: int, kind: str) -> None:
@@ -130,17 +138,21 @@ class Handlers:
         return sum(self._run_handler(self.by_name[name]) for name in names)
 
     def _run_handler(self, handler: Handler) -> int:
-        if not handler.lock.acquire(blocking=False):
-            return 0  # it is running already, in another thread or further up this very call
+        mine, runner = object(), handler.runner
         try:
+            with runner.lock:
+                if runner.holder is not None:
+                    return 0  # it is running already, in another thread or further up this very call
+                runner.holder = mine
             if not self.store.file.lease(handler.name):
                 return 0
             if handler.is_async and _in_event_loop():
                 with ThreadPoolExecutor(1) as pool:  # a second loop cannot run in the thread of a running one
                     return pool.submit(self._run_due, handler).result()
             return self._run_due(handler)
-        finally:
-            handler.lock.release()
+        finally:  # without a call, an interrupt cannot come between
+            if runner.holder is mine:
+                runner.holder = None
 
     def _run_due(self, handler: Handler) -> int:
         done = 0

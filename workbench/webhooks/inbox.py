@@ -123,7 +123,8 @@ class Inbox:
         self._accept_unsigned = not self._keys if accept_unsigned is None else accept_unsigned
         self._source = source
         self._pulled = 0
-        self._pulling = threading.Lock()
+        self._pull_lock = threading.Lock()
+        self._pulling: object = None  # the call that pulls now
         self._keep_for = keep_for
         self._since_purge = 0
         self._now = now
@@ -177,10 +178,15 @@ class Inbox:
 
     def pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Reads do this first."""
-        if self._source is None or not self._pulling.acquire(blocking=False):
+        if self._source is None:
             return 0
         new = 0
+        mine = object()
         try:
+            with self._pull_lock:
+                if self._pulling is not None:
+                    return 0
+                self._pulling = mine
             deliveries, last = self._source(self._pulled)
             for _, headers, body in deliveries:
                 try:
@@ -188,8 +194,9 @@ class Inbox:
                 except InvalidWebhook:
                     continue  # listed in `refusals`
             self._pulled = last
-        finally:
-            self._pulling.release()
+        finally:  # without a call, an interrupt cannot come between
+            if self._pulling is mine:
+                self._pulling = None
         if not self._running:
             self._handlers.run()
         return new
