@@ -87,7 +87,7 @@ def test_status_with_each_body(client: httpx.Client, sandbox: Sandbox, body: str
     members = {"documented": "statusCode", "validation": "code", "msg": "msg", "correlation": "correlationId"}
 
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
-    assert answer.headers["workbench-fault"] == "1 on; status applied"
+    assert answer.headers["workbench-fault"] == "1 active; status applied"
     assert held(sandbox) == before
     if body in members:
         assert members[body] in answer.json()
@@ -181,7 +181,7 @@ def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
     header = "workbench-fault"
     request = Request("GET", "/v1/payment-routes", headers={"api-key": sandbox.full_key})
 
-    assert sandbox.handle(request).headers[header] == "1 on"
+    assert sandbox.handle(request).headers[header] == "1 active"
     assert header not in sandbox.fork().handle(request).headers
     sandbox.clear_faults()
     assert header not in sandbox.handle(request).headers

@@ -152,5 +152,5 @@ class FaultRules:
 
     def _marked(self, response: Response, rule: Fault | None) -> Response:
         """Name the number of rules, and the one that was applied, in a header."""
-        text = f"{len(self.rules)} on" + (f"; {rule.kind} applied" if rule else "")
+        text = f"{len(self.rules)} active" + (f"; {rule.kind} applied" if rule else "")
         return attrs.evolve(response, headers={**response.headers, HEADER: text})
