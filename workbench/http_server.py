@@ -200,7 +200,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     _size = 0  # bytes of its headers
     _too_large = False
     _in_head = False
-    _complete = True  # whether the whole request was received
+    _complete = True  # whether the request was received completely
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:

@@ -1,4 +1,4 @@
-"""A fresh sandbox and a driver for each test of the room."""
+"""A fresh sandbox and a driver for each test of the package."""
 
 import pytest
 

@@ -124,15 +124,15 @@ def deposit_events(api):
     return [one["event"]["body"] for one in api.sandbox.events("microDeposit.received")]
 
 
-@pytest.mark.parametrize("amount, told", [("0.01", 1), ("1.99", 1), ("2.00", 0), ("150.00", 0)])
-def test_a_deposit_below_two_dollars_raises_an_event(api, amount, told):
+@pytest.mark.parametrize("amount, sent", [("0.01", 1), ("1.99", 1), ("2.00", 0), ("150.00", 0)])
+def test_a_deposit_below_two_dollars_raises_an_event(api, amount, sent):
     """Smaller than the minimum of 2.00 USD, and not at it; no transaction is created."""
     before = len(api.sandbox.records("transaction"))
 
     answer = api.sandbox.deposit(amount=amount)
 
-    assert told != answer.processed
-    assert told == len(deposit_events(api))
+    assert sent != answer.processed
+    assert sent == len(deposit_events(api))
     assert before == len(api.sandbox.records("transaction"))
 
 

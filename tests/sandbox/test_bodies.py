@@ -83,8 +83,8 @@ def test_all_five_members_of_an_authorization_are_required(api, member):
     assert api.call("POST", AUTHORIZE, body).status == 400
 
 
-def test_unknown_members_are_dropped_without_a_word(api):
-    """They change nothing, also where their values are odd."""
+def test_unknown_members_are_ignored(api):
+    """They change nothing, also where their values are unusual."""
     answer = api.call("POST", AUTHORIZE, authorization(surprise={"a": [1] * 9}, amountt=10**300))
 
     assert answer.status == 200
@@ -92,7 +92,7 @@ def test_unknown_members_are_dropped_without_a_word(api):
     assert "unknown_members" in answer.assumed
 
 
-def test_all_problems_are_told_together(api):
+def test_all_problems_are_reported_together(api):
     """One answer names every member that is wrong, once."""
     message = api.call("POST", AUTHORIZE, {"amount": 0}).body["message"]
 

@@ -283,7 +283,7 @@ def test_a_full_reversal_is_also_completed_in_the_observed_behavior(observed):
     )
 
 
-def test_settlement_by_the_clock_when_told_so():
+def test_settlement_by_the_clock_where_it_is_set():
     """Authorizations settle by themselves after the given time, unless they were reversed."""
     api = Api(Sandbox(settings={"settle_by_clock": 3600}))
     kept, reversed_ = api.authorized(1250), api.authorized(1250)
@@ -308,7 +308,7 @@ def test_settlement_by_the_clock_can_be_switched_on_by_control(api):
 
 
 def test_cards_are_moved_by_controls(api):
-    """A locked card authorizes nothing until it is unlocked; a canceled one never again; each change is told."""
+    """A locked card authorizes nothing until it is unlocked; a canceled one never again; each change sends an event."""
     card, sandbox = api.card, api.sandbox
 
     assert CardState(id=card, status="locked") == sandbox.lock_card(card)
@@ -326,7 +326,7 @@ def test_cards_are_moved_by_controls(api):
 
 
 def test_a_card_can_be_issued(api):
-    """To a user of the world, with a limit; it is active, and told of."""
+    """To a user of the world, with a limit; it is active, and sends an event."""
     made = api.sandbox.issue_card(api.user, 5000)
 
     assert made.status == "active"

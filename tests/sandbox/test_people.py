@@ -17,7 +17,7 @@ def last_event(api):
 
 
 def test_an_application_goes_through_review_by_the_clock(api):
-    """It stays pending for 60 seconds of sandbox time, then it is approved; both are told."""
+    """It stays pending for 60 seconds of sandbox time, then it is approved; both send an event."""
     answer = api.apply()
     user = answer.body["id"]
     assert (answer.status, answer.body["applicationStatus"]) == (200, "pending")
@@ -339,7 +339,7 @@ def test_solana_and_stellar_wallets_with_collateral_cannot_change(sandbox, key, 
     assert api.update_user(users[0], **{member: other}).status == 200
 
 
-def test_the_same_wallet_again_is_no_change(api):
+def test_the_same_wallet_again_changes_nothing(api):
     user = api.guide["users"]["approved"][1]
     wallet = api.update_user(user).body["walletAddress"]
 

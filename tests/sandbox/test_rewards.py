@@ -115,7 +115,7 @@ def test_the_same_seed_gives_the_same_rows(api, items):
     assert items == everything(Api(other), api.guide["rewards_users"][5]["id"])
 
 
-def test_wire_names_of_a_profile_are_honoured():
+def test_wire_names_of_a_profile_are_honored():
     """A profile may name the parameters and members otherwise."""
     from tests.sandbox.driver import Api
 

@@ -113,7 +113,7 @@ def test_an_unknown_token_is_404(api):
     assert (404, f"Asset not found: {token}") == (answer.status, answer.body["message"])
 
 
-def test_an_address_that_is_no_admin_is_403(api):
+def test_an_address_that_is_not_an_admin_is_403(api):
     """The message names the address."""
     address = api.guide["contracts"][1]["admin_addresses"][0]
 
@@ -171,7 +171,7 @@ def test_another_question_gets_a_new_signature_or_409(api, observed):
     assert observed.sign(amount="2501").status == 200
 
 
-def test_it_can_be_told_to_answer_pending_first(api):
+def test_a_control_has_the_first_answers_pending(api):
     """A status other than ready is pending, with retryAfter and no signature, HTTP 200."""
     api.sandbox.pending_first(times=2, retry_after=5)
 
@@ -190,7 +190,7 @@ def test_two_sandboxes_of_one_seed_sign_alike_and_of_two_seeds_not():
 
 
 def withdraw(api, number, *, salt=b"\x07" * 32, signer=0, **changes):
-    """Go the whole way: the service's half, the admin's, the call, the chain."""
+    """Return the transaction of a withdrawal, from the service's and the admin's signatures."""
     contract = api.guide["contracts"][number]
     answer = api.sign(number, recipientAddress=contract["admin_addresses"][0]).body
     read = chains.read_parameters(contract["chain_id"], answer["parameters"])
@@ -226,7 +226,7 @@ def withdraw(api, number, *, salt=b"\x07" * 32, signer=0, **changes):
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["version 2", "version 1"])
-def test_a_withdrawal_runs_the_whole_way(api, number):
+def test_a_withdrawal_runs_to_the_end(api, number):
     """The teaching wallet signs, the chain checks both halves, and the balance moves."""
     done = api.sandbox.execute(withdraw(api, number))
 

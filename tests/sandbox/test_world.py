@@ -141,7 +141,7 @@ def test_unknown_settings_are_refused():
         Sandbox(settings={"rewiev_seconds": 5})
 
 
-def test_settings_change_behaviour_without_code():
+def test_settings_change_behavior_without_code():
     api = Api(Sandbox(settings={"review_seconds": 5, "currency": ("USD", "EUR")}))
     user = api.apply().body["id"]
     api.sandbox.clock.advance(seconds=5)

@@ -43,7 +43,7 @@ class Served:
         """Let a twin answer the requests."""
         if self.twin is not None:
             self.twin.close()
-        self.twin, self.app = twin, App(twin._engine, twin, "http://127.0.0.1", local=True)
+        self.twin, self.app = twin, twin.http_app("http://127.0.0.1")
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""

@@ -21,7 +21,7 @@ SPREAD = BEHAVIORS["event_retry_spread"].documented
 
 
 class Endpoint:
-    """A receiver that answers as told, and remembers what came."""
+    """A receiver that answers with the given statuses, and keeps what it received."""
 
     def __init__(self) -> None:
         self.statuses: list[int] = []

@@ -96,7 +96,7 @@ def test_status_with_each_body(client: httpx.Client, sandbox: Sandbox, body: str
 
 
 def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
-    """A malformed answer has its length and is no JSON; it was carried out."""
+    """A malformed response has the right length and is not JSON; the call took effect."""
     before = held(sandbox)
     sandbox.add_fault("malformed")
     answer = purchase(client, sandbox)
@@ -109,7 +109,7 @@ def test_malformed_body(client: httpx.Client, sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("kind", ["latency", "slow_body"])
 def test_slow_answers(client: httpx.Client, sandbox: Sandbox, kind: str) -> None:
-    """A late or dripping answer comes whole, and takes the time."""
+    """A late or slow response arrives complete, and takes the time."""
     sandbox.add_fault(kind, seconds=0.1)
     began = time.monotonic()
     answer = purchase(client, sandbox)

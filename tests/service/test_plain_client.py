@@ -37,7 +37,7 @@ PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery",
 
 
 class Hook:
-    """A webhook receiver of the standard library: it answers as told and remembers what came."""
+    """A webhook receiver of the standard library: it answers with a set status and keeps what it received."""
 
     def __init__(self) -> None:
         self.came: Queue[tuple[dict[str, str], bytes]] = Queue()
@@ -73,7 +73,7 @@ def hook() -> Iterator[Hook]:
 
 
 def test_all_twelve_operations(plain: Plain) -> None:
-    """Each operation does what the document says, told by what the others then see."""
+    """Each operation does what the document says, as the other operations then show."""
     guide, call = plain.guide, plain.call
     card, user = guide["cards"]["active"][0], guide["users"]["approved"][0]
 

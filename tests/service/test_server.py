@@ -130,7 +130,7 @@ def test_openapi_document(plain: Plain) -> None:
 
 
 def test_settle_route_is_marked(plain: Plain) -> None:
-    """The call that settles is no part of the document, and its answer says that it is assumed."""
+    """The call that settles is not in the document, and its response says that it is assumed."""
     card = plain.guide["cards"]["active"][0]
     purchase = {"cardId": card, "amount": 500, "currency": "USD", "merchantName": "x", "merchantCategoryCode": "5411"}
     held = plain.call("POST", "/simulate/transactions/authorize", purchase)
@@ -193,7 +193,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
 
 
 def test_no_control_of_a_real_service(tmp_path: Path) -> None:
-    """What is not a sandbox of ours is told from one, and nothing is sent to strange places."""
+    """A service that is not a sandbox is recognized, and nothing is sent to unexpected places."""
     import http.server
     import threading
 

@@ -53,7 +53,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin whose wallet the sandbox made.
 
     Raises:
-        ApiError: It is no admin here, not one of the sandbox's making, or not on an EVM chain.
+        ApiError: Not an admin of a contract, not an address that the sandbox made, or not on an EVM chain.
     """
     for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):

@@ -306,7 +306,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
 
     @control(changes=True)
     def settle_after(self, seconds: float | None) -> AutomaticSettlement:
-        """Settle authorizations from now on automatically after some time; null: only by `settle`.
+        """Settle later authorizations automatically after some time; null: only by `settle`.
 
         Args:
             seconds: Seconds of the sandbox's clock.

@@ -21,6 +21,7 @@ from workbench.sandbox.store import Store
 from workbench.sandbox.world import populate
 
 if TYPE_CHECKING:
+    from workbench.sandbox.server import App
     from workbench.sandbox.transport import SandboxTransport
 
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
@@ -36,7 +37,7 @@ _CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
 
 
 class Sandbox(Controls):
-    """A card issuing service in process: the whole interface on a seeded world, with controls for what it does not have.
+    """A card issuing service in process: the interface document on a seeded world, with controls for what it does not have.
 
     The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or reads
     the wall clock, until the sandbox is served or delivers webhooks.
@@ -128,7 +129,7 @@ class Sandbox(Controls):
         return self._engine.drain(after, api_key or self.full_key)
 
     def subscribe(self, callback: Subscriber, api_key: str | None = None) -> None:
-        """Call a function with the headers and the body of every delivery from now on.
+        """Call a function with the headers and the body of every later delivery.
 
         Args:
             callback: Called after each request or control that caused events.
@@ -174,7 +175,18 @@ class Sandbox(Controls):
         """
         from workbench.sandbox.server import serving
 
-        return serving(self._engine, self, host=host, port=port, hosts=hosts)
+        return serving(self.http_app, host=host, port=port, hosts=hosts)
+
+    def http_app(self, url: str, local: bool = True) -> "App":
+        """Return the HTTP application that `serve` runs.
+
+        Args:
+            url: URL it is served at.
+            local: Whether only this machine can connect, so that the guide needs no key.
+        """
+        from workbench.sandbox.server import App
+
+        return App(self._engine, self, url, local)
 
     def close(self) -> None:
         """End webhook deliveries and close the file; a sandbox in memory without endpoints has nothing to close."""

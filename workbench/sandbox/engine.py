@@ -81,7 +81,7 @@ class Engine:
         return context
 
     def subscribe(self, callback: Subscriber, api_key: str) -> None:
-        """Call a function with the headers and the body of each event of a key's tenant from now on."""
+        """Call a function with the headers and the body of each later event of a key's tenant."""
         self.dispatch_events()
         self._dispatched = self.last_event
         self._subscribers.append((callback, api_key))

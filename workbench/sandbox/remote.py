@@ -28,12 +28,12 @@ class RemoteSandbox:
         """Connect to a served sandbox.
 
         Args:
-            url: As it was printed, with or without `/v1`.
-            api_key: Its full key; the guide says it where left out.
+            url: URL printed by `serve`, with or without `/v1`.
+            api_key: Full key; default: read from the guide.
 
         Raises:
-            WrongEnvironment: What answers there is no sandbox of the workbench.
-            NotSent: Nothing answers there.
+            WrongEnvironment: Not a sandbox of the workbench.
+            NotSent: Connection refused.
         """
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -54,11 +54,11 @@ class RemoteSandbox:
 
     @property
     def full_key(self) -> str:
-        """The key that may do everything."""
+        """The API key with all permissions."""
         return self._key or ""
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Return the deliveries after a sequence number, each with its own, and the last number there is."""
+        """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
         found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
         return [
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in found["deliveries"]
@@ -69,7 +69,7 @@ class RemoteSandbox:
         """Return the teaching wallet of an admin of the sandbox's contracts; its key stays with the sandbox.
 
         Raises:
-            ApiError: The address is not one the sandbox made.
+            ApiError: The address is not one that the sandbox made.
         """
         return TeachingWallet(self, admin)
 
@@ -101,9 +101,9 @@ class RemoteSandbox:
             answer = connection.getresponse()
             body = answer.read()
         except ConnectionRefusedError as error:
-            raise NotSent(f"Nothing answers at {self.url}: is the sandbox still served?") from error
+            raise NotSent(f"Connection refused at {self.url}: is the sandbox still served?") from error
         except (OSError, http.client.HTTPException) as error:
-            raise WrongEnvironment(f"What answers at {self.url} is no sandbox of the workbench.") from error
+            raise WrongEnvironment(f"{self.url} is not a sandbox of the workbench.") from error
         finally:
             connection.close()
         return self._result(name, answer.status, answer.headers.get(IDENTITY), body)
@@ -120,12 +120,12 @@ class RemoteSandbox:
             )
         if identity is not None:
             if self._identity not in (None, identity):
-                raise WrongEnvironment(f"Another sandbox answers at {self.url} than the one that was connected to.")
+                raise WrongEnvironment(f"{self.url} now serves another sandbox than the one connected to.")
             self._identity = identity
         if refused and isinstance(said, Mapping):
             if self._identity is None:
                 raise WrongEnvironment(
-                    f"{self._parts.hostname} did not let us control it: a sandbox on this machine gives its guide to all."
+                    f"{self._parts.hostname} refused access to its controls; a sandbox on this machine returns its guide without a key."
                 )
             raise ApiError.of(status)(
                 operation=name, status=status, error=said["error"], message=said["message"], body=said
@@ -143,14 +143,14 @@ class RemoteClock:
         self._sandbox = sandbox
 
     def now(self) -> datetime:
-        """Return its time, aware, in UTC."""
+        """Return the time, timezone-aware, in UTC."""
         now: datetime = self._sandbox.advance().now
         return now
 
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> datetime:
-        """Move it forward; what falls due on the way happens at its own time."""
+        """Move the clock forward; what is due on the way happens at its own time."""
         step = (by or timedelta()).total_seconds() + seconds
         now: datetime = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
         return now

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Seeds:
-    """Gives ids, bytes and choices by label."""
+    """Ids, bytes and choices by label."""
 
     def __init__(self, seed: int) -> None:
         self._key = blake2b(b"card-issuing-workbench:%d" % seed, digest_size=32).digest()

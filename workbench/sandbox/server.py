@@ -11,7 +11,7 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -153,9 +153,12 @@ def _unusable(error: UnusableFile) -> Response:
 
 @contextmanager
 def serving(
-    engine: Engine, controls: Controls, *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()
+    make_app: Callable[[str, bool], App], *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()
 ) -> Iterator[str]:
     """Serve a sandbox in a thread, and yield its URL.
+
+    Args:
+        make_app: Makes the application, from its URL and whether only this machine can connect.
 
     Raises:
         PortTaken: The port is in use.
@@ -164,7 +167,7 @@ def serving(
     url = http_server.url_of(listening)
     local = host in http_server.LOOPBACK
     names = [name.lower() for name in (*hosts, *(() if local else (host,)))]
-    app = App(engine, controls, url, local)
+    app = make_app(url, local)
     with http_server.running(app.handle, listening=listening, hosts=names, max_body=service.MAX_BODY, refusal=refused):
         yield url
 

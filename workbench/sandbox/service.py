@@ -19,7 +19,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.masks import masked
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
-from workbench.sandbox import accounts, cards, contracts, disputes, extensions, people, rewards, signatures
+from workbench.sandbox import accounts, cards, contracts, extensions, people, rewards, signatures
 from workbench.sandbox.context import Environment, RequestContext
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
@@ -45,7 +45,7 @@ HANDLERS: Mapping[str, Handler] = {
     "delete_payment_account": accounts.delete_payment_account,
     "update_user": people.update_user,
     "update_ubo": people.update_ubo,
-    "update_dispute": disputes.update_dispute,
+    "update_dispute": cards.update_dispute,
     "create_user_application": people.create_user_application,
     "list_rewards_activity": rewards.list_rewards_activity,
     "settle": cards.settle,

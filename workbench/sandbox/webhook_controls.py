@@ -21,7 +21,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def register_endpoint(self, url: str, api_key: str | None = None, signing_key: str | None = None) -> Endpoint:
-        """Deliver every event of a tenant from now on to a URL, signed.
+        """Deliver every later event of a tenant to a URL, signed.
 
         Args:
             url: URL on this machine; public addresses need a sandbox that allows them.
