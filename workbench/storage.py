@@ -328,6 +328,13 @@ class Database:
             self._leases[work] = lock
         return True
 
+    def end_lease(self, work: str) -> None:
+        """Let another process do some work."""
+        with uninterrupted:
+            lock = self._leases.pop(work, None)
+            if lock is not None:
+                lock.release()
+
     def forget_deleted(self) -> None:
         """Rewrite the file so that nothing of what was deleted is left in it."""
         self.run("VACUUM")

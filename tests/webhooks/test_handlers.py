@@ -2,9 +2,16 @@
 
 import asyncio
 import functools
+import itertools
 import logging
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +19,7 @@ from typing import Any
 import pytest
 
 from workbench.interface.events import Event
-from workbench.webhooks.handlers import MAX_TRIES
+from workbench.webhooks.handlers import RETRY_AFTER
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.samples import sample as sample_event
 
@@ -21,6 +28,14 @@ def put(inbox: Inbox, kind: str = "user.updated") -> str:
     """Let an event arrive; return its id."""
     sample = sample_event(kind)
     return inbox.receive(sample.headers, sample.body).event.id
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait until something is so; fail if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def boom(event: Event) -> None:
@@ -73,10 +88,34 @@ def test_failure_is_isolated_and_recorded(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_tried_again_until_given_up() -> None:
-    """A failure is tried again after a while, three times in all, and then only when asked for."""
+    """A failure is tried again at the intervals of its handler, and then only when asked for."""
     times = [0.0]
     inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
     calls = []
+
+    @inbox.on("*", name="bad", retry_after=(1, 10))
+    def bad(event: Event) -> None:
+        calls.append(times[0])
+        raise ValueError
+
+    event_id = put(inbox)
+    for moment in (0.5, 1.5, 2.0, 20.0, 1000.0):
+        times[0] = moment
+        assert inbox.dead_letters() == () or moment == 1000
+        inbox.run_handlers()
+
+    assert calls == [0.0, 1.5, 20.0]
+    assert [(one.event_id, one.tries, one.given_up) for one in inbox.dead_letters()] == [(event_id, 3, True)]
+    assert inbox.retry("bad") == 0
+    assert calls == [0.0, 1.5, 20.0, 1000.0]
+    assert inbox.dead_letters() == ()
+
+
+def test_tries_last_about_a_day_and_vary() -> None:
+    """By default a failure is tried again for about a day, at growing intervals that vary by at most 10 %."""
+    times = [0.0]
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+    calls: list[float] = []
 
     @inbox.on("*", name="bad")
     def bad(event: Event) -> None:
@@ -84,14 +123,14 @@ def test_tried_again_until_given_up() -> None:
         raise ValueError
 
     put(inbox)
-    for moment in (0.5, 1.5, 2.0, 20.0, 1000.0):
-        times[0] = moment
+    while not inbox.dead_letters():
+        times[0] += max(0.1, times[0] / 1000)
         inbox.run_handlers()
+    pauses = [later - earlier for earlier, later in itertools.pairwise(calls)]
 
-    assert calls == [0.0, 1.5, 20.0]
-    assert [(one.tries, one.given_up) for one in inbox.failures()] == [(MAX_TRIES, True)]
-    assert inbox.retry("bad") == 0
-    assert calls == [0.0, 1.5, 20.0, 1000.0]
+    assert len(pauses) == len(RETRY_AFTER)
+    assert all(0.85 * usual <= pause <= 1.15 * usual + 0.2 for pause, usual in zip(pauses, RETRY_AFTER, strict=True))
+    assert 0.8 * 86_400 < calls[-1] < 1.2 * 86_400
 
 
 def test_retry_that_goes_well() -> None:
@@ -150,20 +189,165 @@ def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
         ledger.close()
 
 
-def test_one_process_runs_a_handler(tmp_path: Path) -> None:
-    """Of two inboxes on one file only one runs a handler, until it is closed."""
-    path, seen = tmp_path / "inbox.db", []
+def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
+    """Of several inboxes on one file one at a time runs a handler: each event is handled once, and none waits."""
+    path, seen, inside = tmp_path / "inbox.db", [], threading.Lock()
+    inboxes = [Inbox(path) for _ in range(4)]
+
+    def book(event: Event) -> None:
+        assert inside.acquire(blocking=False)
+        time.sleep(0.001)
+        seen.append(event.id)
+        inside.release()
+
+    for inbox in inboxes:
+        inbox.on("*", name="book")(book)
+    with ThreadPoolExecutor(len(inboxes)) as pool:
+        ids = list(pool.map(put, inboxes * 25))
+    wait_until(lambda: len(seen) == len(ids))
+
+    assert sorted(seen) == sorted(ids)
+    assert [failure for inbox in inboxes for failure in inbox.failures()] == []
+    for inbox in inboxes:
+        inbox.close()
+
+
+@pytest.mark.parametrize("mode", ["quiet", "busy", "running"])
+def test_an_event_of_another_worker_is_handled_within_a_second(tmp_path: Path, mode: str) -> None:
+    """What one worker acknowledges is handled, whichever ran the handler before, and without another delivery."""
+    path, seen, began, release = tmp_path / "inbox.db", [], threading.Event(), threading.Event()
     first, second = Inbox(path), Inbox(path)
-    for name, inbox in (("first", first), ("second", second)):
-        inbox.on("*", name="book")(lambda event, name=name: seen.append(name))
-    put(first)
-    put(second)
-    first.run_handlers()
+
+    def book(event: Event) -> None:
+        began.set()
+        if mode == "busy":
+            release.wait(10)
+        seen.append(event.id)
+
+    for inbox in (first, second):
+        inbox.on("*", name="book")(book)
+    with first.running() if mode == "running" else nullcontext(), ThreadPoolExecutor(1) as pool:
+        pool.submit(put, first)
+        assert began.wait(10)
+        event_id = put(second)
+        release.set()
+        wait_until(lambda: event_id in seen, seconds=1)
     first.close()
-    put(second)
     second.close()
 
-    assert seen == ["first", "first", "second"]
+
+HOLDER = """
+import sys, threading
+from workbench.webhooks.inbox import Inbox
+inbox = Inbox(sys.argv[1])
+@inbox.on("*", name="book")
+def book(event):
+    print("in hand", flush=True)
+    threading.Event().wait()
+inbox.run_handlers()
+"""
+
+
+def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
+    """Where the worker that runs a handler is killed, another one takes over what both received, by itself."""
+    path, seen = tmp_path / "inbox.db", []
+    with Inbox(path) as inbox:
+        ids = [put(inbox)]
+        with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True) as holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "in hand\n"
+            inbox.on("*", name="book")(lambda event: seen.append(event.id))
+            ids.append(put(inbox))
+            assert seen == []
+            holder.kill()
+        wait_until(lambda: seen == ids, seconds=2)
+
+
+def test_one_process_receives_and_another_handles(tmp_path: Path) -> None:
+    """A process without handlers receives; one that only handles sees each event, those from before it began too."""
+    path, seen = tmp_path / "inbox.db", []
+    with Inbox(path) as receiver, Inbox(path) as worker:
+        ids = [put(receiver) for _ in range(3)]
+        worker.on("user.*", name="book")(lambda event: seen.append(event.id))
+        with worker.running():
+            wait_until(lambda: seen == ids)
+            put(receiver, "transaction.created")
+            ids.append(put(receiver))
+            wait_until(lambda: seen == ids)
+
+
+@pytest.mark.parametrize("since, expected", [("beginning", [0, 1, 2, 3]), ("now", [3]), (1, [2, 3]), (2, [3])])
+def test_where_a_handler_begins(tmp_path: Path, since: str | int, expected: list[int]) -> None:
+    """A handler that is registered later begins where its registration says, and continues there after a restart."""
+    path, seen = tmp_path / "inbox.db", []
+    with Inbox(path) as first:
+        ids = [put(first) for _ in range(3)]
+        begin = ids[since] if isinstance(since, int) else since
+        first.on("*", name="book", since=begin)(lambda event: None)
+    with Inbox(path) as second:
+        ids.append(put(second))
+        second.on("*", name="book", since="beginning")(lambda event: seen.append(event.id))
+        second.run_handlers()
+
+    assert seen == [ids[place] for place in expected]
+
+
+def test_a_handler_cannot_begin_at_an_unknown_event() -> None:
+    """The id of no stored event is refused at registration."""
+    with pytest.raises(KeyError):
+        Inbox().on("*", since="nothing")(lambda event: None)
+
+
+def test_a_file_of_an_earlier_version_continues(tmp_path: Path) -> None:
+    """A handler of a file that has no positions yet handles what it had still to see, and nothing twice."""
+    path, seen = tmp_path / "inbox.db", []
+    with Inbox(path) as inbox:
+        ids = [put(inbox) for _ in range(3)]
+    old = sqlite3.connect(path, isolation_level=None)
+    old.execute("INSERT INTO effects VALUES ('book', 1, 'done', 1, 0, NULL), ('book', 2, 'waiting', 0, 0, NULL)")
+    old.execute("DROP TABLE handlers")
+    old.close()
+    with Inbox(path) as inbox:
+        inbox.on("*", name="book")(lambda event: seen.append(event.id))
+        inbox.run_handlers()
+
+    assert seen == ids[1:]
+
+
+def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
+    """While another program holds the file, `failures()` says so; afterwards the same threads handle what arrived."""
+    path, seen = tmp_path / "inbox.db", []
+    with Inbox(path) as inbox:
+        first = put(inbox)
+        holder = sqlite3.connect(path, isolation_level=None)
+        inbox.on("*", name="book")(lambda event: seen.append(event.id))
+        holder.execute("BEGIN IMMEDIATE")
+        with inbox.running():
+            wait_until(lambda: inbox.failures() != ())
+            assert [(one.handler, one.event_id, one.given_up) for one in inbox.failures()] == [("book", None, False)]
+            assert "FileBusy" in inbox.failures()[0].error
+            holder.execute("ROLLBACK")
+            last = put(inbox)
+            wait_until(lambda: last in seen and inbox.failures() == ())
+        holder.close()
+
+    assert {first, last} == set(seen)
+
+
+def test_no_exception_of_a_handler_ends_its_thread() -> None:
+    """What a canceled task or a generator raises is recorded as well, and later events are handled."""
+    inbox, seen = Inbox(), []
+    errors = [asyncio.CancelledError(), GeneratorExit(), KeyboardInterrupt()]
+
+    @inbox.on("*", retry_after=(0, 0))
+    def leave(event: Event) -> None:
+        if errors:
+            raise errors.pop(0)
+        seen.append(event.id)
+
+    with inbox.running():
+        ids = [put(inbox), put(inbox)]
+        wait_until(lambda: sorted(seen) == sorted(ids))
 
 
 def test_handler_that_reads_its_inbox() -> None:

@@ -23,9 +23,9 @@ from typing import Any, Protocol
 
 import attrs
 
-from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments
+from workbench.errors import EventTimeout, InvalidWebhook, hide_arguments
 from workbench.interface.events import Event
-from workbench.webhooks.handlers import Failure, Handlers
+from workbench.webhooks.handlers import RETRY_AFTER, Failure, Handlers
 from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_mismatch, matches, read_delivery
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
 from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key, hmac_signature, lower_headers
@@ -34,6 +34,7 @@ Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
 _POLL_INTERVAL = 0.05  # seconds between looks for events of another process or of a source
+_WORK_INTERVAL = 0.5  # seconds between looks of a handler's thread for events that another process received
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 
 log = logging.getLogger("workbench.webhooks")
@@ -135,6 +136,8 @@ class Inbox:
         self._changed = threading.Condition()
         self._workers: dict[str, threading.Thread] = {}
         self._running = 0
+        self._taking_over = threading.Lock()
+        self._waiting: dict[str, str] = {}  # why handlers cannot use the store at present
         self._refusals: deque[Refusal] = deque(maxlen=100)
         self._purge_old()
 
@@ -143,7 +146,8 @@ class Inbox:
     def receive(self, headers: Headers, body: bytes) -> Receipt:
         """Verify a delivery and store it once; it is stored when this returns.
 
-        Handlers run after that: in this thread, or in their own threads while `serve()` or `running()` is on.
+        Handlers run after that: in their own threads while `serve()` or `running()` is on, otherwise in this thread,
+        where failed ones are tried again only at a later delivery.
 
         Raises:
             InvalidWebhook: The signature or the format is wrong; nothing was stored.
@@ -154,8 +158,7 @@ class Inbox:
         receipt = self._store_delivery(headers, held)
         with self._changed:
             self._changed.notify_all()
-        if not self._running:
-            self._handlers.run()
+        self._run_here()
         return receipt
 
     def _store_delivery(self, headers: Headers, held: list[bytes]) -> Receipt:
@@ -174,7 +177,7 @@ class Inbox:
         self._since_purge += 1
         if self._since_purge >= _PURGE_INTERVAL:
             self._purge_old()
-        return self._store.keep(event, body, bool(signed), self._now(), self._handlers.enqueue)
+        return self._store.keep(event, body, bool(signed), self._now())
 
     def pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Reads do this first."""
@@ -197,8 +200,7 @@ class Inbox:
         finally:  # without a call, an interrupt cannot come between
             if self._pulling is mine:
                 self._pulling = None
-        if not self._running:
-            self._handlers.run()
+        self._run_here()
         return new
 
     @property
@@ -310,25 +312,36 @@ class Inbox:
     # handling
 
     def on(
-        self, kind: str, *, name: str | None = None, atomic: bool = False
+        self,
+        kind: str,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Return a decorator that registers a handler of future events of a kind; `user.*` and `*` work too.
+        """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
 
-        A function declared with `async def` is awaited. A failure is recorded and tried again (3 times), and does not
-        stop other handlers. After a crash the handler of the same name continues where it was; it may then see an event
-        a second time.
+        A function declared with `async def` is awaited. A failure is recorded and tried again, and does not stop other
+        handlers. A handler of the same name, here or in another process, continues where it was, and of several
+        processes on one file one at a time runs it; after a crash it may see an event a second time.
 
         Args:
             name: Name of the handler in the store; by default its module and name.
             atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
                 what it writes there happens exactly once.
+            since: Where a handler begins whose name is new to the store: "beginning" for all stored events, "now" for
+                later ones only, or the id of an event for those after it.
+            retry_after: Seconds before each further try of a failed event, varied by 10 % at random; by default
+                8 further tries in about a day. After the last one it is in `dead_letters()`.
 
         Raises:
             TypeError: The function cannot be called that way, or is a generator.
+            KeyError: `since` is the id of no stored event.
         """
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
-            self._handlers.register(call, kind, name, atomic)
+            self._handlers.register(call, kind, name, atomic, since, retry_after)
             if self._running:
                 self._start_workers()
             return call
@@ -341,11 +354,19 @@ class Inbox:
         return self._handlers.run()
 
     def failures(self) -> tuple[Failure, ...]:
-        """Return the handler runs that failed and have not succeeded since."""
-        return self._handlers.failures()
+        """Return the handler runs that failed and have not succeeded since, and handlers that wait for a busy store."""
+        waiting = [
+            Failure(handler=name, event_id=None, kind=None, tries=0, given_up=False, error=error)
+            for name, error in self._waiting.copy().items()
+        ]
+        return (*self._handlers.failures(), *waiting)
+
+    def dead_letters(self) -> tuple[Failure, ...]:
+        """Return the runs that failed at every try. `retry()` makes them due again, with all their tries."""
+        return tuple(one for one in self._handlers.failures() if one.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Try failed runs again now; return the number of successful runs."""
+        """Try failed runs again now, dead letters too; return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 
@@ -392,18 +413,46 @@ class Inbox:
                 self._workers[name].start()
 
     def _work(self, name: str) -> None:
-        while self._running:
-            try:
-                self._handlers.run(name)
-                due = self._handlers.seconds_until_due(name)
-            except UnusableFile as error:  # busy or full: the events stay stored, and are tried again
-                if self._closed:
-                    return
-                log.warning("handler %s waits for the store: %s", name, error)
-                due = None
+        while self._running and not self._closed:
+            due = self._try_to_run(name)
             with self._changed:
                 if self._running:
-                    self._changed.wait(1.0 if due is None else min(1.0, max(due, 0.01)))
+                    self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
+
+    def _try_to_run(self, name: str) -> float | None:
+        """Run a handler and return the seconds until it has to run again; nothing that happens here ends its thread."""
+        try:
+            self._handlers.run(name)
+            due = self._handlers.seconds_until_due(name)
+        except BaseException as error:  # noqa: BLE001 - a store that is busy or full: the events are tried again
+            if not self._closed:
+                self._handlers.missed.add(name)
+                self._waiting[name] = f"{type(error).__name__}: {error}"
+                log.warning("handler %s cannot run at present: %s", name, type(error).__name__)
+            return None
+        self._waiting.pop(name, None)
+        return due
+
+    def _run_here(self) -> None:
+        """Run the handlers in this thread, unless they have their own.
+
+        Where another process runs one, that process also handles what arrived; a thread sees to it, should it end before.
+        """
+        if self._running:
+            return
+        self._handlers.run()
+        if self._handlers.missed:
+            threading.Thread(target=self._take_over, name="inbox-take-over", daemon=True).start()
+
+    def _take_over(self) -> None:
+        missed = self._handlers.missed
+        while missed and not self._closed and not self._running and self._taking_over.acquire(blocking=False):
+            try:
+                time.sleep(_POLL_INTERVAL)
+                for name in missed.copy():
+                    self._try_to_run(name)
+            finally:
+                self._taking_over.release()
 
     # over HTTP
 

@@ -1,8 +1,8 @@
-"""The store of an inbox: each event once, conflicting deliveries beside it, and the handlers that have still to see it."""
+"""The store of an inbox: each event once, conflicting deliveries beside it, and what each handler has seen."""
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,6 +52,7 @@ CREATE TABLE effects(
 CREATE INDEX effects_of ON effects(sequence);
 CREATE INDEX effects_waiting ON effects(handler, state, sequence)
 """
+_POSITIONS = "CREATE TABLE IF NOT EXISTS handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
 
@@ -107,11 +108,10 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA)
+        self.file.run(_POSITIONS)  # beside the schema: files of an earlier version have none
 
-    def keep(
-        self, event: Event, raw: bytes, verified: bool, arrived: datetime, enqueue: Callable[[Any, int, str], None]
-    ) -> Receipt:
-        """Store a delivery, each event once, and enqueue it for its handlers in the same transaction."""
+    def keep(self, event: Event, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
+        """Store a delivery, each event once."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()
         receipt = Receipt(event=event, verified=verified, duplicate=True, conflict=False, repeat_of=None, sequence=None)
@@ -141,7 +141,6 @@ class Store:
                 (event.id, event.kind, about, happened, at, verified, digest, reported, repeat_of, raw),
             )
             sequence = int(cursor.lastrowid or 0)
-            enqueue(db, sequence, event.kind)
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     @staticmethod
