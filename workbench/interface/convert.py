@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import attrs
 import cattrs
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from workbench.errors import Problem
 from workbench.interface import strict_json
@@ -37,10 +36,8 @@ from workbench.interface.walk import (
     Numeric,
     Text,
     Untyped,
-    build,
-    given,
+    change,
     is_record,
-    member,
     members,
     snake,
 )
@@ -50,7 +47,6 @@ Names = Mapping[str, str]
 """Wire names that differ from the declared ones, by `record.attribute`, as `simulate_authorization.decline_reason`."""
 Hook = Callable[[Any, Any], Any]
 
-_MISSING = object()
 _LARGEST = Decimal(10) ** 30
 
 
@@ -61,9 +57,15 @@ class Unreadable(ValueError):
         self.problems = problems
         super().__init__("; ".join(map(str, problems)))
 
+    def inside(self, place: str) -> Iterator[Problem]:
+        """Yield the problems with their paths continued from a place, a member or `[index]`."""
+        for one in self.problems:
+            dot = "." if place and one.path and not one.path.startswith("[") else ""
+            yield Problem(f"{place}{dot}{one.path}", one.rule, one.message)
 
-class _Mismatch(ValueError):
-    """A value of another type than the agreed one. It leaves this module as a problem of `Unreadable`."""
+
+def _mismatch(message: str) -> Unreadable:
+    return Unreadable((Problem("", "type", message),))
 
 
 @attrs.frozen
@@ -102,75 +104,78 @@ class Converter(cattrs.Converter):
         """
         try:
             return super().structure(obj, cl)
-        except (_Mismatch, cattrs.BaseValidationError) as error:
-            problems = tuple(self._problems(error, ""))
-        raise Unreadable(problems) from None
+        except (Unreadable, cattrs.BaseValidationError) as error:
+            problems = tuple(_problems(error, ""))
+        raise Unreadable(problems) from None  # out of the handler: the frames of the error hold the values
 
-    def _problems(self, error: BaseException, path: str) -> Iterator[Problem]:
-        """Yield the problems of an error of cattrs, each with its wire path."""
-        if isinstance(error, cattrs.IterableValidationError):
-            for inner, place in error.group_exceptions()[0]:
-                yield from self._problems(inner, f"{path}[{place.index}]")
-        elif isinstance(error, cattrs.ClassValidationError):
-            with_notes, without = error.group_exceptions()
-            for inner, note in with_notes:
-                wire = self.wire_name(error.cl, member(error.cl, note.name))
-                yield from self._problems(inner, f"{path}.{wire}" if path else wire)
-            for inner in without:
-                yield from self._problems(inner, path)
-        elif isinstance(error, cattrs.ForbiddenExtraKeysError):
-            for name in error.extra_fields:
-                yield Problem(f"{path}.{name}" if path else str(name), "unknown", "is not a member")
-        elif isinstance(error, _Mismatch):
-            yield Problem(path, "type", str(error))
-        else:
-            raise error
-
-    # answers and events
+    # reading
 
     def _structure_hook(self, cls: type[Any]) -> Hook:
-        if not issubclass(cls, Answer):
-            return self._request_hook(cls)
-        hook = self._answer_hook(cls)
+        hook = self._record_hook(cls, strict=not issubclass(cls, Answer))
         return self._event_hook(hook) if cls is Event else hook
 
-    def _answer_hook(self, cls: type[Any]) -> Hook:
-        fields = [(one, self.wire_name(cls, one)) for one in members(cls)]
-        overrides: dict[str, Any] = {
-            one.name: override(rename=wire, struct_hook=self._member_hook(one)) for one, wire in fields
-        }
-        structure = make_dict_structure_fn(cls, self, **overrides)
-        absent = {wire: None for one, wire in fields if one.required}
-        known, required = frozenset(wire for _, wire in fields), frozenset(absent)
-        marking = [(one.name, wire) for one, wire in fields if isinstance(one.kind, DateTime | DecimalNumber)]
+    def _record_hook(self, cls: type[Any], strict: bool) -> Hook:
+        """Return the hook that reads an object as a record.
+
+        Args:
+            strict: Name nulls and unknown members as problems, as in a request; else take nulls for missing members,
+                keep unknown members in `extra`, and name what is unusual in `marks`.
+        """
+        fields = [self._field(cls, one, strict) for one in members(cls)]
+        known = frozenset(wire for _, wire, *_ in fields)
         put = object.__setattr__
 
         def read(raw: Any, _: Any) -> Any:
             if not isinstance(raw, (dict, Mapping)):
-                raise _Mismatch("must be an object")
-            if absent and not raw.keys() >= required:
-                raw = {**absent, **raw}
-            record = structure(raw, cls)
-            if not known.issuperset(raw):
-                put(record, "extra", {name: value for name, value in raw.items() if name not in known})
-            for name, wire in marking:
-                value = getattr(record, name)
-                if value.__class__ is _Unusual:
-                    put(record, name, value.value)
-                    put(record, "marks", (*record.marks, Problem(wire, value.rule, value.message)))
+                raise _mismatch("must be an object")
+            values: dict[str, Any] = {}
+            problems: list[Problem] = []
+            marks: list[Problem] = []
+            get = raw.get
+            for name, wire, usual, hook, absent in fields:
+                value = get(wire)
+                if value.__class__ is usual:
+                    values[name] = value
+                elif value is None:
+                    values[name] = absent
+                    if strict and wire in raw:
+                        problems.append(Problem(wire, "type", "must not be null"))
+                else:
+                    try:
+                        value = hook(value, None)
+                    except Unreadable as error:
+                        problems += error.inside(wire)
+                    if value.__class__ is _Unusual:
+                        marks.append(Problem(wire, value.rule, value.message))
+                        value = value.value
+                    values[name] = value
+            more = {} if known.issuperset(raw) else {name: raw[name] for name in raw if name not in known}
+            if strict:
+                problems += (Problem(str(name), "unknown", "is not a member") for name in more)
+            if problems:
+                raise Unreadable(tuple(problems))
+            record = cls(**values)
+            if more:
+                put(record, "extra", more)
+            if marks:
+                put(record, "marks", tuple(marks))
             return record
 
         return read
 
-    def _member_hook(self, one: Member) -> Hook:
-        hook = self._kind_hook(one.kind)
-        empty = () if isinstance(one.kind, Array) else None if one.required else one.default
-        if empty is None and hook in _TAKE_NONE:
-            return hook
-        return lambda value, cls: empty if value is None else hook(value, cls)
+    def _field(self, cls: type[Any], one: Member, strict: bool) -> tuple[str, str, type[Any] | None, Hook, Any]:
+        """Return how a member is read: its names, the class kept as it is, the hook for others, and what absent means."""
+        kind = one.kind
+        absent = None if one.required else one.default
+        if strict and isinstance(kind, Integer) and kind.full:
+            absent = FULL
+        elif not strict and isinstance(kind, Array):
+            absent = ()
+        hook = self._request_kind_hook(kind) if strict else self._kind_hook(kind)
+        return one.name, self.wire_name(cls, one), _USUAL.get(type(kind)), hook, absent
 
     def _kind_hook(self, kind: Kind) -> Hook:
-        """Return the hook that reads a value of a kind.
+        """Return the hook that reads a value of a kind in an answer.
 
         Raises:
             TypeError: No hook is known for the kind.
@@ -228,31 +233,29 @@ class Converter(cattrs.Converter):
     # writing
 
     def _unstructure_hook(self, cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
-        overrides: dict[str, Any] = {
-            one.name: override(
-                rename=self.wire_name(cls, one), unstruct_hook=self._write_hook(one.kind, one.default == ())
-            )
-            for one in members(cls)
-        }
-        unstructure = make_dict_unstructure_fn(cls, self, **overrides)
+        fields = [(one.name, self.wire_name(cls, one), self._write_hook(one.kind)) for one in members(cls)]
+        optional_arrays = {one.name for one in members(cls) if isinstance(one.kind, Array) and one.default == ()}
 
         def write(record: Any) -> dict[str, Any]:
-            made = {name: value for name, value in unstructure(record).items() if value is not None}
+            made: dict[str, Any] = {}
+            for name, wire, hook in fields:
+                value = getattr(record, name)
+                if value is None or value is FULL or (value == () and name in optional_arrays):
+                    continue
+                made[wire] = hook(value) if hook else value
             extra = getattr(record, "extra", None)
             return {**made, **extra} if extra else made
 
         return write
 
-    def _write_hook(self, kind: Kind, may_be_absent: bool = False) -> Callable[[Any], Any]:
-        """Return the hook that writes a value of a kind; None stands for what is left out."""
+    def _write_hook(self, kind: Kind) -> Callable[[Any], Any] | None:
+        """Return the hook that writes a value of a kind; None where it is written as it is."""
         match kind:
             case Nested() | Untyped():
                 return lambda value: self.unstructure(value) if is_record(value) else value
             case Array(of=inner):
                 write = self._write_hook(inner)
-                return lambda value: None if value is None or (may_be_absent and not value) else [*map(write, value)]
-            case Integer(full=True):
-                return lambda value: None if value is FULL else value
+                return lambda value: [*map(write, value)] if write else [*value]
             case DateTime():
                 return lambda value: write_time(value) if isinstance(value, datetime) else value
             case Date():
@@ -261,7 +264,7 @@ class Converter(cattrs.Converter):
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value
             case Choice():
                 return lambda value: str(value) if isinstance(value, str) else value
-        return _as_it_is
+        return None
 
     def write_request(self, operation: Operation[..., Any], request: Any) -> tuple[dict[str, str], dict[str, Any]]:
         """Return a request as the members of its path, and those of its query or body.
@@ -326,48 +329,43 @@ class Converter(cattrs.Converter):
                 made[wire] = int(text)
         return made
 
-    def _request_hook(self, cls: type[Any]) -> Hook:
-        fields = [(one, self.wire_name(cls, one)) for one in members(cls)]
-        overrides: dict[str, Any] = {
-            one.name: override(rename=wire, struct_hook=self._request_member_hook(one)) for one, wire in fields
-        }
-        structure = make_dict_structure_fn(cls, self, _cattrs_forbid_extra_keys=True, **overrides)
-        absent = {wire: _MISSING for one, wire in fields if one.required}
+    def _request_kind_hook(self, kind: Kind) -> Hook:
+        """Return the hook that reads a value in a request; one of another type stays, and breaks a rule."""
+        match kind:
+            case Nested(of=cls):
+                return self._record_hook(cls, strict=True)
+            case Integer():
+                return lambda value, _: int(value) if isinstance(value, Decimal) and _is_whole(value) else value
+            case Date():
+                return lambda value, _: _read_date(value, _) if isinstance(value, str) else value
+            case Choice(of=words):
+                known = {one.value: one for one in words}
+                return lambda value, _: known.get(value, value) if isinstance(value, str) else value
+        return _as_it_is
 
-        def read(raw: Any, _: Any) -> Any:
-            if not isinstance(raw, Mapping):
-                raise _Mismatch("must be an object")
-            return structure({**absent, **raw}, cls)
 
-        return read
-
-    def _request_member_hook(self, one: Member) -> Hook:
-        kind = one.kind
-        absent = FULL if isinstance(kind, Integer) and kind.full else None
-        nested = self._request_hook(kind.of) if isinstance(kind, Nested) else None
-
-        def read(value: Any, cls: Any) -> Any:
-            if value is _MISSING:
-                return absent
-            if value is None:
-                raise _Mismatch("must not be null")
-            if nested is not None:
-                return nested(value, cls)
-            if isinstance(kind, Integer) and isinstance(value, Decimal) and _is_whole(value):
-                return int(value)
-            if isinstance(kind, Date) and isinstance(value, str):
-                return _read_date(value, None)
-            if isinstance(kind, Choice) and isinstance(value, str) and value in frozenset(kind.of):
-                return kind.of(value)
-            return value
-
-        return read
+def _problems(error: BaseException, path: str) -> Iterator[Problem]:
+    """Yield the problems of an error of our hooks or of cattrs, each with its wire path."""
+    if isinstance(error, Unreadable):
+        yield from error.inside(path)
+    elif isinstance(error, cattrs.IterableValidationError):
+        for inner, place in error.group_exceptions()[0]:
+            yield from _problems(inner, f"{path}[{place.index}]")
+    elif isinstance(error, cattrs.ClassValidationError):
+        with_notes, without = error.group_exceptions()
+        for inner, note in with_notes:
+            yield from _problems(inner, f"{path}.{note.name}" if path else note.name)
+        for inner in without:
+            yield from _problems(inner, path)
+    else:
+        raise error
 
 
 def _without_extra(record: Any) -> Any:
     """Return a record without the unknown members of the answers in it."""
-    nested = {name: _without_extra(value) for name, value in given(record).items() if is_record(value)}
-    return build(type(record), {**given(record), **nested}) if nested or isinstance(record, Answer) else record
+    inner = [(one.name, getattr(record, one.name)) for one in members(type(record))]
+    nested = {name: _without_extra(value) for name, value in inner if is_record(value)}
+    return change(record, **nested) if nested or isinstance(record, Answer) else record
 
 
 def _without(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -387,13 +385,13 @@ def _as_it_is(value: Any, _: Any = None) -> Any:
 def _read_text(value: Any, _: Any) -> Any:
     if value.__class__ is str or value is None:
         return value
-    raise _Mismatch("must be text")
+    raise _mismatch("must be text")
 
 
 def _read_boolean(value: Any, _: Any) -> Any:
     if value.__class__ is bool or value is None:
         return value
-    raise _Mismatch("must be true or false")
+    raise _mismatch("must be true or false")
 
 
 def _is_whole(value: Decimal) -> bool:
@@ -405,13 +403,13 @@ def _read_integer(value: Any, _: Any) -> int:
         return value
     if isinstance(value, Decimal) and _is_whole(value):
         return int(value)  # 1250.0 and 1.25e3 are whole numbers of JSON
-    raise _Mismatch("must be a whole number")
+    raise _mismatch("must be a whole number")
 
 
 def _read_number(value: Any, _: Any) -> Any:
     if value.__class__ is int or value.__class__ is Decimal:
         return value
-    raise _Mismatch("must be a number")
+    raise _mismatch("must be a number")
 
 
 def _read_decimal(value: Any, _: Any) -> Decimal:
@@ -425,12 +423,12 @@ def _read_decimal_text(value: Any, _: Any) -> Any:
         return _Unusual(value, "decimal", "is not a decimal number; it is kept as text")
     if value.__class__ is int or value.__class__ is Decimal:
         return _Unusual(Decimal(value), "type", "came as a number, not as text")
-    raise _Mismatch("must be a decimal number as text")
+    raise _mismatch("must be a decimal number as text")
 
 
 def _read_date(value: Any, _: Any) -> Any:
     if value.__class__ is not str:
-        raise _Mismatch("must be a date text")
+        raise _mismatch("must be a date text")
     try:
         return date.fromisoformat(value) if ISO_DAY.fullmatch(value) else value
     except ValueError:
@@ -452,7 +450,7 @@ def _read_time(value: Any, _: Any) -> Any:
             "came as a number; it is read as unix seconds",
         )
     if value.__class__ is not str:
-        raise _Mismatch("must be a date-time text")
+        raise _mismatch("must be a date-time text")
     try:
         if value.isdigit() and _UNIX.fullmatch(value):
             return datetime.fromtimestamp(int(value) / (1000 if len(value) > 11 else 1), UTC)
@@ -490,7 +488,7 @@ def _choice_hook(words: type[Any]) -> Hook:
 
     def read(value: Any, _: Any) -> Any:
         if value.__class__ is not str:
-            raise _Mismatch("must be text")
+            raise _mismatch("must be text")
         if value not in known:
             try:
                 return words(value)  # an enum that reads any casing
@@ -502,18 +500,18 @@ def _choice_hook(words: type[Any]) -> Hook:
 
 
 def _array_hook(read: Hook) -> Hook:
-    def read_all(value: Any, cls: Any) -> tuple[Any, ...]:
+    def read_all(value: Any, _: Any) -> tuple[Any, ...]:
         if value.__class__ is not list:
-            raise _Mismatch("must be a list")
-        items, errors = [], []
+            raise _mismatch("must be a list")
+        items: list[Any] = []
+        problems: list[Problem] = []
         for place, item in enumerate(value):
             try:
-                items.append(read(item, cls))
-            except (_Mismatch, cattrs.BaseValidationError) as error:
-                error.__notes__ = [cattrs.IterableValidationNote(f"item {place}", place, cls)]
-                errors.append(error)
-        if errors:
-            raise cattrs.IterableValidationError("items", errors, cls)
+                items.append(read(item, None))
+            except Unreadable as error:
+                problems += error.inside(f"[{place}]")
+        if problems:
+            raise Unreadable(tuple(problems))
         return tuple(items)
 
     return read_all
@@ -523,7 +521,8 @@ _HOOKS: Mapping[type[Kind], Hook] = {
     Text: _read_text, Integer: _read_integer, Boolean: _read_boolean, Numeric: _read_number, DecimalNumber: _read_decimal,
     DateTime: _read_time, Date: _read_date, Untyped: _as_it_is,
 }  # fmt: skip
-_TAKE_NONE = (_read_text, _read_boolean, _as_it_is)
+_USUAL: Mapping[type[Kind], type[Any]] = {Text: str, Integer: int, Boolean: bool}
+"""The class that a value of a kind usually has; such a value is kept as it is."""
 _SCALARS: Mapping[Any, Hook] = {
     str: _read_text, int: _read_integer, bool: _read_boolean, Decimal: _read_decimal,
     datetime: lambda value, _: read_time(value)[0], date: _read_date,
