@@ -228,7 +228,7 @@ SCENARIOS = {one.__name__: one for one in (client, sandbox_file, sandbox_memory,
 
 
 def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
-    """Interrupt a scenario so many times, and check after each."""
+    """Interrupt a scenario N times, and check after each."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     chance = random.Random(seed)
     step, check, finish, longest = SCENARIOS[name](folder)

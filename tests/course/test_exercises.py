@@ -84,7 +84,7 @@ def test_last_hint_can_be_pasted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name, tried, said", WRONG, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(WRONG)])
-def test_a_wrong_attempt_is_told_what_is_missing(name: str, tried: str, said: str) -> None:
+def test_a_wrong_attempt_names_what_is_missing(name: str, tried: str, said: str) -> None:
     """What is nearly right does not count, and the check says why."""
     with scene(name) as names:
         api = names["api"]

@@ -505,7 +505,7 @@ def test_the_same_write_again_in_production_needs_a_tick() -> None:
         tick.value = True
         made.view.button.click()
 
-        assert "the same was sent" in unescape(said)
+        assert "the same request was sent" in unescape(said)
         assert shown is None
         assert "done" == made.state, made.view.error.value
 

@@ -149,13 +149,13 @@ class Guards:
             was = "" if arming is None else f" Armed now: {', '.join(sorted(arming.operations))}."
             raise NotArmed(
                 f"{operation.name} has an effect, and this client is for production.{was} Nothing was sent. "
-                f'Allow it for a while: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
+                f'Allow it temporarily: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
             )
 
     def check_duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
         """Refuse the same write within a day in production; elsewhere warn of it."""
         said = (
-            f"{what}: the same was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC and is {earlier.outcome.shown} "
+            f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome {earlier.outcome.shown} "
             f"(journal {earlier.id})"
         )
         if allowed:

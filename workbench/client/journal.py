@@ -30,7 +30,7 @@ class Journal:
 
         Args:
             path: File of the journal, for its owner only; None keeps it in memory.
-            clock: Clock of its entries; the time of day where left out.
+            clock: Clock of its entries; default: the system clock.
         """
         self._recorder = Recorder(path, clock or Clock())
 

@@ -1,4 +1,4 @@
-"""Assumptions about the service, checked against a real one by reads alone."""
+"""Assumptions about the service, checked against a real one by reads only."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _NO_ANSWER = (NoAnswer, NotSent, UnexpectedAnswer)
 
 
 class Verdict(StrEnum):
-    """What a probe says of an assumption."""
+    """The result of a probe for an assumption."""
 
     CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
@@ -57,14 +57,16 @@ class Findings:
 
     def __str__(self) -> str:
         tested = [str(one) for one in self.all if one.verdict is not Verdict.UNTESTED]
-        return "\n".join([*tested, f"untested: {len(self.all) - len(tested)} assumptions that reads alone cannot show"])
+        return "\n".join(
+            [*tested, f"untested: {len(self.all) - len(tested)} assumptions that cannot be checked by reads"]
+        )
 
     def __repr__(self) -> str:
         return f"<findings: {', '.join(f'{len(self.of(verdict))} {verdict}' for verdict in Verdict)}>"
 
 
 class Probe:
-    """Calls a service with at most seven reads, and notes what they say of each assumption."""
+    """Calls a service with at most seven reads, and records the result for each assumption."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
@@ -85,7 +87,7 @@ class Probe:
                 continue
         found: dict[str, Finding] = {}
         for row in assumptions():
-            verdict, seen = self._seen.get(row.id, (Verdict.UNTESTED, "reads alone do not show it"))
+            verdict, seen = self._seen.get(row.id, (Verdict.UNTESTED, "cannot be checked by reads"))
             found.setdefault(row.id, Finding(id=row.id, verdict=verdict, seen=seen, change=row.change))
         order = (Verdict.CONTRADICTED, Verdict.CONFIRMED, Verdict.UNTESTED)
         return Findings(tuple(sorted(found.values(), key=lambda one: order.index(one.verdict))))
@@ -97,34 +99,38 @@ class Probe:
     def _refusal(self, refusal: ApiError) -> None:
         if refusal.status == 400:
             usual = refusal.error is not None and refusal.message is not None
-            self._note("validation_errors", usual, "a refusal with 400 has the usual body" if usual else "another body")
+            self._note(
+                "validation_errors",
+                usual,
+                "a 400 response has the usual body" if usual else "a 400 response has another body",
+            )
 
     def _contracts(self) -> None:
         for contract in self._api.list_contracts():
             for token in contract.tokens:
                 if token.balance is not None:
                     fits = _decimal(token.balance) is not None
-                    self._note("token.balance", fits, f"a balance is {'' if fits else 'not '}decimal text")
+                    self._note("token.balance", fits, f"a balance is {'' if fits else 'not '}a decimal string")
                 rate = token.advance_rate
                 if rate is not None and rate not in (0, 1) and 0 < rate <= 100:
-                    self._note("token.advance_rate", rate > 1, f"an advance rate is {rate}")
+                    self._note("token.advance_rate", rate > 1, f"an advance rate of {rate}")
             chain = contract.chain_id
             if re.fullmatch(STELLAR_ADDRESS.pattern or "", contract.proxy_address or ""):
-                self._note("stellar_contracts", True, f"contract {contract.id} has such addresses")
-                self._note("chain_numbers", chain in {1500, 1501}, f"a contract on Stellar has {chain}")
+                self._note("stellar_contracts", True, f"contract {contract.id} has addresses of this form")
+                self._note("chain_numbers", chain in {1500, 1501}, f"a contract on Stellar has the chain id {chain}")
             elif contract.program_address is not None:
-                self._note("chain_numbers", chain in {900, 901, 902}, f"a contract on Solana has {chain}")
+                self._note("chain_numbers", chain in {900, 901, 902}, f"a contract on Solana has the chain id {chain}")
             unknown = sorted({one.path for one in checks.flags(contract) if one.rule == "unknown"})
             if unknown:
-                words = f"an answer has members the document does not name: {', '.join(unknown[:5])}"
+                words = f"a response has undocumented members: {', '.join(unknown[:5])}"
                 self._note("unknown_members", True, words)
 
     def _unknown_user(self) -> None:
         try:
             self._api.list_rewards_activity(user_id=NOBODY, limit=1)
         except NotFound:
-            self._note("list_rewards_activity.404.user", True, "an unknown user is 404")
-            self._note("list_rewards_activity.user_id", True, "the user asked for was looked for")
+            self._note("list_rewards_activity.404.user", True, "404 for an unknown user")
+            self._note("list_rewards_activity.user_id", True, "the service looked up the user in the query")
         except ApiError as refusal:
             if refusal.status == 400:
                 self._note("list_rewards_activity.user_id", False, "a query with userId was refused with 400")
@@ -141,22 +147,24 @@ class Probe:
         if len(items) < 2:
             return
         first, second = read(limit=1), read(limit=1, offset=1)
-        self._note("list_rewards_activity.limit", len(first) == 1, f"limit 1 gave {len(first)}")
+        self._note("list_rewards_activity.limit", len(first) == 1, f"limit 1 returned {len(first)} items")
         if first and second:
             moved = second[0] != first[0]
             self._note(
-                "list_rewards_activity.offset", moved, f"offset 1 gave {'another' if moved else 'the same'} item"
+                "list_rewards_activity.offset", moved, f"offset 1 returned {'another' if moved else 'the same'} item"
             )
         self._note("list_rewards_activity.user_id", True, "a user's items were returned")
         for kind in ("earned", "redeemed"):
             if any(one.type not in {None, kind} for one in items):
                 only = all(one.type == kind for one in read(type=kind, limit=10))
                 self._note(
-                    "list_rewards_activity.type", only, f"type {kind} gave {'only those' if only else 'others too'}"
+                    "list_rewards_activity.type",
+                    only,
+                    f"type {kind} returned {'only those items' if only else 'other items too'}",
                 )
         times = [one.created_at for one in items if one.created_at is not None]
         if len(times) == len(items):
-            self._note("rewards_order", times == sorted(times, reverse=True), "ten items by createdAt")
+            self._note("rewards_order", times == sorted(times, reverse=True), "ten items in order of createdAt")
 
 
 def _decimal(text: str) -> Decimal | None:

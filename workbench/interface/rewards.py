@@ -18,7 +18,7 @@ class ListRewardsActivity:
     user_id: str = about("User whose activity is asked for", ID, assumed=NAME)
     type: RewardType | str | None = about("Only earned, or only redeemed items", default=None, assumed=NAME)
     limit: int | None = about(
-        "Maximum number of items; 20 where left out",
+        "Maximum number of items (default 20)",
         minimum=1,
         maximum=MAX_LIMIT,
         default=None,
@@ -26,7 +26,7 @@ class ListRewardsActivity:
         assumed=NAME,
     )
     offset: int | None = about(
-        "Number of items to skip; 0 where left out",
+        "Number of items to skip (default 0)",
         minimum=0,
         maximum=MAX_OFFSET,
         default=None,

@@ -213,7 +213,7 @@ UPDATE_DISPUTE = Operation(
     effect=True,
     failures=(_bad(), WRONG_STATE, UNAUTHORIZED, _unknown("Dispute")),
     source="Endpoints 10",
-    assumed="the success body is not shown; the dispute is taken, an empty body is read too",
+    assumed="the response body is not shown; a dispute is expected, an empty body is accepted too",
     confidence=WIDELY,
 )
 

@@ -38,7 +38,7 @@ def table(
     """Return many records, or mappings, as a table of plain text; the rows beyond `limit` are counted.
 
     Args:
-        columns: Dotted attribute names, or keys, in the order wanted; all that have a value where left out.
+        columns: Dotted attribute names, or keys, in display order; default: all that have a value.
     """
     return text.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit), width, paint)
 
