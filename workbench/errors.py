@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
@@ -80,6 +81,18 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path} {self.message}" if self.path else self.message
+
+
+MAX_PROBLEMS = 100
+"""Problems of one value that are kept; the others are counted."""
+
+
+def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the first problems, and how many more there are."""
+    rest = iter(problems)
+    kept = tuple(islice(rest, MAX_PROBLEMS))
+    more = sum(1 for _ in rest)
+    return (*kept, Problem("", "more", f"and {more:,} more")) if more else kept
 
 
 @attrs.frozen(kw_only=True)

@@ -5,6 +5,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -145,6 +146,7 @@ def test_depth_is_ours_where_the_limit_was_raised(text: str) -> None:
     """Where a library has raised Python's recursion limit, deep nesting is still refused and does not end the process."""
     script = f"""
 import sys
+import time
 sys.setrecursionlimit(1_000_000)
 from workbench.interface.strict_json import NotJson, loads
 try:
@@ -156,3 +158,17 @@ print(loads(b'["' + b"[" * 5_000 + b'", ' + b"[]," * 5_000 + b"1]")[-1])
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     assert ["nested too deeply", "1"] == done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("text", [b'"' + b'\\"' * 48_000, b'"\\' + b'\n"' * 48_000, b'"' + b"\\\\" * 48_000])
+def test_depth_is_checked_in_linear_time(text: bytes) -> None:
+    """A text without an end is read once, also where a library raised the limit of recursion (it took 53 s)."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10_000)
+    try:
+        started = time.perf_counter()
+        with pytest.raises(NotJson, match="not JSON"):
+            loads(b"[" + b"[]," * 1_001 + text)
+        assert time.perf_counter() - started < 2
+    finally:
+        sys.setrecursionlimit(limit)

@@ -6,16 +6,16 @@ members that the interface does not know are problems.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import attrs
 import cattrs
 
-from workbench.errors import Problem
+from workbench.errors import MAX_PROBLEMS, Problem, first_problems
 from workbench.interface import strict_json
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Answer
@@ -90,6 +90,7 @@ class Converter(cattrs.Converter):
         for cls, hook in _SCALARS.items():
             self.register_structure_hook(cls, hook)
         self.register_structure_hook_factory(is_record, self._structure_hook)
+        self.register_structure_hook_factory(_is_list, self._list_hook)
         self.register_unstructure_hook_factory(is_record, self._unstructure_hook)
 
     def wire_name(self, cls: type[Any], member: Member) -> str:
@@ -100,8 +101,16 @@ class Converter(cattrs.Converter):
         """Return wire members as a record, or as anything made of records and standard types.
 
         Raises:
-            Unreadable: A value has another type than the agreed one; `problems` names every one of them.
+            Unreadable: A value has another type than the agreed one; `problems` names the first hundred of them.
         """
+        try:
+            return self._structure(obj, cl)
+        except Unreadable as error:
+            problems = first_problems(error.problems)
+        raise Unreadable(problems) from None
+
+    def _structure(self, obj: Any, cl: type[T]) -> T:
+        """Structure as `structure` does, and name every problem."""
         try:
             return super().structure(obj, cl)
         except (Unreadable, cattrs.BaseValidationError) as error:
@@ -192,6 +201,12 @@ class Converter(cattrs.Converter):
         if type(kind) not in _HOOKS:
             raise TypeError(f"no hook is known for {kind}")
         return _HOOKS[type(kind)]
+
+    def _list_hook(self, cls: Any) -> Hook:
+        inner = get_args(cls)[0]
+        hook = self.get_structure_hook(inner)
+        read_all = _array_hook(lambda value, _: hook(value, inner))
+        return lambda value, _: list(read_all(value, cls))
 
     def _event_hook(self, structure: Hook) -> Hook:
         """Return the hook of events: the body becomes a record where the kind is known and the body fits it."""
@@ -302,17 +317,16 @@ class Converter(cattrs.Converter):
         raw = {**{name: value for name, value in body.items() if name not in in_path}, **path}
         if from_query:
             raw = self._from_query(operation.request, raw)
-        problems: list[Problem] = []
+        problems: tuple[Problem, ...] = ()
         try:
-            request = self.structure(raw, operation.request)
+            request = self._structure(raw, operation.request)
         except Unreadable as error:
-            problems += error.problems
-            for problem in problems:
-                raw = _without(raw, problem.path)
-            request = self.structure(raw, operation.request)
+            problems = error.problems
+            raw = _without(raw, {problem.path for problem in problems})
+            request = self._structure(raw, operation.request)
         unknown = [problem.path for problem in problems if problem.rule == "unknown"]
         unknown += [str(name) for name in body if name in in_path and name not in path]
-        return request, tuple(one for one in problems if one.rule != "unknown"), tuple(unknown)
+        return request, first_problems(one for one in problems if one.rule != "unknown"), tuple(unknown[:MAX_PROBLEMS])
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the texts of a query as JSON values; text that is none stays, and breaks a rule."""
@@ -361,6 +375,11 @@ def _problems(error: BaseException, path: str) -> Iterator[Problem]:
         raise error
 
 
+def _is_list(cls: Any) -> bool:
+    origin: Any = get_origin(cls)
+    return origin is list
+
+
 def _without_extra(record: Any) -> Any:
     """Return a record without the unknown members of the answers in it."""
     inner = [(one.name, getattr(record, one.name)) for one in members(type(record))]
@@ -368,11 +387,14 @@ def _without_extra(record: Any) -> Any:
     return change(record, **nested) if nested or isinstance(record, Answer) else record
 
 
-def _without(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
-    name, _, rest = path.partition(".")
-    if not rest or not isinstance(raw.get(name), Mapping):
-        return {key: value for key, value in raw.items() if key != path}
-    return {**raw, name: _without(raw[name], rest)}
+def _without(raw: Mapping[str, Any], paths: Set[str], prefix: str = "") -> dict[str, Any]:
+    """Return wire members without those at some paths, in one pass. Records in requests are few levels deep."""
+    deep = prefix.count(".") >= 8
+    return {
+        name: value if deep or not isinstance(value, Mapping) else _without(value, paths, f"{prefix}{name}.")
+        for name, value in raw.items()
+        if f"{prefix}{name}" not in paths
+    }
 
 
 # hooks of single values
@@ -510,6 +532,10 @@ def _array_hook(read: Hook) -> Hook:
                 items.append(read(item, None))
             except Unreadable as error:
                 problems += error.inside(f"[{place}]")
+                if len(problems) >= MAX_PROBLEMS and place + 1 < len(value):
+                    rest = f"has {len(value) - place - 1:,} further items, which were not read"
+                    problems.insert(0, Problem("", "type", rest))
+                    break
         if problems:
             raise Unreadable(tuple(problems))
         return tuple(items)

@@ -10,7 +10,8 @@ from typing import Any
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MAX_DIGITS = 400
 _MAX_DEPTH = 1_000  # where Python's own limit stands, unless someone raised it
-_NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{\]}]')
+_NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{\]}]', re.DOTALL)
+"""A text, also one without an end, or a bracket. Nothing is read twice, so the check is linear."""
 
 
 class NotJson(ValueError):
