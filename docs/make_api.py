@@ -50,7 +50,7 @@ def members(cls: type) -> list[str]:
 
 
 def page() -> str:
-    """Return the whole page: what is written by hand up to the mark, then the names."""
+    """Return the page: what is written by hand up to the mark, then the names."""
     text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
     spaces = [name for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)]
     listed = [name for group in GROUPS.values() for name in group]

@@ -1,7 +1,6 @@
 """The words a reader meets: standard English in names, docstrings, messages, help, pages and notebooks.
 
-`python tests/test_words.py workbench/client docs` lists what a package or folder still has to change, with its reason.
-A group that is not clean yet has a file of its name in `tests/words_todo`; delete it once the group is clean.
+`python tests/test_words.py workbench/client docs` lists what a package or folder has to change, with its reason.
 """
 
 import ast
@@ -19,7 +18,6 @@ import attrs
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TODO = Path(__file__).parent / "words_todo"
 
 PHRASES = {
     r"told": "say what happened: reported, sent, given",
@@ -248,21 +246,14 @@ def groups() -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for name in listed:
         path = ROOT / name
-        if name and path.is_file() and path.parent != TODO and path.name not in {SELF, "CHANGELOG.md"}:
+        if name and path.is_file() and path.name not in {SELF, "CHANGELOG.md"}:
             found.setdefault(group(path), []).append(path)
     return found
-
-
-def todo() -> frozenset[str]:
-    """Return the groups that are not clean yet."""
-    return frozenset(path.name.replace("+", "/") for path in TODO.iterdir()) if TODO.is_dir() else frozenset()
 
 
 @pytest.mark.parametrize("name", sorted(groups()))
 def test_words(name: str) -> None:
     """What a person reads is standard English, in the words of the field."""
-    if name in todo():
-        pytest.xfail("not clean yet")
     found = [str(one) for path in groups()[name] for one in findings(path)]
 
     assert found == [], "\n" + "\n".join(found)
@@ -279,6 +270,6 @@ if __name__ == "__main__":
         if wanted and not any(name == one or name.startswith(f"{one}/") for one in wanted):
             continue
         listed = [found for path in paths for found in findings(path)]
-        print(f"{name}: {len(listed)}" + (" (in tests/words_todo)" if name in todo() else ""))
+        print(f"{name}: {len(listed)}")
         if wanted:
             print(*listed, sep="\n")

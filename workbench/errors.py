@@ -1,26 +1,26 @@
-"""What can go wrong, each named for what happened.
+"""All errors, each named after what happened to the request.
 
     WorkbenchError
-    ├── InvalidRequest (ValueError)     we are wrong, nothing was sent; .problems
+    ├── InvalidRequest (ValueError)     the request breaks a rule, nothing was sent; .problems
     │   └── InvalidArguments (TypeError)  arguments are missing or unknown
     ├── WrongEnvironment                a sandbox-only operation aimed at production, or a control at a real service
-    ├── NotArmed                        an effect in production that nobody armed; nothing was sent
+    ├── NotArmed                        an effect in production without arm(); nothing was sent
     ├── DuplicateSuspected              the same write again within a day; nothing was sent
-    ├── InvalidProfile (ValueError)     settings that cannot be used; .problems
-    ├── NotSent                         nothing left this machine; safe to try again; the transport's error is __cause__
+    ├── InvalidProfile (ValueError)     invalid settings; .problems
+    ├── NotSent                         did not leave this machine; safe to try again; the transport's error is __cause__
     │   └── CannotRecord                the journal cannot be written, so nothing was sent
-    ├── NoAnswer                        a read got none, after its retries
-    ├── OutcomeUnknown                  a call with an effect left and no readable answer came; .attempt.id
+    ├── NoAnswer                        a read got no answer, after its retries
+    ├── OutcomeUnknown                  a call with an effect was sent, no readable answer came; .attempt.id
     ├── ApiError                        the service refused; .operation .status .error .message .body
     │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited  ServiceFailure (reads)
-    ├── UnexpectedAnswer                it said yes, but not in the agreed shape: done, result unreadable; .problems .body
-    │   └── ResponseTooLarge            larger than the cap, and not read to its end
-    ├── UnexpectedRedirect              it points elsewhere; redirects are never followed
-    │   └── RedirectedEffect            in answer to a call with an effect, so an OutcomeUnknown too
-    ├── InvalidWebhook                  a delivery that cannot be taken
-    ├── EventTimeout (TimeoutError)   no event of the kind came within the time
-    └── UnusableFile                    a store that is not ours, newer, damaged or full; it was left as it is
-        └── FileBusy                    another process held it for too long
+    ├── UnexpectedAnswer                success with an unreadable answer: it was carried out; .problems .body
+    │   └── ResponseTooLarge            larger than the limit, and not read completely
+    ├── UnexpectedRedirect              a redirect; redirects are never followed
+    │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
+    ├── InvalidWebhook                  a webhook delivery was rejected
+    ├── EventTimeout (TimeoutError)     no matching event arrived in time
+    └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
+        └── FileBusy                    another process kept it locked for too long
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
 their control characters escaped and their length capped.
@@ -73,7 +73,7 @@ def _escape(character: str) -> str:
 
 @attrs.frozen
 class Problem:
-    """One thing that is wrong with a value: where, by which rule, and what would be right. Never the value."""
+    """One problem of a value: its path, the rule it breaks, and what is allowed. It never holds the value."""
 
     path: str  # wire path, `externalFiatAccount.accountNumber`; empty for all of it
     rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
@@ -97,7 +97,7 @@ def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 @attrs.frozen(kw_only=True)
 class Attempt:
-    """One call with an effect, as the journal knows it."""
+    """One call with an effect, as the journal records it."""
 
     id: str
     operation: str
@@ -107,7 +107,7 @@ class Attempt:
 
 
 class WorkbenchError(Exception):
-    """Anything this package raises on purpose. It can be pickled and copied, whatever its constructor asks for."""
+    """Base class of all errors that this package raises. It can be pickled and copied, whatever its constructor asks for."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, self.__dict__)
@@ -210,11 +210,11 @@ class WrongEnvironment(WorkbenchError):
 
 
 class NotArmed(WorkbenchError):
-    """An effect in production that nobody armed; nothing was sent."""
+    """A call with an effect in production without `arm()`; nothing was sent."""
 
 
 class DuplicateSuspected(WorkbenchError):
-    """The same operation with the same body within a day; nothing was sent. `earlier` is the earlier attempt's id."""
+    """The same operation with the same body was already sent within a day; nothing was sent now. `earlier` is the earlier attempt's id."""
 
     def __init__(self, message: str, *, earlier: str) -> None:
         self.earlier = earlier
@@ -222,7 +222,7 @@ class DuplicateSuspected(WorkbenchError):
 
 
 class InvalidProfile(WorkbenchError, ValueError):
-    """A profile or a setting that cannot be used. `problems` holds all that is wrong."""
+    """A profile or a setting is invalid. `problems` lists everything that is wrong."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         if isinstance(problems, str):
@@ -232,7 +232,7 @@ class InvalidProfile(WorkbenchError, ValueError):
 
 
 class NotSent(WorkbenchError):
-    """Nothing left this machine, so it is safe to try again."""
+    """The request did not leave this machine, so it is safe to try again."""
 
 
 class CannotRecord(NotSent):
@@ -244,7 +244,7 @@ class NoAnswer(WorkbenchError):
 
 
 class OutcomeUnknown(WorkbenchError):
-    """A call with an effect left this machine and no readable answer came: it may have been carried out.
+    """A call with an effect was sent and no readable answer came: it may have been carried out.
 
     It was not sent again. `attempt.id` names it in the journal.
     """
@@ -255,7 +255,7 @@ class OutcomeUnknown(WorkbenchError):
 
 
 class ApiError(WorkbenchError):
-    """The service refused, in its own words."""
+    """The service refused the request: `status`, `error` and `message` are its answer."""
 
     def __init__(
         self, *, operation: str, status: int, error: str | None = None, message: str | None = None, body: Any = None,
@@ -278,7 +278,7 @@ class ApiError(WorkbenchError):
 
 
 class BadRequest(ApiError):
-    """400: the service does not take the request as it is."""
+    """400: the service considers the request invalid."""
 
 
 class Unauthorized(ApiError):
@@ -286,29 +286,29 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: the key or the tenant may not do this."""
+    """403: the key or the tenant lacks the permission."""
 
 
 class NotFound(ApiError):
-    """404: nothing of that id here, or not in this environment."""
+    """404: there is no resource of this id, or the operation does not exist in this environment."""
 
 
 class Conflict(ApiError):
-    """409: another record or a running call is in the way."""
+    """409: the request conflicts with another record or with a call in progress."""
 
 
 class Unprocessable(ApiError):
-    """422: well formed, but its state does not allow it."""
+    """422: the request is well formed, but the state of the resource does not allow it."""
 
 
 class RateLimited(ApiError):
-    """429: too many calls; `retry_after` is in seconds where the service said it."""
+    """429: too many calls; `retry_after` is in seconds if the service stated it."""
 
     retry_after: float | None = None
 
 
 class ServiceFailure(ApiError):
-    """5xx to a read. For a call with an effect a 5xx is an OutcomeUnknown."""
+    """5xx in answer to a read. For a call with an effect a 5xx is an OutcomeUnknown."""
 
 
 STATUSES: Mapping[int, type[ApiError]] = {
@@ -318,7 +318,7 @@ STATUSES: Mapping[int, type[ApiError]] = {
 
 
 class UnexpectedAnswer(WorkbenchError):
-    """The service said yes, but not in the agreed shape: it is done, and the result cannot be read."""
+    """The service reported success, but its answer cannot be read: the call was carried out."""
 
     def __init__(self, message: str, *, problems: Iterable[Problem] = (), body: Any = None, status: int = 200) -> None:
         self.problems = tuple(problems)
@@ -328,31 +328,31 @@ class UnexpectedAnswer(WorkbenchError):
 
 
 class ResponseTooLarge(UnexpectedAnswer):
-    """The answer is larger than the cap; it was not read to its end."""
+    """The answer exceeds the size limit and was not read completely."""
 
 
 class UnexpectedRedirect(WorkbenchError):
-    """The service pointed elsewhere; redirects are never followed."""
+    """The service redirected the request; redirects are never followed."""
 
 
 class RedirectedEffect(OutcomeUnknown, UnexpectedRedirect):
-    """The service pointed elsewhere in answer to a call with an effect: whether it was carried out is unknown."""
+    """The service redirected a call with an effect: whether it was carried out is unknown."""
 
 
 class InvalidWebhook(WorkbenchError):
-    """A delivery that cannot be taken: its signature, its size or its form is wrong."""
+    """A webhook delivery was rejected for its signature, its size or its form."""
 
 
 class EventTimeout(WorkbenchError, TimeoutError):
-    """No event that was waited for came within the time."""
+    """No matching event arrived in time."""
 
 
 class UnusableFile(WorkbenchError):
-    """A store that is not ours, was written by a newer workbench, is damaged or full; it was left as it is."""
+    """A file is not a workbench database, is of a newer version or damaged, or the disk is full; it was left unchanged."""
 
 
 class FileBusy(UnusableFile):
-    """Another process held the store for too long; nothing was stored."""
+    """Another process kept the file locked for too long; nothing was stored."""
 
 
 _EXTRAS = {

@@ -85,7 +85,7 @@ class _Session(BaseClient):
 
     @property
     def inbox(self) -> "Inbox":
-        """The webhook events received; those of a sandbox arrive by themselves."""
+        """The inbox of webhook events; those of a sandbox are delivered to it automatically."""
         if not self._inboxes:
             from workbench.webhooks.inbox import Inbox
 

@@ -10,7 +10,7 @@ from workbench.errors import InvalidRequest
 
 
 def main() -> None:
-    """Begin the run, or go on with it; print how it stands."""
+    """Start the run, or resume it; print its state."""
     url, key, path, rows, workers = sys.argv[1:]
     api = Client(base_url=url, api_key=key, journal=Path(path).with_name("journal.db"))
     bodies = json.loads(Path(rows).read_bytes())

@@ -30,7 +30,7 @@ TWICE = Sequence(
 
 
 class Stopped(BaseException):
-    """An exception that is no Exception, as those of a test runner or an async framework."""
+    """A BaseException outside of Exception, as those of a test runner or an async framework."""
 
 
 def raising(error: BaseException) -> Callable[..., Any]:

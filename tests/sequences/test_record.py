@@ -64,7 +64,7 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
     name = stopped.steps[-1].step.name
     if after and name == "authorize":
         whole = run(STORY, api, path=path, resolved={name: "done"})
-        assert whole["settle"].outcome == "blocked"  # the id was never seen, and is not guessed
+        assert whole["settle"].outcome == "blocked"  # the id was never seen, and is not invented
         return
     done = after and name != "too much"  # that one is refused, so it may be sent again
     whole = run(STORY, api, path=path, resolved={name: "done" if done else "not_sent"})

@@ -58,7 +58,7 @@ class AmountSum:
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What a bulk run is going to send, before anything is sent."""
+    """The calls that a bulk run will make, checked and counted before anything is sent."""
 
     name: str  # of the operation
     rows: tuple[PlannedRow, ...] = attrs.field(repr=False)

@@ -10,7 +10,7 @@ _MAX_WAIT = 0.2  # seconds: a wait without end cannot be interrupted everywhere
 
 
 class Interrupted(KeyboardInterrupt):
-    """Long work was interrupted by Ctrl-C: nothing new was started, and calls in flight were awaited.
+    """A run was interrupted by Ctrl-C: no new call was started, and calls in flight were awaited.
 
     `result` has the state of the work.
     """

@@ -22,7 +22,7 @@ _ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana"
 
 @attrs.frozen
 class AddressProblem:
-    """One thing that is wrong with an address; the message continues a sentence that begins with its name.
+    """One problem of an address; `message` completes a sentence that begins with the name of the address.
 
     Attributes:
         kind: type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum or family.

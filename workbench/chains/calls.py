@@ -38,7 +38,7 @@ def _masked(value: object) -> str:
 
 @attrs.frozen(kw_only=True)
 class WithdrawCall:
-    """The arguments of a withdrawal's call data. Salts and signatures print masked.
+    """A withdrawal as decoded from call data. Salts and signatures print masked.
 
     Attributes:
         amount: In native units.
@@ -116,7 +116,7 @@ def _admin_arguments(
 
 @hide_arguments
 def read_call_data(data: str | bytes) -> WithdrawCall:
-    """Return the arguments of a withdrawal's call data.
+    """Decode the call data of a withdrawal.
 
     Raises:
         InvalidRequest: It is another call, or not encoded canonically.
@@ -151,7 +151,7 @@ def _version(version: object) -> int:
 
 @attrs.frozen(kw_only=True)
 class WithdrawParameters:
-    """The arguments of a withdrawal's call. Salt and signature print masked.
+    """A withdrawal as stated in the service's `parameters`. Salt and signature print masked.
 
     Attributes:
         amount: In native units, also where cents were requested.
@@ -220,7 +220,7 @@ def withdraw_parameters(
 
 @hide_arguments
 def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
-    """Read the service's `parameters`.
+    """Read the service's `parameters` into `WithdrawParameters`.
 
     Raises:
         InvalidRequest: There are not seven or eight, or one is not valid.

@@ -141,7 +141,7 @@ class BaseClient(Operations, ABC):
         self, *, partial_address: bool = False, masked_value: bool = False, unusual_text: bool = False,
         unverified_address: bool = False, again: bool = False, resend: bool = False,
     ) -> Self:  # fmt: skip
-        """Return the same client with more allowed: what a call may do beyond its arguments.
+        """Return a view of this client that also accepts the unusual requests named here.
 
         Args:
             partial_address: Send part of an address; whether the service merges or replaces it is not shown.
@@ -177,19 +177,19 @@ class BaseClient(Operations, ABC):
         return arming
 
     def disarm(self) -> None:
-        """Allow no effect in production any more."""
+        """End what `arm` allowed: calls with an effect in production are refused again."""
         self._context.guards.disarm()
         if self._context.recorder is not None:
             self._context.recorder.note("disarmed", "")
 
     @property
     def armed(self) -> Arming | None:
-        """What is armed in production, and until when."""
+        """What `arm` allows at present, and until when; None if nothing is armed."""
         return self._context.guards.armed
 
     @property
     def journal(self) -> Journal:
-        """The calls with an effect, and their outcome."""
+        """The journal of calls with an effect, and their outcomes."""
         if self._journal is None:
             raise InvalidRequest("this client was made with journal=False", of="journal")
         return self._journal
@@ -206,12 +206,12 @@ class BaseClient(Operations, ABC):
 
     @property
     def base_url(self) -> str:
-        """The base URL, as it is used."""
+        """The base URL of the service, normalized."""
         return str(self._url)
 
     @property
     def limits(self) -> Limits:
-        """Rates, caps and the list of recipients of the profile."""
+        """The limits of this client: rates, amounts, rows and recipients."""
         return self._context.guards.limits
 
     @property
@@ -221,11 +221,11 @@ class BaseClient(Operations, ABC):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What answers said besides, each once: deprecations, injected faults, unknown members."""
+        """Notices found in answers, each once: deprecations, injected faults, unknown members."""
         return tuple(self._context.noticed.values())
 
     def info(self) -> dict[str, Any]:
-        """Return what a report about this client needs: versions, host, fingerprints. Nothing in it is private."""
+        """Return versions, host, key fingerprint and settings for a bug report. Nothing in it is private."""
         armed = self.armed
         return {
             "workbench": VERSION,
@@ -293,7 +293,7 @@ class BaseClient(Operations, ABC):
 
     @abstractmethod
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Build the request of an operation from its arguments, check it, send it."""
+        """Check and send an operation with a dict of arguments, as its method does with keywords."""
 
     @abstractmethod
     def send(self, request: Any) -> Any:

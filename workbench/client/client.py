@@ -149,7 +149,7 @@ class Client(_HttpxClient, Sync):
 
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Build the request of an operation from its arguments, check it, send it."""
+        """Check and send an operation with a dict of arguments, as its method does with keywords."""
         return self._drive(self._steps(operation, arguments))
 
     @hide_arguments
@@ -226,7 +226,7 @@ class AsyncClient(_HttpxClient, Async):
 
     @hide_arguments
     async def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Build the request of an operation from its arguments, check it, send it."""
+        """Check and send an operation with a dict of arguments, as its method does with keywords."""
         return await self._drive(self._steps(operation, arguments))
 
     @hide_arguments

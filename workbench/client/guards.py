@@ -26,7 +26,7 @@ LONGEST = 120  # minutes that an arming may last
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """Limits of a profile; None sets none.
+    """Limits on what a client sends: rates, amounts, rows and recipients; None sets no limit.
 
     Attributes:
         reads_per_second: Reads a second.

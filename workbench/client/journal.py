@@ -41,7 +41,7 @@ class Journal:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What happened to the client itself, such as arming."""
+        """Notes about the client itself, for example when it was armed."""
         return tuple(self._recorder.notes())
 
     def __iter__(self) -> Iterator[Entry]:
@@ -109,7 +109,7 @@ class Journal:
         ]  # fmt: skip
 
     def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
-        """Record how a call with an unknown outcome ended; who said it, and when, is kept. It can be corrected later."""
+        """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected later."""
         entry, said = self[attempt], _outcome(outcome)
         if said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise InvalidRequest('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
@@ -121,7 +121,7 @@ class Journal:
         return self[attempt]
 
     def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
-        """Send a call with an unknown outcome again; its effect may then be there twice.
+        """Send a call with an unknown outcome again; its effect may then happen twice.
 
         The journal keeps no bodies, so the request is given again and has to be the same one. A deletion that is
         answered with "not found" is done.

@@ -118,7 +118,7 @@ def task(exercise: str) -> Display:
 
 
 def use(api: Any) -> None:
-    """Let `check` look at this session instead of the one that was made last; None undoes that."""
+    """Check exercises on this session instead of the newest one; None restores the default."""
     _chosen[:] = [] if api is None else [weakref.ref(api)]
 
 
@@ -166,7 +166,7 @@ def reset(exercise: str | None = None) -> CourseProgress:
 
 
 def in_class(on: bool = True) -> Display:
-    """Turn class mode on or off: with it, nothing with an effect goes to a real service, and nothing can be armed."""
+    """Turn class mode on or off: it refuses calls with an effect on a real service, and arming."""
     os.environ["WORKBENCH_READONLY"] = "1" if on else "0"
     if not on:
         return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))

@@ -19,7 +19,7 @@ _STATIC_ROWS = 20
 
 
 def browse(api: Any) -> "Panel":
-    """Return a panel over everything that this client can see and this session knows.
+    """Return a panel of what this client can read and this session has received.
 
     Browsing only reads. What has an effect is a form that is opened here, with its own button.
 

@@ -14,7 +14,7 @@ Number = int | Decimal
 
 
 class Full(Enum):
-    """The full amount: makes explicit what leaving an amount out means to the service."""
+    """The full amount, stated explicitly: `amount=FULL` is sent by leaving the amount out."""
 
     FULL = "FULL"
 

@@ -64,7 +64,7 @@ class Clock:
         minutes: float = 0,
         seconds: float = 0,
     ) -> datetime:
-        """Move the clock forward; what is due on the way happens at its own time.
+        """Move the clock forward; scheduled changes on the way happen at their own times.
 
         Args:
             by: A timedelta, or a number of seconds.

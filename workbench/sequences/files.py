@@ -229,7 +229,7 @@ class _Reader:
 
 
 class Catalogue(Mapping[str, Sequence]):
-    """The sequences in the files of a folder, by name. A file is read when its sequence is first used."""
+    """Sequences by name, from the TOML files of a folder. A file is read when its sequence is first used."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {file.stem: file for file in sorted(folder.glob("*.toml"))}

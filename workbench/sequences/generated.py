@@ -34,7 +34,7 @@ MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
 
 @attrs.frozen(kw_only=True)
 class Mix:
-    """Shares of purchases by what becomes of them. The rest settles in full and stays."""
+    """Shares of purchases that are declined, reversed, left open or refunded; the rest settles in full."""
 
     declined: float = 0.05
     reversed: float = 0.05

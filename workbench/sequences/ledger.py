@@ -21,7 +21,7 @@ class Unbalanced(WorkbenchError):
 
 @attrs.frozen
 class Entry:
-    """One entry: an amount moved from one account of a card to another, in cents."""
+    """A ledger entry: an amount in cents, moved from one account of a card to another."""
 
     step: str
     transaction_id: str

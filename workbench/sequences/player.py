@@ -1,4 +1,4 @@
-"""How a sequence is played: what each step needs, what came of it, and how that compares with what was expected."""
+"""How a sequence is run: what each step needs, its result, and how that compares with what was expected."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ class Mismatch:
 
 @attrs.define
 class StepResult:
-    """The result of one step."""
+    """The outcome of one step, its answer, its events and what differs from the expectation."""
 
     step: Step
     outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"

@@ -71,7 +71,7 @@ class Record:
         self._file.close()
 
     def restore(self, player: Player, resolved: Mapping[str, str]) -> None:
-        """Give the player the results of the file, with those that a person resolved.
+        """Restore the results of the file in a player, with those that a person resolved.
 
         Raises:
             InvalidRequest: A resolved step is not unknown, or its outcome is another one.

@@ -58,7 +58,7 @@ def _row(number: int, result: StepResult) -> StepRow:
 
 
 class Run:
-    """A sequence that was run: `ok`, `verdict`, the steps with their answers and events, the ledger, the hash."""
+    """The result of running a sequence: `ok`, `verdict`, the steps with their answers and events, the ledger, the hash."""
 
     row_type = StepRow
 
@@ -155,7 +155,7 @@ class Run:
 
 
 class Runs(tuple[Run, ...]):
-    """Runs of one sequence, in the order of their rows."""
+    """The results of several runs of one sequence, in the order of the rows."""
 
     __slots__ = ()
     row_type = StepRow

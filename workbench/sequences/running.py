@@ -54,7 +54,7 @@ def run(
     progress: bool | ProgressCallback = True,
     **values: Any,
 ) -> Run:
-    """Run a sequence.
+    """Run a sequence on a session, a client or a sandbox; its parameters are keyword arguments.
 
     With `path`, each step is recorded in a file before it is sent and after its answer, so that the same call resumes a
     run that was killed: what is done is never sent again. A step that was in flight is unknown, and the run stops there

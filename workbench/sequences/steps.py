@@ -74,7 +74,7 @@ PARAMETER_TYPES = ("text", "whole", "flag", "id", "date", "duration")
 
 @attrs.frozen(kw_only=True)
 class Parameter:
-    """A declared parameter of a sequence."""
+    """A parameter that a sequence declares, with its type and default."""
 
     name: str
     type: str = "text"  # one of PARAMETER_TYPES

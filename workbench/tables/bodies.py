@@ -24,7 +24,7 @@ MAX_ROWS = 1_000_000
 
 
 class Body(dict[str, Any]):
-    """A row: attribute names to values, nested ones as dictionaries. `row` is its line or row number in the file.
+    """One row of a file as arguments, with nested records as dictionaries. `row` is its line or row number in the file.
 
     Its repr shows the names only, since the values may be private. `unread` holds the wire paths of cells that do not
     fit; their values are kept as they came.
@@ -86,7 +86,7 @@ def raw_bodies(path: str | Path) -> list[Body]:
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
-    """Return rows of text as arguments of an operation, with whole numbers, flags and `FULL` read.
+    """Convert rows of text to arguments of an operation: whole numbers, booleans and `FULL`.
 
     Args:
         rows: The rows, from `load` or as mappings.

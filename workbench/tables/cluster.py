@@ -171,7 +171,7 @@ def _partition(table: Any) -> pd.DataFrame:
 
 
 class ClusterRewards:
-    """Rewards that a cluster holds, or that it wrote to a folder."""
+    """Rewards read by a Dask cluster, in its memory or in the folder it wrote."""
 
     def __init__(
         self, users: tuple[str, ...], summaries: dict[str, ReadSummary], names: Mapping[str, str],

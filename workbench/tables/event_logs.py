@@ -160,7 +160,7 @@ class Events:
 
 
 def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
-    """Return the events of logs, one JSON object a line, plain or gzip; nothing is read before it is needed.
+    """Return the events of log files, one JSON object per line, plain or gzip; they are read lazily.
 
     Args:
         paths: A file, a pattern such as "logs/*.ndjson.gz", or several of them.

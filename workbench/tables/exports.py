@@ -35,7 +35,7 @@ _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 @attrs.frozen(kw_only=True)
 class Saved:
-    """What was written."""
+    """What `export` wrote: the file, its rows and columns, and the private columns in it."""
 
     path: Path
     rows: int

@@ -49,7 +49,7 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
 
 
 def register(applies: Callable[[Any], bool], build: Callable[[Any, Collection[str]], pd.DataFrame]) -> None:
-    """Let `to_frame` convert objects of a higher layer. An object may offer `rows()` and `row_type` instead.
+    """Register how `to_frame` converts another type of object. An object may offer `rows()` and `row_type` instead.
 
     Args:
         applies: Whether an object is of this sort.

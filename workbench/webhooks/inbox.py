@@ -86,7 +86,7 @@ def _utc_now() -> datetime:
 
 
 class Inbox:
-    """Received events, each stored once, in memory or in a file that survives a kill."""
+    """A store of received webhook events: each is verified and stored once, in memory or in a file."""
 
     @hide_arguments
     def __init__(
@@ -205,7 +205,7 @@ class Inbox:
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """Deliveries refused lately, and why."""
+        """Recently rejected deliveries, with the reason."""
         return tuple(self._refusals)
 
     # reading
@@ -389,7 +389,7 @@ class Inbox:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run each handler in its own thread meanwhile, so that neither acknowledgements nor other handlers wait for it."""
+        """Run each handler in its own thread while the context is open, so that a slow one delays nothing else."""
         with self._changed:
             self._running += 1
         self._start_workers()

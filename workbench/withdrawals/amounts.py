@@ -21,7 +21,7 @@ _HOW = 'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.nati
 
 @attrs.frozen
 class Cents:
-    """An amount in cents of a US dollar."""
+    """An amount in US cents."""
 
     cents: int
 

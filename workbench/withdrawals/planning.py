@@ -92,7 +92,7 @@ def _overridable(problem: Problem) -> Problem:
 
 
 class Plan(Terms, Shown):
-    """A checked withdrawal that was not requested yet. `sign()` requests the signature, once."""
+    """A checked withdrawal whose signature was not requested yet. `sign()` requests the signature, once."""
 
     __slots__ = ("_api", "_clock", "_was_pending", "_zero", "warnings")
 

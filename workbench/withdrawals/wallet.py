@@ -174,7 +174,7 @@ class Parameters(NotSerializable, list[Any], Shown):
 
 @attrs.frozen(kw_only=True, repr=False)
 class Explanation(Shown):
-    """What call data does. It holds no signature, only their number.
+    """What call data would do, in plain words. It holds no signature, only their number.
 
     Attributes:
         expires_at: Unix seconds.

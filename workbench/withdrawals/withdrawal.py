@@ -31,7 +31,7 @@ _ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a
 
 
 class Withdrawal(NotSerializable, Shown):
-    """What a withdrawal's signature allows. The signature stays masked, and is deleted when it expires."""
+    """A withdrawal that the service signed, and its next steps. The signature is masked, and deleted when it expires."""
 
     __slots__ = ("_answer", "_audit", "_clock", "_secret", "_skew", "plan", "retry_after", "status")
 
