@@ -1,4 +1,4 @@
-"""A card issuing service in process: the interface document on a seeded world, with a clock that only controls move."""
+"""A simulated card issuing service in this process: all operations, a seeded world, a clock that only controls move."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -297,7 +297,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
 
     @control(changes=True)
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
-        """Move the clock forward; what is due on the way happens at its own time."""
+        """Move the clock forward; scheduled changes on the way happen at their own times."""
         try:
             self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
         except (ValueError, OverflowError, TypeError):

@@ -37,7 +37,7 @@ _CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
 
 
 class Sandbox(Controls):
-    """A card issuing service in process: the interface document on a seeded world, with controls for what it does not have.
+    """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
     The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or reads
     the wall clock, until the sandbox is served or delivers webhooks.
@@ -109,7 +109,7 @@ class Sandbox(Controls):
         return self._engine.full_key
 
     def handle(self, request: Request) -> Response:
-        """Answer a request; a refused one changes nothing.
+        """Return the response to a request; a rejected request changes nothing.
 
         Raises:
             ConnectionError: A fault rule prevents a response.
@@ -189,7 +189,7 @@ class Sandbox(Controls):
         return App(self._engine, self, url, local)
 
     def close(self) -> None:
-        """End webhook deliveries and close the file; a sandbox in memory without endpoints has nothing to close."""
+        """Stop webhook deliveries and close the file, if there are any."""
         self._engine.close()
 
     def __dir__(self) -> list[str]:

@@ -150,7 +150,7 @@ class RemoteClock:
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> datetime:
-        """Move the clock forward; what is due on the way happens at its own time."""
+        """Move the clock forward; scheduled changes on the way happen at their own times."""
         step = (by or timedelta()).total_seconds() + seconds
         now: datetime = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
         return now

@@ -58,7 +58,7 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def enable_endpoint(self, endpoint_id: str, enabled: bool = True) -> Endpoint:
-        """Resume deliveries to an endpoint, as after it answered 410, or pause them."""
+        """Resume deliveries to an endpoint, for example one that answered 410, or pause them."""
         return self._change_endpoint("enable_endpoint", endpoint_id, lambda row: {"enabled": enabled})
 
     @control(changes=True)
