@@ -5,6 +5,7 @@ processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a
 that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
 """
 
+import glob
 import hashlib
 import os
 import signal
@@ -106,6 +107,11 @@ class FileLock:
 
     def release(self) -> None:
         """Release the lock."""
+        self._lock.release()
+
+    def remove(self) -> None:
+        """Remove the lock's file, and release the lock; for one whose name is never used again."""
+        self._path.unlink(missing_ok=True)
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -321,19 +327,35 @@ class Database:
         """Return whether this process is the one that does some work; of several on one file only one is, until it ends or closes it."""
         if self.path is None or work in self._leases:
             return True
-        lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
+        lock = self._lease_lock(self.path, work)
         with uninterrupted:
             if not lock.acquire():
                 return False
             self._leases[work] = lock
         return True
 
-    def end_lease(self, work: str) -> None:
-        """Let another process do some work."""
+    @staticmethod
+    def _lease_lock(path: Path, work: str) -> FileLock:
+        return FileLock(path.with_name(f"{path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
+
+    def end_lease(self, work: str, *, forever: bool = False) -> None:
+        """Let another process do some work, or none any more."""
         with uninterrupted:
             lock = self._leases.pop(work, None)
             if lock is not None:
-                lock.release()
+                lock.remove() if forever else lock.release()
+
+    def is_leased(self, work: str) -> bool:
+        """Return whether some work is leased, by whichever process; what remains of an ended lease is removed."""
+        if self.path is None or work in self._leases:
+            return work in self._leases
+        return not _remove_unheld(self._lease_lock(self.path, work))
+
+    def remove_ended_leases(self) -> None:
+        """Remove what is left of the leases of processes that have ended."""
+        if self.path is not None:
+            for path in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.lock"):
+                _remove_unheld(FileLock(path.with_suffix("")))
 
     def forget_deleted(self) -> None:
         """Rewrite the file so that nothing of what was deleted is left in it."""
@@ -346,6 +368,13 @@ class Database:
             self.connection.close()
             while self._leases:
                 self._leases.popitem()[1].release()
+
+
+def _remove_unheld(lock: FileLock) -> bool:
+    if not lock.acquire():
+        return False
+    lock.remove()
+    return True
 
 
 def _prepare(path: Path) -> None:

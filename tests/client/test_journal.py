@@ -3,8 +3,11 @@
 import json
 import multiprocessing
 import os
+import socket
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -15,10 +18,9 @@ import httpx
 import pytest
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
-from workbench.client import recorder
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal, recorder_of
-from workbench.client.state import installation_secret, is_running, this_process
+from workbench.client.state import installation_secret
 from workbench.errors import (
     AdviceWarning,
     BadRequest,
@@ -355,25 +357,43 @@ def test_a_call_of_a_dead_process_is_unknown(tmp_path: Path) -> None:
     (entry,) = Journal(path).unknown()
 
     assert entry.error == "its outcome was not recorded"
-    assert not is_running(entry.process)
-    assert is_running(this_process())
+    assert Journal(path).resolve(entry.id, "not_sent").final_outcome is Outcome.NOT_SENT
+    assert list(tmp_path.glob("*.lock")) == []
 
 
-def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that another living process has in flight is sending, not unknown."""
+@pytest.mark.parametrize("pid", [1, 2**22 + 1], ids=["a pid in use", "no such pid"])
+@pytest.mark.parametrize("host", [socket.gethostname(), "pod-abc"])
+def test_a_journal_that_moved_has_unknown_calls(tmp_path: Path, host: str, pid: int) -> None:
+    """Under another host name, or with its process's number in use again, a journal's calls in flight are unknown."""
     path = tmp_path / "journal.db"
-    other = Journal(path)
+    client_on(Service(AUTHORIZED), journal=path).simulate_authorization(**PURCHASE)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE calls SET ending = 'sending', process = ?", (f"{host}:{pid}:77",))
+    connection.commit()
+    connection.close()
+    journal = Journal(path)
+    (entry,) = journal.unknown()
+
+    assert journal.resolve(entry.id, "done").final_outcome is Outcome.DONE
+
+
+def test_a_call_in_flight_elsewhere_is_not_unknown(tmp_path: Path) -> None:
+    """A call that another living client has in flight is sending, not unknown, under whatever host name."""
+    path = tmp_path / "journal.db"
 
     def look(_: httpx.Request) -> httpx.Response:
-        monkeypatch.setattr(recorder, "this_process", lambda: "elsewhere:1:1")
-        mine = Journal(path)
-        ends.extend((entry.outcome, entry.is_unknown) for entry in mine)
+        code = "import sys, workbench as wb; print(*[e.outcome for e in wb.Journal(sys.argv[1])])"
+        ends.append(subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True).stdout.strip())
+        ends.extend(entry.outcome for entry in Journal(path))
         return httpx.Response(200, json=AUTHORIZED)
 
     ends: list[Any] = []
-    client_on(Service(look), journal=other).simulate_authorization(**PURCHASE)
+    client = client_on(Service(look), journal=path)
+    client.simulate_authorization(**PURCHASE)
+    client.close()
 
-    assert ends == [(Outcome.SENDING, False)]
+    assert ends == ["sending", Outcome.SENDING]
+    assert list(tmp_path.glob("*.lock")) == []
 
 
 def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
@@ -462,20 +482,6 @@ def test_the_journal_is_plain_data(make: Callable[[], Journal]) -> None:
 
 
 # the rest
-
-
-def test_processes_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process of another machine, or of another user, may still run; one whose number was used again does not."""
-    assert is_running("elsewhere:1:7")
-    assert not is_running("")
-    mine = this_process()
-    assert not is_running(f"{mine}0")
-
-    def denied(*_: Any) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "kill", denied)
-    assert is_running(mine)
 
 
 def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:

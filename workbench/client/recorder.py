@@ -19,7 +19,7 @@ import attrs
 
 from workbench.client.effects import Entry, Note, Outcome, Resolution
 from workbench.client.pace import Clock
-from workbench.client.state import installation_secret, is_running, this_process
+from workbench.client.state import installation_secret
 from workbench.errors import CannotRecord, InvalidRequest, UnusableFile
 from workbench.interface.masks import masked
 from workbench.interface.operation import Operation
@@ -66,13 +66,13 @@ class Recorder:
         self._of_parents: list[Database | None] = []  # never closed here: they belong to another process
 
     def _here(self) -> str:
-        """Return the name of this process. After a fork nothing in flight is ours, and a file is opened anew."""
+        """Return the name of this process in its entries; a lock of that name tells others that it runs. After a fork nothing in flight is ours, and a file is opened anew."""
         if self._pid != os.getpid():
             if self._path is not None:
                 self._of_parents.append(self._database)  # SQLite's connections do not survive a fork
                 self._database = None
             self._opening, self._in_flight = threading.Lock(), set()
-            self._process, self._pid = this_process(), os.getpid()
+            self._process, self._pid = secrets.token_hex(8), os.getpid()
         return self._process
 
     def _opened(self) -> Database:
@@ -80,6 +80,7 @@ class Recorder:
         with self._opening:
             if self._database is None:
                 self._database = Database(self._path, application=APPLICATION, schema=_SCHEMA)
+                self._database.remove_ended_leases()
             return self._database
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
@@ -110,6 +111,7 @@ class Recorder:
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
+        self._hold_lease()
         entry = attrs.evolve(entry, process=self._here())
         row = (
             entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.outcome.value, None,
@@ -122,6 +124,16 @@ class Recorder:
             self._in_flight.discard(entry.id)
             raise
         return entry
+
+    def _hold_lease(self) -> None:
+        """Hold the lock that tells other processes that calls of this one may be in flight."""
+        try:
+            database = self._opened()
+            with self._opening:
+                if not database.lease(self._process):
+                    raise UnusableFile(f"the lock of {self.place} cannot be taken")
+        except _FAILURES as error:
+            raise CannotRecord(f"The journal cannot be written, so nothing is sent: {_reason(error)}") from None
 
     def finish(
         self, attempt: str, outcome: Outcome, *, status: int | None = None, answer: Any = None, error: str | None = None
@@ -182,7 +194,7 @@ class Recorder:
         return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
-        if entry.id in self._in_flight or (entry.process != here and is_running(entry.process)):
+        if entry.id in self._in_flight or (entry.process != here and self._opened().is_leased(entry.process)):
             return entry
         return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
 
@@ -214,6 +226,7 @@ class Recorder:
     def close(self) -> None:
         """Close the file; the next use opens it again. What is in memory stays."""
         if self._database is not None and self._path is not None and self._pid == os.getpid():
+            self._database.end_lease(self._process, forever=True)
             self._database.close()
             self._database = None
 

@@ -1,9 +1,8 @@
-"""What belongs to this user and this machine: the state folder, the installation's secret, the running processes."""
+"""What belongs to this user and this machine: the state folder and the installation's secret."""
 
 import contextlib
 import os
 import secrets
-import socket
 from pathlib import Path
 
 from workbench.errors import CannotRecord
@@ -82,31 +81,3 @@ def _make_secret(path: Path) -> None:
             os.link(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def this_process() -> str:
-    """Return a name of this process on this machine, so that a later one can tell whether it still runs."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def _started(pid: int) -> str:
-    try:  # a process id may be used again; the moment it started tells the two apart
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - no Path in a hot start
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-def is_running(process: str) -> bool:
-    """Return whether a process named by `this_process` may still run; one of another machine may."""
-    host, _, rest = process.rpartition(":")[0].rpartition(":")
-    started = process.rpartition(":")[2]
-    if host != socket.gethostname() or not rest.isdigit():
-        return bool(process)
-    try:
-        os.kill(int(rest), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return _started(int(rest)) == started
