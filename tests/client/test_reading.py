@@ -11,7 +11,17 @@ import workbench as wb
 from tests.client.doubles import CARD, TRANSACTION, Service, client_on
 from tests.conftest import RECORDED, SAMPLES
 from workbench.client.probe import Verdict
-from workbench.errors import AdviceWarning, InvalidArguments, InvalidRequest
+from workbench.errors import (
+    AdviceWarning,
+    Forbidden,
+    InvalidArguments,
+    InvalidRequest,
+    NotFound,
+    NotSent,
+    ServiceFailure,
+    Unauthorized,
+    UnexpectedAnswer,
+)
 from workbench.interface import strict_json
 from workbench.interface.convert import converter
 from workbench.interface.rules import FULL
@@ -133,10 +143,21 @@ def test_wrong_names_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [401, 403, 404, 500, httpx.ConnectError("x"), httpx.Response(200, content=b"<html>")], ids=repr
-)
-def test_a_service_that_does_not_answer_proves_nothing(answer: Any) -> None:
-    """A probe of a service that refuses or fails ends with a report, not with an error."""
-    found = client_on(Service(answer)).verify_assumptions(user_id=CARD)
+    "answer, error",
+    [
+        (401, Unauthorized), (403, Forbidden), (404, NotFound), (500, ServiceFailure), (httpx.ConnectError("x"), NotSent),
+        (httpx.Response(200, content=b"<html>"), UnexpectedAnswer),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_service_that_cannot_be_read_is_an_error(answer: Any, error: type[Exception]) -> None:
+    """A probe of a service that refuses the first read, or does not answer it, fails with what happened."""
+    with pytest.raises(error):
+        client_on(Service(answer)).verify_assumptions(user_id=CARD)
 
-    assert found.of("contradicted") == ()
+
+def test_a_bad_request_is_an_answer() -> None:
+    """A service that refuses reads with 400 is there; what that shows is reported."""
+    found = client_on(Service(400)).verify_assumptions()
+
+    assert {one.id for one in found.of("contradicted")} == {"list_rewards_activity.user_id", "validation_errors"}

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
+from workbench import http_server
 
 PROFILES = """
 [profiles.test]
@@ -57,6 +59,32 @@ def test_profiles_are_checked(wb, profiles):
     assert ended.code == 2
     assert "✗ bad" in ended.err
     assert "keys are never read from a file" in ended.err
+    assert "canary" not in ended.err
+
+
+def answer_with(status: int) -> Callable[[http_server.Request], http_server.Response]:
+    return lambda request: http_server.bare(status, "")
+
+
+@pytest.mark.parametrize(
+    "scheme, status, code, words",
+    [
+        ("http", None, 6, "refused"),
+        ("https", 200, 6, "SSL"),
+        ("http", 401, 3, "401"),
+        ("http", 404, 3, "404"),
+    ],
+    ids=["refused port", "broken TLS", "wrong key", "wrong path"],
+)
+def test_a_profile_that_does_not_work_is_reported(wb, profiles, scheme, status, code, words):
+    """A check of a service that cannot be read says what happened, and does not end with 0."""
+    with http_server.running(answer_with(status or 200)) as url:
+        where = url.replace("http:", f"{scheme}:") if status else "http://127.0.0.1:9"
+        profiles.write_text(f'[profiles.here]\nbase_url = "{where}/v1"\n')
+        ended = wb("profiles", "check", "here")
+
+    assert ended.code == code
+    assert words in ended.err
     assert "canary" not in ended.err
 
 

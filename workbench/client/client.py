@@ -201,6 +201,9 @@ class Client(_HttpxClient, Sync):
 
         Args:
             user_id: A user with rewards; without one the names of the rewards query are tried on an unknown user only.
+
+        Raises:
+            WorkbenchError: The service cannot be reached, refuses the key, or does not answer as this API.
         """
         return Probe(self).run(user_id)
 

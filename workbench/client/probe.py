@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import ApiError, NoAnswer, NotFound, NotSent, UnexpectedAnswer
+from workbench.errors import ApiError, BadRequest, NoAnswer, NotFound, NotSent, UnexpectedAnswer
 from workbench.interface import checks
 from workbench.interface.assumptions import assumptions
 from workbench.interface.rules import STELLAR_ADDRESS
@@ -77,8 +77,16 @@ class Probe:
 
         Args:
             user_id: A user with rewards; None tries the names of the rewards query on an unknown user only.
+
+        Raises:
+            ApiError: The service refused the first read, as for a wrong key or a wrong path.
+            NotSent: No connection to the service, as for a refused port or broken TLS.
         """
-        for read in (self._contracts, self._unknown_user, lambda: self._rewards(user_id)):
+        try:
+            self._contracts()
+        except BadRequest as refusal:
+            self._refusal(refusal)
+        for read in (self._unknown_user, lambda: self._rewards(user_id)):
             try:
                 read()
             except ApiError as refusal:
