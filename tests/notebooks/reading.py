@@ -71,7 +71,12 @@ def execute(path: Path, folder: Path) -> Executed:
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(folder.parent / "matplotlib")),
     }
     client = NotebookClient(
-        notebook, timeout=60, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(own)}}
+        notebook,
+        timeout=60,
+        kernel_name="python3",
+        allow_errors=True,
+        coalesce_streams=True,  # how often a busy kernel flushes its output depends on the machine
+        resources={"metadata": {"path": str(own)}},
     )
     client.execute(env=environ)
     ran = [cell for cell in notebook.cells if cell.cell_type == "code"]
