@@ -91,10 +91,20 @@ class _Session(BaseClient):
 
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None
-            if self._sandbox is not None:
-                source = partial(self._sandbox.drain, api_key=keys[0].decode()) if self._keys else self._sandbox.drain
+            if self._sandbox is not None:  # the events of the key's tenant, signed with the key
+                source = partial(self._sandbox.drain, api_key=keys[0].decode())
             self._inboxes.append(Inbox(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
+
+    @hide_arguments
+    def guide(self) -> dict[str, Any]:
+        """Return the sandbox's keys by what they may do, and example ids of the tenant of this session's key.
+
+        Raises:
+            WrongEnvironment: The session is connected to a real service, which lists no examples.
+        """
+        found: dict[str, Any] = self.sandbox.guide(self._key.header().decode())
+        return found
 
     @property
     def events(self) -> "list[Event]":
@@ -199,7 +209,7 @@ def connect(
     Args:
         where: None for an embedded sandbox, `http://127.0.0.1:port` for a served one, otherwise the name of a profile.
         api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key.
-        tenant: Tenant of the sandbox's seeded world whose key is used, as "provider-managed"; see `api.sandbox.guide()`.
+        tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds for a whole call, retries included (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
         journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
@@ -328,13 +338,14 @@ def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
     return problems
 
 
-def _sandbox_key(guide: Mapping[str, Any], tenant: str | None) -> str:
+def _sandbox_key(sandbox: Any, guide: Mapping[str, Any], tenant: str | None) -> str:
     keys: dict[str, str] = guide["api_keys"]
     if tenant is None:
         return next(iter(keys.values()))
-    if tenant not in guide["tenants"]:
-        raise InvalidProfile([Problem("tenant", "enum", f"must be one of {', '.join(guide['tenants'])}")])
-    return keys[tenant]
+    first = {row.name: row.keys[0] for row in sandbox.tenants()}
+    if tenant not in first:
+        raise InvalidProfile([Problem("tenant", "enum", f"must be one of {', '.join(first)}")])
+    return keys[first[tenant]]
 
 
 def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any]:
@@ -343,10 +354,10 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     names = client.get("wire_names")
     sandbox = Sandbox(**embedded, wire_names=names)
     guide = sandbox.guide()
-    key = _sandbox_key(guide, client.pop("tenant", None))
+    key = _sandbox_key(sandbox, guide, client.pop("tenant", None))
     clock = SandboxTime(sandbox)
     return {
-        "sandbox": sandbox, "keys": (key,), "base_url": guide["base_url"], "api_key": key,
+        "sandbox": sandbox, "base_url": guide["base_url"], "api_key": key,
         "environment": sandbox.environment, "transport": sandbox.transport(), "clock": clock,
         "journal": Journal(clock=clock), **client,
     }  # fmt: skip
@@ -357,5 +368,5 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
 
     control = RemoteSandbox(url)
     guide = control.guide()
-    key = _sandbox_key(guide, client.pop("tenant", None))
-    return {"sandbox": control, "keys": (key,), "base_url": guide["base_url"], "api_key": key, **client}
+    key = _sandbox_key(control, guide, client.pop("tenant", None))
+    return {"sandbox": control, "base_url": guide["base_url"], "api_key": key, **client}

@@ -66,6 +66,22 @@ def test_reset_renews_a_file_of_version_0_1(wb):
     assert wb("sandbox", "guide").code == 0
 
 
+def test_tenant_is_chosen_by_name(wb):
+    """With `--tenant`, calls and events are those of that tenant, also one that was created before."""
+    assert wb("sandbox", "create-tenant", "acme", "--management", "provider").code == 0
+    guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
+    card = guide["tenants"]["acme"]["cards"]["active"][0]
+    options = ("--card-id", card, "--amount", "100", "--currency", "USD", "--merchant-name", "A",
+               "--merchant-category-code", "5411", "-o", "json")  # fmt: skip
+
+    assert wb("simulate-authorization", *options).code == 3
+    assert wb("simulate-authorization", *options, "--tenant", "acme").code == 0
+    assert len(wb("events", "--tenant", "acme", "-o", "ndjson").out.splitlines()) == 2
+    assert wb("events", "-o", "ndjson").out == ""
+    assert wb("simulate-authorization", *options, "--tenant", "nobody").code == 2
+    wb("sandbox", "reset")
+
+
 def test_fresh_leaves_the_kept_one_alone(wb, guide):
     """What is done on a fresh sandbox is gone with its command."""
     authorize(wb, guide, "--fresh")

@@ -57,8 +57,7 @@ def _of_facts(columns: tuple[str, ...], found: Mapping[str, Mapping[str, Any]], 
 
 def guide(api: Any) -> Mapping[str, Any]:
     """Return the ids that the sandbox of a session lists; nothing for another service."""
-    sandbox = sandbox_of(api)
-    return {} if sandbox is None else sandbox.guide()
+    return {} if sandbox_of(api) is None else api.guide()
 
 
 def received(api: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from workbench.interface.rules import (
     CompletionReason,
     EventApplicationStatus,
     MicroDepositRail,
+    Role,
     StatusChangeReason,
     TransactionStatus,
 )
@@ -38,14 +39,17 @@ from workbench.sandbox.results import (
     RequestEntry,
     SandboxTime,
     Snapshots,
+    Tenant,
+    TenantKey,
     WalletAddress,
     WalletSignature,
 )
 from workbench.sandbox.store import Store
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
-from workbench.sandbox.world import populate
+from workbench.sandbox.world import PRIMARY, add_key, add_tenant, populate
 
 _MAX_CREDIT = 10**12  # cents
+_MAX_NAME = 50
 _NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
 RECORD_KINDS = (
     "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
@@ -61,10 +65,75 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
     # what there is to see
 
     @control(changes=False)
-    def guide(self) -> Record:
-        """Return the base URL, the keys by what they may do, and example ids of every kind and state."""
+    def guide(self, api_key: str | None = None) -> Record:
+        """Return the base URL, the keys by what they may do, and example ids of every kind and state.
+
+        Args:
+            api_key: A key of the tenant whose examples come first; default: the full key.
+        """
+        store = self._engine.store
+        with store:
+            owner = store.get("key", api_key or self._engine.full_key)
+            if owner is None:
+                raise usage_error("guide", "api_key is not a key of this sandbox")
+            return guide(self._engine.environment, self.base_url, owner["tenant"])
+
+    @control(changes=False)
+    def tenants(self) -> list[Tenant]:
+        """Return the tenants, each with the names of its keys."""
         with self._engine.store:
-            return guide(self._engine.environment, self.base_url)
+            return [self._tenant(row) for row in self._engine.store.all("tenant")]
+
+    @control(changes=True)
+    def create_tenant(
+        self, name: str, team: str = "individual", management: str = "self", corporate_cards: bool = True
+    ) -> Tenant:
+        """Create a tenant with some users, cards and contracts, and a key of its name with all roles.
+
+        Args:
+            name: Name of the tenant, not used by another tenant or key.
+            team: Kind of team: individual or company.
+            management: Who manages the contracts: self or provider.
+            corporate_cards: Whether it issues corporate cards.
+        """
+        if team not in ("individual", "company"):
+            raise usage_error("create_tenant", "team must be individual or company")
+        if management not in ("self", "provider"):
+            raise usage_error("create_tenant", "management must be self or provider")
+        kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
+        with self._engine.store as store:
+            self._require_free_name("create_tenant", name)
+            return self._tenant(add_tenant(store, self._engine.seeds, name, kind))
+
+    @control(changes=True)
+    def create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
+        """Create an API key of a tenant with chosen roles.
+
+        Args:
+            name: Name of the key, not used by another tenant or key.
+            tenant: Name of the tenant.
+            roles: Roles separated by commas, as "rewards:read,rewards:write"; default: all.
+        """
+        chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
+        if not frozenset(chosen) <= frozenset(Role):
+            raise usage_error("create_key", f"roles must be of {', '.join(Role)}")
+        with self._engine.store as store:
+            self._require_free_name("create_key", name)
+            owner = next((row for row in store.all("tenant") if row["name"] == tenant), None)
+            if owner is None:
+                raise not_found("create_key", "Tenant")
+            key = add_key(store, self._engine.seeds, name, owner["id"], chosen)
+        return TenantKey(name=name, tenant=tenant, roles=chosen, api_key=key)
+
+    def _tenant(self, row: Record) -> Tenant:
+        keys = tuple(key["name"] for key in self._engine.store.all("key") if key["tenant"] == row["id"])
+        return Tenant(keys=keys, **row)
+
+    def _require_free_name(self, control: str, name: str) -> None:
+        if not 1 <= len(name) <= _MAX_NAME or not name.isprintable() or name != name.strip():
+            raise usage_error(control, f"name must have 1 to {_MAX_NAME} printable characters")
+        if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
+            raise usage_error(control, f"name {name!r} is already used")
 
     @control(changes=False)
     def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:

@@ -8,22 +8,30 @@ from workbench.sandbox.context import Environment
 from workbench.sandbox.contracts import WARNING
 from workbench.sandbox.rewards import BEYOND_PAGING
 from workbench.sandbox.signatures import signer_of
-from workbench.sandbox.world import KEYS, PRIMARY, TENANTS, key_of, tenant_id
+from workbench.sandbox.world import PRIMARY
 
 Record = dict[str, Any]
 
 
-def guide(environment: Environment, base_url: str) -> Record:
-    """Return base URL, keys by what they may do, and example ids of every kind and state, as the records are now."""
+def guide(environment: Environment, base_url: str, tenant: str) -> Record:
+    """Return base URL, keys by what they may do, and example ids of a tenant and of the others, as the records are now.
+
+    Args:
+        tenant: Id of the tenant whose examples come first.
+    """
+    store = environment.store
     return {
         "base_url": base_url,
-        "api_keys": {name: key_of(environment.seeds, name) for name in KEYS},
-        **_examples(environment, tenant_id(environment.seeds, PRIMARY)),
+        "api_keys": {row["name"]: key for key, row in store.items("key")},
+        **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",
         "tenants": {
-            name: {**kind, **_examples(environment, tenant_id(environment.seeds, name))}
-            for name, kind in TENANTS.items()
-            if name != PRIMARY
+            one["name"]: {
+                **{name: value for name, value in one.items() if name not in {"id", "name"}},
+                **_examples(environment, one["id"]),
+            }
+            for one in store.all("tenant")
+            if one["name"] != PRIMARY
         },
     }
 

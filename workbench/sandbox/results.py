@@ -56,6 +56,28 @@ class PendingSignatures:
 
 
 @record
+class Tenant:
+    """A tenant of the sandbox."""
+
+    id: str = about("Tenant", ID)
+    name: str = about("Name, as `connect(tenant=…)` takes it")
+    team: str = about("individual or company")
+    management: str = about("self or provider")
+    corporate_cards: bool = about("Whether it issues corporate cards")
+    keys: tuple[str, ...] = about("Names of its keys; the guide lists the keys by name")
+
+
+@record
+class TenantKey:
+    """An API key of a tenant."""
+
+    name: str = about("Name of the key")
+    tenant: str = about("Name of the tenant")
+    roles: tuple[str, ...] = about("Roles of the key")
+    api_key: str = about("The key, as `connect(api_key=…)` takes it")
+
+
+@record
 class WalletAddress:
     """The address of a teaching wallet."""
 

@@ -64,6 +64,21 @@ def tenant_id(seeds: Seeds, name: str) -> str:
     return seeds.uuid(f"tenant:{name}")
 
 
+def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a tenant with a small world, and a key of its name with all roles; return the tenant."""
+    add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
+    _Tenant(store, seeds, name, kind).populate()
+    tenant: dict[str, Any] = store.get("tenant", tenant_id(seeds, name))
+    return tenant
+
+
+def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str, ...]) -> str:
+    """Add a key of a tenant, by the tenant's id; return the key."""
+    key = key_of(seeds, name)
+    store.put("key", key, {"tenant": tenant, "name": name, "roles": list(roles)})
+    return key
+
+
 def populate(store: Store, seeds: Seeds) -> None:
     """Put the world into an empty store."""
     for kind, key, value in _world(seeds):
@@ -76,7 +91,7 @@ def _world(seeds: Seeds) -> tuple[Change, ...]:
     store = Store()
     store.put("meta", "clock", milliseconds(START))
     for name, (tenant, roles) in KEYS.items():
-        store.put("key", key_of(seeds, name), {"tenant": tenant_id(seeds, tenant), "name": name, "roles": list(roles)})
+        add_key(store, seeds, name, tenant_id(seeds, tenant), roles)
     for name, kind in TENANTS.items():
         _Tenant(store, seeds, name, kind).populate()
     return tuple((kind, key, value) for kind, values in store.copy().items() for key, value in values.items())

@@ -11,7 +11,7 @@ from workbench.interface import strict_json, walk
 from workbench.interface.rules import FULL
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
-from workbench.session import behaviors_of
+from workbench.session import Session, behaviors_of
 
 _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service
 
@@ -113,7 +113,8 @@ class SandboxTarget(Target):
 
     def example(self, path: str) -> Any:
         if self._guide is None:
-            self._guide = self._sandbox.guide()
+            guide = self.api.guide if isinstance(self.api, Session) else self._sandbox.guide
+            self._guide = guide()
         value: Any = self._guide
         for part in path.split("."):
             if isinstance(value, Mapping) and part in value:

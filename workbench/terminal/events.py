@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -103,7 +104,7 @@ def _inbox(where: Where) -> Iterator[tuple[Any, str | None]]:
             yield inbox, _webhook_key()
     else:
         with session(where) as api:
-            yield api.inbox, _webhook_key() or _sandbox_key(api)
+            yield api.inbox, _webhook_key() or _sandbox_key(api, where)
 
 
 def _kept_inbox(where: Where, unsigned: bool = False) -> Any:
@@ -119,8 +120,10 @@ def _webhook_key() -> str | None:
     return os.environ.get(KEY_VARIABLE) or None
 
 
-def _sandbox_key(api: Any) -> str:
-    return str(next(iter(api.sandbox.guide()["api_keys"].values())))
+def _sandbox_key(api: Any, where: Where) -> str:
+    tenants = api.sandbox.tenants()
+    tenant = next((one for one in tenants if one.name == where.tenant), tenants[0])
+    return str(api.sandbox.guide()["api_keys"][tenant.keys[0]])
 
 
 def _headers(body: bytes, key: str | None) -> dict[str, str]:
@@ -147,7 +150,7 @@ def trigger(
     key = _webhook_key()
     if key is None:
         with session(_WHERE) as api:
-            key = _sandbox_key(api)
+            key = _sandbox_key(api, _WHERE)
     event = sample(kind, key, **overrides)
     return _send(target, event.headers, event.body)
 
@@ -216,8 +219,9 @@ def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, str | None]]
             yield inbox, _webhook_key()
         return
     with session(where) as api:
-        key = _webhook_key() or _sandbox_key(api)
-        with Inbox(keys=[key], accept_unsigned=unsigned, source=api.sandbox.drain) as inbox:
+        own = _sandbox_key(api, where)
+        key = _webhook_key() or own
+        with Inbox(keys=[key], accept_unsigned=unsigned, source=partial(api.sandbox.drain, api_key=own)) as inbox:
             yield inbox, key
 
 

@@ -55,6 +55,8 @@ _CHOICES: Mapping[tuple[str, str], Iterable[str]] = {
     ("review", "status"): EventApplicationStatus,
     ("review", "status_change_reason"): StatusChangeReason,
     ("deposit", "rail"): MicroDepositRail,
+    ("create_tenant", "team"): ("individual", "company"),
+    ("create_tenant", "management"): ("self", "provider"),
     ("deliveries", "state"): ("waiting", "delivered", "failed"),
     ("add_fault", "kind"): (*OF_ANSWERS, *OF_DELIVERIES),
     ("add_fault", "of"): (*OPERATIONS, *EVENT_KINDS),

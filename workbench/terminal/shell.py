@@ -233,7 +233,7 @@ class _Magics:
             ("--mcc", {"default": "5411"}), ("--decline", {}),
         )  # fmt: skip
         return self._api.simulate_authorization(
-            card_id=asked.card or self._api.sandbox.guide()["cards"]["active"][0],
+            card_id=asked.card or self._api.guide()["cards"]["active"][0],
             amount=_cents(asked.amount),
             currency="USD",
             merchant_name=asked.merchant,

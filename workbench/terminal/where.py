@@ -31,6 +31,7 @@ class Where:
     fresh: Annotated[
         bool, Parameter(help="Use a new sandbox in memory, discarded afterwards.", group=_WHERE)
     ] = False  # fmt: skip
+    tenant: Annotated[str | None, Parameter(help="Use the key of this tenant of the sandbox.", group=_WHERE)] = None
     live: Annotated[bool, Parameter(help="Confirm the use of a production profile.", group=_WHERE)] = False
 
 
@@ -67,12 +68,14 @@ def _opened(where: Where) -> Any:
 
     name = chosen_profile(where)
     if where.url:
-        return connect(where.url)
+        return connect(where.url, tenant=where.tenant)
     if where.fresh:
-        return connect()
+        return connect(tenant=where.tenant)
     if name is None:
         path = kept_path()
-        return connect(path=path, journal=path.with_name("journal-sandbox.db"))
+        return connect(path=path, tenant=where.tenant, journal=path.with_name("journal-sandbox.db"))
+    if where.tenant:
+        raise usage_error("--tenant is a tenant of a sandbox; the key of a profile has its own.")
     from workbench.client.settings import open_profile
 
     profile = open_profile(name)

@@ -1,0 +1,116 @@
+"""Tenants of one sandbox: a session sees what its key's tenant has, and nothing else."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.errors import BadRequest, Forbidden, NotFound
+
+PURCHASE: dict[str, Any] = {
+    "amount": 100,
+    "currency": "USD",
+    "merchant_name": "Corner Grocery",
+    "merchant_category_code": "5411",
+}
+Connect = Callable[..., wb.Session]
+
+
+@pytest.fixture(params=["embedded", "served"])
+def connect(request: pytest.FixtureRequest, tmp_path: Path, url: str) -> Iterator[Connect]:
+    """Yield a function that connects to one sandbox, in process or over HTTP, with the key of a tenant."""
+    opened: list[wb.Session] = []
+
+    def made(**settings: Any) -> wb.Session:
+        if request.param == "served":
+            opened.append(wb.connect(url, **settings))
+        else:
+            opened.append(wb.connect(path=tmp_path / "sandbox.db", **settings))
+        return opened[-1]
+
+    yield made
+    for api in opened:
+        api.close()
+
+
+def purchase(api: wb.Session) -> str:
+    """Authorize a purchase on the tenant's first card; return the transaction."""
+    return api.simulate_authorization(card_id=api.guide()["cards"]["active"][0], **PURCHASE).transaction_id
+
+
+def seen(api: wb.Session) -> set[str]:
+    """Return the ids in the events of a session."""
+    return {event.body.id for event in api.events}
+
+
+@pytest.mark.parametrize("by", ["key", "name"])
+def test_session_receives_the_events_of_its_tenant_alone(connect: Connect, by: str) -> None:
+    """With the key of another tenant, a session receives that tenant's events, and none of the first tenant's."""
+    one = connect(tenant="primary")
+    keys = one.guide()["api_keys"]
+    other = connect(**({"api_key": keys["provider-managed"]} if by == "key" else {"tenant": "provider-managed"}))
+    first, second = purchase(one), purchase(other)
+
+    assert seen(one) == {first}
+    assert seen(other) == {second}
+    assert all(event.verified for event in other.inbox.stored())
+
+
+def test_guide_of_a_session_lists_its_tenant(connect: Connect) -> None:
+    """The examples of a session are records that its key may use."""
+    one, other = connect(), connect(tenant="company team")
+
+    assert one.guide()["cards"]["active"] != other.guide()["cards"]["active"]
+    assert {contract.id for contract in other.list_contracts()} == {item["id"] for item in other.guide()["contracts"]}
+    with pytest.raises(NotFound):
+        one.simulate_authorization(card_id=other.guide()["cards"]["active"][0], **PURCHASE)
+
+
+def test_tenants_are_listed(connect: Connect) -> None:
+    """Each tenant has its kind and its keys."""
+    tenants = {tenant.name: tenant for tenant in connect().sandbox.tenants()}
+
+    assert list(tenants) == ["primary", "provider-managed", "company team", "no corporate cards"]
+    assert tenants["primary"].keys[:2] == ("full", "read only")
+    assert tenants["provider-managed"].management == "provider"
+    assert tenants["company team"].team == "company"
+    assert not tenants["no corporate cards"].corporate_cards
+
+
+def test_tenant_is_made(connect: Connect) -> None:
+    """A new tenant has a key of its name, users, cards and contracts; a name is used once."""
+    one = connect()
+    made = one.sandbox.create_tenant("acme", management="provider")
+    acme = connect(tenant="acme")
+    transaction = purchase(acme)
+
+    assert (made.name, made.management, made.keys) == ("acme", "provider", ("acme",))
+    assert seen(acme) == {transaction}
+    assert seen(one) == set()
+    assert len(acme.list_contracts()) == 4
+    with pytest.raises(BadRequest, match="already"):
+        one.sandbox.create_tenant("acme")
+    with pytest.raises(BadRequest, match="team must be"):
+        one.sandbox.create_tenant("other", team="family")
+
+
+def test_key_with_chosen_roles_is_made(connect: Connect) -> None:
+    """A new key may do what its roles say, in its tenant."""
+    one = connect()
+    made = one.sandbox.create_key("reporting", "provider-managed", roles="contractsAndSignatures:read")
+    reader = connect(api_key=made.api_key)
+
+    assert made.roles == ("contractsAndSignatures:read",)
+    assert reader.list_contracts() == connect(tenant="provider-managed").list_contracts()
+    with pytest.raises(Forbidden):
+        reader.list_rewards_activity(user_id=reader.guide()["users"]["approved"][0])
+    for arguments, message in (
+        ({"name": "reporting"}, "already"),
+        ({"name": "x", "roles": "all"}, "roles must be"),
+    ):
+        with pytest.raises(BadRequest, match=message):
+            one.sandbox.create_key(**arguments)
+    with pytest.raises(NotFound):
+        one.sandbox.create_key("x", "nobody")
