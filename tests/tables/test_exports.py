@@ -21,6 +21,7 @@ from tests.tables import samples
 from workbench import tables
 from workbench.interface.rewards import RewardsItem
 from workbench.interface.walk import build
+from workbench.tables import exports
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -209,4 +210,4 @@ def test_the_ending_says_the_format(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_file_names_are_safe(text: str, expected: str) -> None:
     """A nickname makes a file name without folders, reserved words or surprises."""
-    assert tables.file_name(text, ".csv") == expected
+    assert exports.file_name(text, ".csv") == expected

@@ -5,16 +5,12 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.tables.bodies import Body as Body
     from workbench.tables.bodies import load as load
-    from workbench.tables.bodies import typed as typed
     from workbench.tables.cluster import ClusterRewards as ClusterRewards
     from workbench.tables.decimals import cumsum as cumsum
     from workbench.tables.event_logs import Events as Events
     from workbench.tables.exports import Saved as Saved
     from workbench.tables.exports import export as export
-    from workbench.tables.exports import file_name as file_name
-    from workbench.tables.frames import register as register
     from workbench.tables.frames import to_frame as to_frame
     from workbench.tables.reports import contract_totals as contract_totals
     from workbench.tables.reports import contract_values as contract_values
