@@ -11,6 +11,7 @@ import workbench as wb
 from tests.benchmarks.bench_chains import import_cost
 from tests.withdrawals.lessons import Service, answered
 from workbench import chains
+from workbench.chains.signatures import derive_secret
 
 _ROUNDS = 200
 
@@ -29,7 +30,7 @@ def main() -> None:
     """Print the figures."""
     contract = wb.connect().list_contracts()[0]
     api = Service(contract, answered(contract))
-    secret = chains.derive_secret(b"bench", "admin")
+    secret = derive_secret(b"bench", "admin")
     plan = api.plan()
     withdrawal = plan.sign()
     message = withdrawal.typed_data(nonce=0, admin=chains.public_address(secret))

@@ -13,6 +13,7 @@ import workbench as wb
 from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE, PLANTED
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from workbench import chains
+from workbench.chains.values import refuse_private_key
 from workbench.sequences import InvalidSequence, load, run, run_async, run_many
 from workbench.webhooks.verify import SignatureRefused
 from workbench.withdrawals.withdrawal import Withdrawal
@@ -268,6 +269,6 @@ ENDS: dict[str, End] = {
     "private key as typed data": End(REFUSED, lambda _: chains.digest(_typed({"a": PRIVATE_KEY}))),
     "private key as parameters": End(REFUSED, lambda _: chains.read_parameters(84532, [PRIVATE_KEY] * 7)),
     "private key to write": End(REFUSED, lambda _: chains.write_signature(84532, cast(Any, PRIVATE_KEY)), NEVER),
-    "private key itself": End(REFUSED, lambda _: chains.refuse_private_key(PRIVATE_KEY, "x"), NEVER),
+    "private key itself": End(REFUSED, lambda _: refuse_private_key(PRIVATE_KEY, "x"), NEVER),
     "private key as a wallet of the sandbox": End(wb.WorkbenchError, lambda _: wb.Sandbox(seed=7).wallet(PRIVATE_KEY).sign(_typed({}))),
 }  # fmt: skip

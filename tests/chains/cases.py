@@ -4,7 +4,8 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.chains import derive_secret, eip55
+from workbench.chains import eip55
+from workbench.chains.signatures import derive_secret
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.chains import base58_decode, base58_encode, keccak256, read_bytes, strkey_decode, strkey_encode
+from workbench.chains import keccak256, read_bytes
+from workbench.chains.encodings import base58_decode, base58_encode, strkey_decode, strkey_encode
 from workbench.errors import InvalidRequest
 
 

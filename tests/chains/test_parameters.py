@@ -8,22 +8,20 @@ from tests.chains.cases import chance
 from tests.conftest import RECORDED
 from workbench.chains import (
     Family,
-    base58_encode,
-    derive_secret,
-    ed25519_public_key,
-    family_of,
     read_parameters,
     read_signature,
     sign,
     sign_ed25519,
     solana_message,
     stellar_message,
-    strkey_encode,
     verify_ed25519,
     withdraw_parameters,
     write_salt,
     write_signature,
 )
+from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
+from workbench.chains.families import family_of
+from workbench.chains.signatures import derive_secret
 from workbench.errors import InvalidRequest
 
 SECRET = derive_secret(b"tests", "parameters")

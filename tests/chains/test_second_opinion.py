@@ -12,23 +12,19 @@ import pytest
 from tests.chains.cases import Chance, chance
 from workbench.chains import (
     address_problems,
-    base58_decode,
-    base58_encode,
     coordinator_typed_data,
     digest,
-    ed25519_public_key,
     eip55,
     public_address,
     read_call_data,
     recover,
     sign,
     sign_ed25519,
-    strkey_decode,
-    strkey_encode,
     verify_ed25519,
     withdraw_call_data,
     withdraw_typed_data,
 )
+from workbench.chains.encodings import base58_decode, base58_encode, ed25519_public_key, strkey_decode, strkey_encode
 
 pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
 

@@ -5,15 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chains.cases import ORDER, chance
-from workbench.chains import (
-    derive_secret,
-    ed25519_public_key,
-    public_address,
-    recover,
-    sign,
-    sign_ed25519,
-    verify_ed25519,
-)
+from workbench.chains import public_address, recover, sign, sign_ed25519, verify_ed25519
+from workbench.chains.encodings import ed25519_public_key
+from workbench.chains.signatures import derive_secret
 from workbench.errors import InvalidRequest
 
 SECRET = derive_secret(b"tests", "signatures")

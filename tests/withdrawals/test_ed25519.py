@@ -10,7 +10,7 @@ import workbench as wb
 from tests.chains.cases import chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import planned
-from workbench import chains
+from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
 
 FAMILIES = pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 
@@ -61,7 +61,7 @@ def test_another_library_verifies(api, number, count):
     key = bytes.fromhex(api.sandbox.guide()["contracts"][number]["signer"])
     for _ in range(count):
         raw, units = draw.source.randbytes(32), draw.source.randrange(1, 250_000_000_000 // 10)
-        to = chains.base58_encode(raw) if number == 2 else chains.strkey_encode(draw.source.choice("GC"), raw)
+        to = base58_encode(raw) if number == 2 else strkey_encode(draw.source.choice("GC"), raw)
         admin = draw.source.choice(contract.admin_addresses)
         withdrawal = planned(
             api, number, contract=contract, admin=admin, to=to, amount=wb.withdrawals.native_units(units)
@@ -84,7 +84,7 @@ def test_another_library_verifies(api, number, count):
 def test_another_key_does_not_fit(api, number):
     """A signature fits the key it was made with and no other."""
     withdrawal = planned(api, number).sign()
-    other = chains.ed25519_public_key(chance(7).secret())
+    other = ed25519_public_key(chance(7).secret())
 
     assert not withdrawal.verify(other, **NONCE[number])
 

@@ -6,12 +6,13 @@ import pytest
 import workbench as wb
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, planned, problems
 from workbench import chains
+from workbench.chains.encodings import strkey_encode
 from workbench.client.guards import Limits
 
 ZEROS = {
     0: "0x" + "0" * 40,
     2: "1" * 32,
-    3: chains.strkey_encode("G", bytes(32)),
+    3: strkey_encode("G", bytes(32)),
 }
 HALF = RECIPIENT.lower().replace("0x5a", "0x5A", 1)  # mixed case that is not a checksum
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from workbench.chains.addresses import address_problems as address_problems
     from workbench.chains.addresses import checksum_note as checksum_note
     from workbench.chains.addresses import eip55 as eip55
-    from workbench.chains.addresses import family_of_address as family_of_address
     from workbench.chains.addresses import has_checksum as has_checksum
     from workbench.chains.addresses import is_zero_address as is_zero_address
     from workbench.chains.addresses import same_address as same_address
@@ -23,32 +22,21 @@ if TYPE_CHECKING:
     from workbench.chains.calls import withdraw_parameters as withdraw_parameters
     from workbench.chains.calls import write_salt as write_salt
     from workbench.chains.calls import write_signature as write_signature
-    from workbench.chains.encodings import base58_decode as base58_decode
-    from workbench.chains.encodings import base58_encode as base58_encode
-    from workbench.chains.encodings import ed25519_public_key as ed25519_public_key
     from workbench.chains.encodings import keccak256 as keccak256
-    from workbench.chains.encodings import strkey_decode as strkey_decode
-    from workbench.chains.encodings import strkey_encode as strkey_encode
     from workbench.chains.families import Chain as Chain
     from workbench.chains.families import Family as Family
     from workbench.chains.families import chain_of as chain_of
-    from workbench.chains.families import exact_chain_id as exact_chain_id
-    from workbench.chains.families import family_of as family_of
     from workbench.chains.messages import coordinator_typed_data as coordinator_typed_data
     from workbench.chains.messages import solana_message as solana_message
     from workbench.chains.messages import stellar_message as stellar_message
     from workbench.chains.messages import withdraw_typed_data as withdraw_typed_data
-    from workbench.chains.signatures import derive_secret as derive_secret
     from workbench.chains.signatures import public_address as public_address
     from workbench.chains.signatures import recover as recover
     from workbench.chains.signatures import sign as sign
     from workbench.chains.signatures import sign_ed25519 as sign_ed25519
     from workbench.chains.signatures import verify_ed25519 as verify_ed25519
     from workbench.chains.typed_data import digest as digest
-    from workbench.chains.values import looks_like_private_key as looks_like_private_key
-    from workbench.chains.values import private_key_problem as private_key_problem
     from workbench.chains.values import read_bytes as read_bytes
-    from workbench.chains.values import refuse_private_key as refuse_private_key
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from workbench.chains import private_key_problem
+from workbench.chains.values import private_key_problem
 from workbench.client.addresses import address_problems, address_warnings
 from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from workbench.chains import refuse_private_key
+from workbench.chains.values import refuse_private_key
 from workbench.client.addresses import address_problems
 from workbench.client.requests import takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets
 
 from workbench import rendering
-from workbench.chains import refuse_private_key
+from workbench.chains.values import refuse_private_key
 from workbench.errors import InvalidRequest, Problem, WorkbenchError, visible
 from workbench.forms import offers, views
 from workbench.forms.answers import folded

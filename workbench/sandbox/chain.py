@@ -5,8 +5,9 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from workbench import chains
-from workbench.chains import WithdrawCall, refuse_private_key
+from workbench.chains import WithdrawCall
 from workbench.chains.families import Family, family_of
+from workbench.chains.values import refuse_private_key
 from workbench.errors import ApiError, BadRequest, InvalidRequest
 from workbench.sandbox.context import Environment
 from workbench.sandbox.results import ExecutedWithdrawal, WalletAddress, WalletSignature

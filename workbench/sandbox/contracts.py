@@ -7,7 +7,8 @@ Source: Endpoints 1, 8, 11.
 from decimal import Decimal
 from typing import Any
 
-from workbench.chains import base58_encode, eip55, same_address, strkey_encode
+from workbench.chains import eip55, same_address
+from workbench.chains.encodings import base58_encode, strkey_encode
 from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts

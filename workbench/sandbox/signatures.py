@@ -7,8 +7,11 @@ from typing import Any
 import attrs
 
 from workbench import chains
-from workbench.chains import address_problems, eip55, family_of_address, same_address
+from workbench.chains import address_problems, eip55, same_address
+from workbench.chains.addresses import family_of_address
+from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
 from workbench.chains.families import Family, family_of
+from workbench.chains.signatures import derive_secret
 from workbench.interface import table
 from workbench.interface.walk import build
 from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
@@ -157,7 +160,7 @@ class Withdrawal:
 
 def secret_of(seeds: Seeds, *labels: str) -> bytes:
     """Return a throw-away key of the sandbox."""
-    return chains.derive_secret(seeds.octets("keys"), *labels)
+    return derive_secret(seeds.octets("keys"), *labels)
 
 
 @lru_cache(maxsize=256)
@@ -166,7 +169,7 @@ def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
     secret = secret_of(seeds, "contract", contract_id)
     if family_of(chain_id) is Family.EVM:
         return chains.public_address(secret)
-    return chains.ed25519_public_key(secret).hex()
+    return ed25519_public_key(secret).hex()
 
 
 def message_of(it: Withdrawal) -> bytes:
@@ -203,7 +206,7 @@ def signature_over(seeds: Seeds, it: Withdrawal) -> dict[str, Any]:
             expires_at=it.expires_at,
             salt=it.salt,
             signature=signature,
-            public_key=None if evm else chains.ed25519_public_key(secret),
+            public_key=None if evm else ed25519_public_key(secret),
         ),
     }
 
@@ -214,5 +217,5 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
     family = family_of(chain_id)
     if family is Family.EVM:
         return chains.public_address(secret)
-    public = chains.ed25519_public_key(secret)
-    return chains.base58_encode(public) if family is Family.SOLANA else chains.strkey_encode("G", public)
+    public = ed25519_public_key(secret)
+    return base58_encode(public) if family is Family.SOLANA else strkey_encode("G", public)

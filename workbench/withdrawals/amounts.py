@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from workbench.chains import refuse_private_key
+from workbench.chains.values import refuse_private_key
 from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.rendering import money
 

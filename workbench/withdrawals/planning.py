@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from workbench import chains
+from workbench.chains.values import refuse_private_key
 from workbench.client.base import clock_of, clock_skew_of, record_note
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
@@ -72,7 +73,7 @@ def plan(
 
 
 def _contract(api: Any, contract_id: str) -> IssuingContract:
-    chains.refuse_private_key(contract_id, "contract")
+    refuse_private_key(contract_id, "contract")
     contracts: tuple[IssuingContract, ...] = tuple(api.list_contracts())
     for contract in contracts:
         if contract.id == contract_id:

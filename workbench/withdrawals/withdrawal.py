@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench import chains
 from workbench.chains import Family
-from workbench.chains.values import BytesLike
+from workbench.chains.values import BytesLike, refuse_private_key
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.masks import DOTS
 from workbench.interface.withdrawals import WithdrawalSignature
@@ -150,7 +150,7 @@ class Withdrawal(NotSerializable, Shown):
                 )
             parties |= {"controller": plan.contract.controller_address, "nonce": nonce}
         if family is Family.EVM:
-            chains.refuse_private_key(signer, "signer")
+            refuse_private_key(signer, "signer")
             if not isinstance(signer, str):
                 raise _invalid("signer", "is required: the address that signs for the service")
             digest = chains.digest(chains.coordinator_typed_data(collateral=proxy, **parties))
