@@ -260,6 +260,31 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     return {"caught": caught, "swallowed": swallowed}
 
 
+def commands(folder: Path, rounds: int, seed: int) -> None:
+    """Interrupt `sandbox serve` and `listen` at random moments from their start on: each ends, and its file stays usable."""
+    chance = random.Random(seed)
+    state = folder / "served.db"
+    for number in range(rounds):
+        command = ("sandbox", "serve", "--db", str(state)) if number % 2 else ("listen", "--port", "0")
+        environment = {**os.environ, "WORKBENCH_STATE": str(folder / "state")}
+        with subprocess.Popen(
+            [sys.executable, "-m", "workbench", *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            process.stdout.readline()  # it is ready: its URL is printed
+            time.sleep(chance.uniform(0, 0.05))
+            begun = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            rest = process.communicate(timeout=20)[0]
+            took = time.monotonic() - begun
+            assert process.returncode in (0, 130), (command, number, process.returncode, rest)
+            assert "Traceback" not in rest, rest
+            assert took < 5, (command, took)
+        with wb.connect(path=state) as api:
+            purchase(api, example_card(api))
+
+
 if __name__ == "__main__":
     print(json.dumps(campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))), flush=True)
     os._exit(0)  # what is left of threads was checked above

@@ -222,3 +222,12 @@ def test_twenty_thousand_interrupts(scenario: str, tmp_path: Path) -> None:
     print(scenario, counts)
 
     assert counts["caught"] >= ROUNDS[scenario] * 7
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [pytest.param(6, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
+)
+def test_commands_end_at_any_moment(rounds: int, tmp_path: Path) -> None:
+    """Ctrl-C ends `sandbox serve` and `listen` within seconds, without a traceback, and the file stays usable."""
+    interrupts.commands(tmp_path, rounds, seed=1)
