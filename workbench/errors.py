@@ -27,6 +27,7 @@ their control characters escaped and their length capped.
 """
 
 import logging
+import re
 import sys
 import unicodedata
 import warnings
@@ -190,6 +191,11 @@ def _listed(problems: tuple[Problem, ...]) -> str:
     return f"{len(problems)} problems:" + "".join(f"\n  - {problem}" for problem in problems)
 
 
+def _argument(path: str) -> str:
+    """Return the path of a member by attribute names; the columns of a file keep their spelling."""
+    return path if path.startswith("row ") else re.sub("(?<=[a-z0-9])[A-Z]", lambda found: f"_{found[0].lower()}", path)
+
+
 class InvalidRequest(WorkbenchError, ValueError):
     """The request breaks a rule; nothing was sent. `problems` holds them all."""
 
@@ -198,7 +204,8 @@ class InvalidRequest(WorkbenchError, ValueError):
             problems = (Problem("", "invalid", problems),)
         self.problems = tuple(problems)
         self.operation = of
-        super().__init__(f"{of + ': ' if of else ''}{_listed(self.problems)}\nNothing was sent.")
+        named = tuple(attrs.evolve(problem, path=_argument(problem.path)) for problem in self.problems)
+        super().__init__(f"{of + ': ' if of else ''}{_listed(named)}\nNothing was sent.")
 
 
 class InvalidArguments(InvalidRequest, TypeError):

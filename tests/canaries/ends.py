@@ -174,7 +174,7 @@ ENDS: dict[str, End] = {
     # calls
     "refused here": End(REFUSED, lambda _: _sent({}, **{**PERSON, "national_id": "000771293x", "email": ["zqmail"]})),
     "refused here, inside": End(REFUSED, lambda _: _sent({}, **{**PERSON, "address": {"line1": "Zqstreet", "zip": "zq77-31"}})),
-    "refused here, in an open field": End(REFUSED, lambda _: _sent({}, **{**PERSON, "country_of_issue": "000771293"}), "countryOfIssue"),
+    "refused here, in an open field": End(REFUSED, lambda _: _sent({}, **{**PERSON, "country_of_issue": "000771293"}), "country_of_issue"),
     "refused here, awaited": End(REFUSED, lambda _: _awaited({}, country_of_issue="000771293")),
     "refused here, as a record": End(REFUSED, lambda _: _record(merchant_category_code=7, card_id="000771293")),
     "refused as an argument": End(wb.errors.InvalidArguments, lambda _: _sent({}, **PERSON, zq="zq-unknown-member")),

@@ -23,7 +23,7 @@ def test_a_private_key_is_not_sent(text: str, check: bool) -> None:
     """Nothing leaves, nothing is recorded, and the error names the member alone."""
     service = Service({})
     api = client_on(service, check=check)
-    with pytest.raises(wb.InvalidRequest, match="merchantName looks like a private key") as caught:
+    with pytest.raises(wb.InvalidRequest, match="merchant_name looks like a private key") as caught:
         api.simulate_authorization(**{**SALE, "merchant_name": text})
 
     assert 0 == service.count
@@ -55,7 +55,7 @@ def test_a_hash_is_sent_where_it_may_be_one(given: dict[str, Any]) -> None:
 
 def test_a_seed_phrase_is_refused_there_too() -> None:
     """Words are no hash."""
-    with pytest.raises(wb.InvalidRequest, match="externalId looks like a private key"):
+    with pytest.raises(wb.InvalidRequest, match="external_id looks like a private key"):
         client_on(Service({})).create_user_application(**{**PERSON, "external_id": PHRASE})
 
 

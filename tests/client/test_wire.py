@@ -134,7 +134,7 @@ def test_text_arrives_as_given(text: str) -> None:
 def test_invalid_ids_never_meet_a_path(odd: Any, check: bool) -> None:
     """What is not a UUID never leaves, checks on or off."""
     service = Service(AUTHORIZED)
-    with pytest.raises(InvalidRequest, match="paymentAccountId"):
+    with pytest.raises(InvalidRequest, match="payment_account_id"):
         client_on(service, check=check).delete_payment_account(payment_account_id=odd)
 
     assert service.count == 0

@@ -190,7 +190,7 @@ def test_halves_that_do_not_go_together(api, contract):
     ):
         with pytest.raises(wb.InvalidRequest, match=words):
             withdrawal.call_data(*wrong, direct_transfer=True)
-    with pytest.raises(wb.InvalidRequest, match="directTransfer must be True or False"):
+    with pytest.raises(wb.InvalidRequest, match="direct_transfer must be True or False"):
         withdrawal.transaction(mine)
 
 

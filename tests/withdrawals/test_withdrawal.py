@@ -95,7 +95,7 @@ def test_no_end_at_all(contract):
 
     assert "the service did not state an expiry" == withdrawal.countdown()
     assert "a time that the service did not state" in withdrawal.summary
-    with pytest.raises(wb.InvalidRequest, match="expiresAt is missing"):
+    with pytest.raises(wb.InvalidRequest, match="expires_at is missing"):
         withdrawal.transaction(direct_transfer=True)
 
 

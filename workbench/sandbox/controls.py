@@ -370,7 +370,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         try:
             self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
         except (ValueError, OverflowError, TypeError):
-            raise usage_error("advance", "the clock can only move forward, by numbers") from None
+            raise usage_error("advance", "the clock can only move forward: give positive numbers") from None
         return SandboxTime(now=self._engine.clock.now())
 
     @control(changes=True)
