@@ -101,8 +101,6 @@ class FileLock:
             self._lock.acquire()
         except filelock.Timeout:
             return False
-        holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        self._path.write_text(holder, encoding="utf-8")
         return True
 
     def release(self) -> None:
@@ -121,6 +119,8 @@ class FileLock:
             FileBusy: Another process holds it; the message says which, and since when.
         """
         if self.acquire():
+            holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            self._path.write_text(holder, encoding="utf-8")
             return self
         try:
             holder = self._path.read_text(encoding="utf-8", errors="replace")[:200]
