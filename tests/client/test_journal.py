@@ -38,6 +38,8 @@ NATIONAL_ID = "900113344"
 ACCOUNT = "000998877665544"
 LOST = httpx.ReadTimeout("lost")
 
+GONE = {"error": "NotFoundError", "message": "Payment account not found"}
+
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -222,7 +224,7 @@ def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None
 def test_a_deletion_resent_and_not_found_is_done(make: Callable[[], Journal]) -> None:
     """A deletion whose resend finds nothing is done; on a first try the same answer is a refusal."""
     journal = make()
-    service = Service(LOST, 404)
+    service = Service(LOST, httpx.Response(404, json=GONE))
     client = client_on(service, journal=journal)
     with pytest.raises(OutcomeUnknown) as caught:
         client.delete_payment_account(payment_account_id=CARD)
@@ -232,6 +234,27 @@ def test_a_deletion_resent_and_not_found_is_done(make: Callable[[], Journal]) ->
     assert journal.unknown() == []
     with pytest.raises(NotFound):
         client.delete_payment_account(payment_account_id=CARD)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(404),
+        httpx.Response(404, json={**GONE, "message": "Team not found"}),
+        httpx.Response(404, html="<h1>Not Found</h1>"),
+    ],
+    ids=["empty", "team", "proxy"],
+)
+def test_another_404_to_a_resent_deletion_is_a_refusal(make: Callable[[], Journal], answer: httpx.Response) -> None:
+    """Only the documented answer says that the account is gone: a wrong team or a proxy knows nothing of it."""
+    journal = make()
+    client = client_on(Service(LOST, answer), journal=journal)
+    with pytest.raises(OutcomeUnknown) as caught:
+        client.delete_payment_account(payment_account_id=CARD)
+    request = OPERATIONS["delete_payment_account"].request(payment_account_id=CARD)
+
+    with pytest.raises(NotFound):
+        client.journal.resend(caught.value.attempt.id, request, accept_double=True)
 
 
 def test_a_conflict_after_a_resend_means_that_it_exists(make: Callable[[], Journal]) -> None:

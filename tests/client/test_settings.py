@@ -1,8 +1,10 @@
 """Profiles, keys and pins: read strictly, with all that is wrong; keys never from a file."""
 
+import json
 import os
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import workbench as wb
 from workbench.client import settings
 from workbench.client.base_url import base_url
+from workbench.client.keys import pin
 from workbench.client.settings import client_settings, config_path, key_variable, open_profile, profile_names
 from workbench.client.state import state_folder
 from workbench.errors import InvalidProfile
@@ -368,3 +371,20 @@ def test_a_sandbox_profile_is_not_a_service(home: Path) -> None:
     write(home, "[profiles.lesson]\nsandbox = { seed = 7 }\n")
     with pytest.raises(InvalidProfile, match="names no service"):
         client_settings(open_profile("lesson"))
+
+
+def test_keys_bound_at_once_are_all_kept(home: Path) -> None:
+    """Keys that are first used at the same moment do not overwrite each other (89 of 120 were lost)."""
+    names = [f"key-{n}" for n in range(120)]
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda name: pin(name, "api.example.com", "sandbox"), names))
+
+    assert sorted(json.loads((home / "state" / "pins.json").read_text())) == sorted(names)
+
+
+def test_a_huge_number_in_the_profiles_is_named(home: Path) -> None:
+    """A number of more digits than Python reads is a problem of the file, not an error of Python."""
+    write(home, f"number = {'9' * 5_000}")
+
+    with pytest.raises(InvalidProfile, match="too many digits"):
+        open_profile("acme")

@@ -10,6 +10,7 @@ import pytest
 from workbench.errors import FileBusy, InvalidRequest, UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run
+from workbench.sequences.files import loads
 from workbench.session import connect
 from workbench.storage import FileLock
 
@@ -162,3 +163,9 @@ def _applied() -> Any:
     api = connect(seed=3)
     api.create_user_application(**catalogue["application-approved"]["apply"].arguments)
     return api
+
+
+def test_a_huge_number_is_a_problem_of_the_file() -> None:
+    """A number of more digits than Python reads is named, not raised as an error of Python."""
+    with pytest.raises(InvalidSequence, match="too many digits"):
+        loads(f"number = {'9' * 5_000}")

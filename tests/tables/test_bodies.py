@@ -1,13 +1,17 @@
 """Rows for bulk work: text stays text, empty is not given, and what cannot be read is said with its line."""
 
 import io
+import time
 import zipfile
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from workbench import tables
@@ -285,7 +289,7 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
         tables.load(tmp_path / "a.parquet")
 
 
-def test_files_too_large_or_of_no_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_too_large_or_of_no_format(tmp_path: Path) -> None:
     """A file above the cap, of an unknown ending, or with too many rows is refused; a missing one is missing."""
     path = written(tmp_path, ".csv", [{"a": "1"}] * 5)
     with pytest.raises(InvalidRequest, match="unsupported file extension"):
@@ -294,9 +298,70 @@ def test_files_too_large_or_of_no_format(tmp_path: Path, monkeypatch: pytest.Mon
         tables.load(tmp_path / "none.csv")
     with pytest.raises(InvalidRequest, match="unknown operation"):
         tables.load(path, "refund")
-    monkeypatch.setattr("workbench.tables.bodies.MAX_ROWS", 4)
-    with pytest.raises(InvalidRequest, match="maximum 4"):
+    with path.open("ab") as file:
+        file.truncate(200_000_001)
+    with pytest.raises(InvalidRequest, match="maximum 200,000,000"):
         tables.load(path)
-    monkeypatch.setattr("workbench.tables.bodies.MAX_BYTES", 3)
-    with pytest.raises(InvalidRequest, match="maximum 3"):
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".json", ".ndjson"])
+@pytest.mark.parametrize("limit,value", [("max_rows", 4), ("max_columns", 1), ("max_cell", 9), ("max_size", 600)])
+def test_limits_are_settable_and_named(tmp_path: Path, suffix: str, limit: str, value: int) -> None:
+    """A file beyond a limit is refused, and the error names the limit; within it, the file is read."""
+    path = written(tmp_path, suffix, [{"a": "0123456789", "b": "x"}] * 5)
+
+    with pytest.raises(InvalidRequest, match=f"maximum {limit}={value}"):
+        tables.load(path, **{limit: value})
+    assert len(tables.load(path, **{limit: 100_000})) == 5
+
+
+def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: Path) -> None:
+    """A small file whose texts repeat does not fill the memory (28 kB would become 2 GB, and did)."""
+    column = pa.array(["x" * 200_000] * 100).dictionary_encode()
+    pq.write_table(pa.table({f"c{i}": column for i in range(100)}), tmp_path / "a.parquet", compression="zstd")
+
+    with pytest.raises(InvalidRequest, match="max_size=500,000,000"):
+        tables.load(tmp_path / "a.parquet")
+
+
+def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
+    """Names are compared once, and counted before that."""
+    (tmp_path / "a.csv").write_text(",".join(f"c{i}" for i in range(20_000)) + "\n1\n")
+    started = time.perf_counter()
+
+    with pytest.raises(InvalidRequest, match="20,000 columns"):
+        tables.load(tmp_path / "a.csv")
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "-1E-999999999", "Infinity", "NaN"])
+def test_numbers_of_a_sheet_have_a_range(tmp_path: Path, number: str) -> None:
+    """A number that would fill the memory, or is none, is named with its row."""
+    path = written(tmp_path, ".xlsx", [{"a": 12345}])
+    _replace_part(path, "xl/worksheets/sheet1.xml", lambda text: text.replace(b"12345", number.encode()))
+
+    with pytest.raises(InvalidRequest, match="row 2: a cell has a number out of range"):
         tables.load(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp500"])
+def test_entities_in_another_encoding_are_refused(tmp_path: Path, encoding: str) -> None:
+    """A part that is not UTF-8 could hide a declaration from the check."""
+    path = written(tmp_path, ".xlsx", [{"a": "x"}])
+    declared = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
+    _replace_part(
+        path, "xl/worksheets/sheet1.xml",
+        lambda _: declared.encode("ascii" if encoding == "cp500" else encoding).replace(b"<!DOCTYPE", b"<?DOCTYPE"),
+    )  # fmt: skip
+
+    with pytest.raises(InvalidRequest, match="not UTF-8"):
+        tables.load(path)
+
+
+def _replace_part(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
+    with zipfile.ZipFile(path) as file:
+        parts = {one: file.read(one) for one in file.namelist()}
+    parts[name] = change(parts[name])
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for one, data in parts.items():
+            file.writestr(one, data)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.terminal.conftest import ROOT
 from workbench.sandbox import Sandbox
+from workbench.terminal.output import Output, show
 
 pytestmark = pytest.mark.slow  # each starts processes of its own
 
@@ -213,3 +214,10 @@ def test_an_interrupted_call_is_listed_as_unknown():
     assert f"unknown: POST authorization of 1.00 USD on card {card}" in said
     assert "Traceback" not in said
     assert len(created) == 1
+
+
+def test_the_header_of_csv_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names come from the service too: no escape sequence of theirs reaches the terminal, no formula a spreadsheet."""
+    show([{"\x1b]0;title\x07id": 1, "=1+1": 2}], Output(output="csv"))
+
+    assert capsys.readouterr().out.splitlines()[0] == r"\x1b]0;title\x07id,'=1+1"

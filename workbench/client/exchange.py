@@ -36,7 +36,7 @@ from workbench.errors import (
 )
 from workbench.interface.convert import Converter
 from workbench.interface.operation import Operation
-from workbench.interface.table import DELETE_PAYMENT_ACCOUNT
+from workbench.interface.table import ACCOUNT_NOT_FOUND, DELETE_PAYMENT_ACCOUNT
 
 Steps = Generator[Request | Pause, Any, Any]
 
@@ -304,7 +304,7 @@ class Exchange:
         if 300 <= status < 400:
             self.redirected(response)
         if 400 <= status < 500 and status != 408:
-            if status == 404 and self.resend_of is not None and self.operation is DELETE_PAYMENT_ACCOUNT:
+            if self.resend_of is not None and self.operation is DELETE_PAYMENT_ACCOUNT and self._is_gone(response):
                 self.answer = self.context.converter.read_answer(self.operation, None)
                 self.end(Outcome.DONE, status=status)  # by the first deletion, or by this one
                 return None
@@ -314,6 +314,12 @@ class Exchange:
         if not self.may_retry():
             self.give_up(response)
         return self.asked_pause(response) or delay(self.tries, self.context.clock.random())
+
+    def _is_gone(self, response: Response) -> bool:
+        """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""
+        found = refusal(response, self.request, self.context.key.header())
+        documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
+        return (response.status, found.error, found.message) == documented
 
     def limited(self, response: Response) -> float:
         """Return how long to wait after a 429: reads as asked, a call with an effect only where the caller allowed it."""

@@ -4,12 +4,14 @@ import hashlib
 import json
 import secrets
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from workbench.client.state import state_folder, write_private
-from workbench.errors import InvalidProfile, Problem, advise, hide_arguments
+from workbench.errors import FileBusy, InvalidProfile, Problem, advise, hide_arguments
+from workbench.storage import FileLock
 
 PLACEHOLDER = "<API_KEY>"
 
@@ -92,22 +94,41 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
 
     Raises:
         InvalidProfile: It was used with another host or environment before.
+        FileBusy: Another process held the file of bindings for over 10 s.
     """
     path = state_folder() / "pins.json"
-    pins = _pins(path)
     here = {"host": host, "environment": environment}
-    before = pins.get(fingerprint)
-    if before == here:
+    if _pinned(path, fingerprint, here):
         return
-    if before is not None:
+    # Another process may write at the same moment, and the last one would drop what the others added.
+    lock, deadline = FileLock(path), time.monotonic() + 10
+    while not lock.acquire():
+        if time.monotonic() > deadline:
+            raise FileBusy(f"{path} is held by another process")
+        time.sleep(0.01)
+    try:
+        if not _pinned(path, fingerprint, here):
+            fresh = path.with_name(f".pins-{secrets.token_hex(4)}")
+            write_private(fresh, json.dumps({**_pins(path), fingerprint: here}, indent=1).encode())
+            fresh.replace(path)
+    finally:
+        lock.release()
+
+
+def _pinned(path: Path, fingerprint: str, here: Mapping[str, str]) -> bool:
+    """Return whether a key is bound to this host and environment; False where it is bound to none.
+
+    Raises:
+        InvalidProfile: It is bound to another.
+    """
+    before = _pins(path).get(fingerprint)
+    if before is not None and before != here:
         words = (
             f"with fingerprint {fingerprint} belongs to {before.get('host')} ({before.get('environment')}), not to "
-            f"{host} ({environment}). If it really moved, remove its line from {path}"
+            f"{here['host']} ({here['environment']}). If it really moved, remove its line from {path}"
         )
         raise InvalidProfile((Problem("api_key", "pinned", words),))
-    fresh = path.with_name(f".pins-{secrets.token_hex(4)}")
-    write_private(fresh, json.dumps({**pins, fingerprint: here}, indent=1).encode())
-    fresh.replace(path)
+    return before is not None
 
 
 def _pins(path: Path) -> dict[str, dict[str, str]]:

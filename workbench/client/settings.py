@@ -106,6 +106,9 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.append(Problem("", "toml", f"{path} is not TOML: {visible(str(error), 120)}"))
         return {}
+    except (ValueError, RecursionError):
+        problems.append(Problem("", "toml", f"{path} has a number of too many digits, or is nested too deeply"))
+        return {}
     tables = whole.pop("profiles", {})
     problems.extend(
         Problem(visible(name, 60), "unknown", f"is not known in {path}; profiles stand under [profiles.name]")

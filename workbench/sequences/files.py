@@ -61,6 +61,8 @@ def loads(text: str, *, name: str = "") -> Sequence:
         raise _invalid("toml", visible(str(error), 200), name) from None
     except RecursionError:
         raise _invalid("toml", "is nested too deeply", name) from None
+    except ValueError:
+        raise _invalid("toml", "has a number of too many digits", name) from None
     reader = _Reader(text)
     sequence = reader.sequence(raw, name)
     if reader.problems:

@@ -17,10 +17,8 @@ from workbench.interface.text import value_of
 from workbench.interface.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
 from workbench.tables import sheets
 
-MAX_BYTES = 200_000_000
 SHOWN = 20
 """Problems listed at most."""
-MAX_ROWS = 1_000_000
 
 
 class Body(dict[str, Any]):
@@ -41,7 +39,10 @@ class Body(dict[str, Any]):
         return f"<row {self.row}: {', '.join(self)}>"
 
 
-def load(path: str | Path, operation: Any = None) -> list[Body]:
+def load(
+    path: str | Path, operation: Any = None, *, max_rows: int | None = None, max_columns: int | None = None,
+    max_cell: int | None = None, max_size: int | None = None,
+) -> list[Body]:  # fmt: skip
     """Read the rows of a file as arguments: dotted columns become nested records, empty cells are left out.
 
     Columns may have attribute names or wire names. CSV and XLSX cells are read as text whatever they look like; a number
@@ -51,18 +52,23 @@ def load(path: str | Path, operation: Any = None) -> list[Body]:
         path: The file; its extension is the format.
         operation: An operation, its name, or a request record: names are checked, and whole numbers, flags and `FULL`
             are read from text. Without it every cell stays as it is; see `typed`.
+        max_rows: Rows at most; 200,000 without it.
+        max_columns: Columns at most; 1,000 without it.
+        max_cell: Characters of a cell at most; a million without it.
+        max_size: Bytes in memory at most, about; 500 MB without it. A small file can unpack to much more.
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
         FileNotFoundError: There is no such file.
     """
-    rows = raw_bodies(path)
+    given = {"rows": max_rows, "columns": max_columns, "cell": max_cell, "size": max_size}
+    rows = raw_bodies(path, sheets.Limits(**{name: limit for name, limit in given.items() if limit is not None}))
     if operation is None:
         return [Body(_snaked(row), row.row) for row in rows]
     return typed(rows, operation)
 
 
-def raw_bodies(path: str | Path) -> list[Body]:
+def raw_bodies(path: str | Path, limits: sheets.Limits = sheets.Limits()) -> list[Body]:
     """Read the rows of a file, names and cells unchanged.
 
     Raises:
@@ -71,18 +77,15 @@ def raw_bodies(path: str | Path) -> list[Body]:
     """
     path = Path(path)
     size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise InvalidRequest(f"{path.name} has {size:,} bytes (maximum {MAX_BYTES:,})")
+    if size > limits.file:
+        raise InvalidRequest(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
     read = _READERS.get(path.suffix.lower())
     if read is None:
         raise InvalidRequest(f"{path.name}: unsupported file extension (supported: {', '.join(_READERS)})")
     try:
-        rows = [Body(nested(row), number) for number, row in read(path)]
+        return [Body(nested(row), number) for number, row in sheets.limited(read(path, limits), limits)]
     except sheets.BadSheet as error:
         raise InvalidRequest(f"{path.name}: {error}") from None
-    if len(rows) > MAX_ROWS:
-        raise InvalidRequest(f"{path.name} has {len(rows):,} rows (maximum {MAX_ROWS:,})")
-    return rows
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
@@ -210,7 +213,7 @@ def _snaked(row: Mapping[str, Any]) -> dict[str, Any]:
 # JSON
 
 
-def _json(path: Path) -> Iterable[tuple[int, Mapping[str, Any]]]:
+def _json(path: Path, _: sheets.Limits) -> sheets.Rows:
     try:
         rows = strict_json.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except strict_json.NotJson as error:
@@ -223,7 +226,7 @@ def _json(path: Path) -> Iterable[tuple[int, Mapping[str, Any]]]:
         yield i, row
 
 
-def _ndjson(path: Path) -> Iterable[tuple[int, Mapping[str, Any]]]:
+def _ndjson(path: Path, _: sheets.Limits) -> sheets.Rows:
     for i, line in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if not line.strip():
             continue

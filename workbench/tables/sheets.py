@@ -5,28 +5,72 @@ import io
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import attrs
+
 from workbench.errors import visible
 
-MAX_FIELD = 1_000_000
-MAX_UNPACKED = 500_000_000
 MAX_RATIO = 200
-MAX_COLUMNS = 1_000
+_MAX_EXPONENT = 400
+_CELL = 100  # bytes of memory that a cell takes besides its text
+_ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
 """The quote that `export` puts before text that a spreadsheet would run."""
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What a file of rows may hold."""
+
+    file: int = 200_000_000  # bytes
+    rows: int = 200_000
+    columns: int = 1_000
+    cell: int = 1_000_000  # characters
+    size: int = 500_000_000  # bytes in memory, about
 
 
 class BadSheet(ValueError):
     """A file that cannot be read as rows; `load` raises it as InvalidRequest."""
 
 
-def csv_rows(path: Path) -> Rows:
+def limited(rows: Rows, limits: Limits) -> Rows:
+    """Yield the rows of any format until one of the limits is passed.
+
+    Raises:
+        BadSheet: It is passed; the message names it.
+    """
+    size = 0
+    for count, (number, row) in enumerate(rows, 1):
+        if count > limits.rows:
+            raise BadSheet(f"more than {limits.rows:,} rows (maximum max_rows={limits.rows:,})")
+        if len(row) > limits.columns:
+            raise _too_many_columns(len(row), limits)
+        for value in row.values():
+            length = len(value) if isinstance(value, str) else 0
+            if length > limits.cell:
+                raise BadSheet(f"row {number}: {length:,} characters in a cell (maximum max_cell={limits.cell:,})")
+            size += length + _CELL
+        if size > limits.size:
+            raise _too_large(limits)
+        yield number, row
+
+
+def _too_many_columns(columns: int, limits: Limits) -> BadSheet:
+    return BadSheet(f"{columns:,} columns (maximum max_columns={limits.columns:,})")
+
+
+def _too_large(limits: Limits) -> BadSheet:
+    return BadSheet(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
+
+
+def csv_rows(path: Path, limits: Limits) -> Rows:
     """Yield the rows of a CSV file: UTF-8 with or without a byte order mark, separated by comma, semicolon or tab."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -37,7 +81,7 @@ def csv_rows(path: Path) -> Rows:
         raise BadSheet(f"line {text[: text.index(chr(0))].count(chr(10)) + 1}: holds a NUL character")
     head = text.partition("\n")[0]
     delimiter = max(",;\t", key=head.count)
-    before = csv.field_size_limit(MAX_FIELD)
+    before = csv.field_size_limit(limits.cell)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         names: list[str] | None = None
@@ -48,28 +92,29 @@ def csv_rows(path: Path) -> Rows:
             if not any(cells):
                 continue
             if names is None:
-                names = _names(cells)
+                names = _names(cells, limits)
                 continue
             if len(cells) > len(names):
                 raise BadSheet(f"line {line}: {len(cells)} cells for {len(names)} columns")
             yield line, {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
     except csv.Error as error:
-        raise BadSheet(f"line {reader.line_num}: {error}") from None
+        limit = f" (maximum max_cell={limits.cell:,})" if "field larger" in str(error) else ""
+        raise BadSheet(f"line {reader.line_num}: {error}{limit}") from None
     finally:
         csv.field_size_limit(before)
 
 
-def _names(cells: list[str]) -> list[str]:
+def _names(cells: list[str], limits: Limits) -> list[str]:
     names = [cell.strip() for cell in cells]
     while names and not names[-1]:
         names.pop()
+    if len(names) > limits.columns:
+        raise _too_many_columns(len(names), limits)
     if not all(names):
         raise BadSheet("a column of the first line has no name")
-    twice = sorted({visible(name, 80) for name in names if names.count(name) > 1})
+    twice = sorted(visible(name, 80) for name, count in Counter(names).items() if count > 1)
     if twice:
         raise BadSheet(f"duplicate column: {', '.join(twice)}")
-    if len(names) > MAX_COLUMNS:
-        raise BadSheet(f"{len(names):,} columns (maximum {MAX_COLUMNS:,})")
     return names
 
 
@@ -77,16 +122,20 @@ _NS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REF = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 
 
-def xlsx_rows(path: Path) -> Rows:
+def xlsx_rows(path: Path, limits: Limits) -> Rows:
     """Yield the rows of the first sheet of an XLSX file: text cells as text, number cells as int or Decimal."""
     try:
         with zipfile.ZipFile(path) as file:
             infos = file.infolist()
             unpacked = sum(info.file_size for info in infos)
-            if unpacked > MAX_UNPACKED or any(i.file_size > MAX_RATIO * max(i.compress_size, 5_000) for i in infos):
-                raise BadSheet(f"unpacks to {unpacked:,} bytes; that is too large")
+            if unpacked > limits.size:
+                raise _too_large(limits)
+            if any(i.file_size > MAX_RATIO * max(i.compress_size, 5_000) for i in infos):
+                raise BadSheet(
+                    f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times what it has; that is too large"
+                )
             shared = _shared(file) if "xl/sharedStrings.xml" in file.namelist() else []
-            yield from _sheet(file, shared)
+            yield from _sheet(file, shared, limits)
     except BadSheet:
         raise
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError, ET.ParseError) as error:
@@ -96,6 +145,15 @@ def xlsx_rows(path: Path) -> Rows:
 def _part(file: zipfile.ZipFile, name: str) -> Iterator[tuple[str, ET.Element]]:
     with file.open(name) as stream:
         end = b""
+        head = stream.read(200)
+        declared = _ENCODING.search(head)
+        if (
+            b"\0" in head
+            or head[:2] in (b"\xfe\xff", b"\xff\xfe")
+            or (declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii"))
+        ):
+            raise BadSheet("a part is not UTF-8")  # declarations could hide in another encoding
+        stream.seek(0)
         while piece := stream.read(1_000_000):
             if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
                 raise BadSheet("entity declarations are not read")
@@ -112,11 +170,17 @@ def _shared(file: zipfile.ZipFile) -> list[str]:
     ]  # fmt: skip
 
 
-def _sheet(file: zipfile.ZipFile, shared: list[str]) -> Rows:
+def _sheet(file: zipfile.ZipFile, shared: list[str], limits: Limits) -> Rows:
     names: list[str] | None = None
+    columns = 0
     for _, node in _part(file, "xl/worksheets/sheet1.xml"):
+        if node.tag == f"{_NS}c":
+            columns += 1
+            if columns > limits.columns:
+                raise _too_many_columns(columns, limits)
         if node.tag != f"{_NS}row":
             continue
+        columns = 0
         number = int(node.get("r") or 0)
         cells: dict[int, Any] = {}
         for at, cell in enumerate(node.iter(f"{_NS}c")):
@@ -128,7 +192,7 @@ def _sheet(file: zipfile.ZipFile, shared: list[str]) -> Rows:
         if not cells:
             continue
         if names is None:
-            names = _names([str(cells.get(i, "")) for i in range(max(cells) + 1)])
+            names = _names([str(cells.get(i, "")) for i in range(max(cells) + 1)], limits)
         elif max(cells) >= len(names):
             raise BadSheet(f"row {number}: a cell is in a column without a name")
         else:
@@ -170,26 +234,55 @@ def _number(text: str, row: int) -> Any:
         value = Decimal(text)
     except InvalidOperation:
         raise BadSheet(f"row {row}: a cell has an unreadable number") from None
-    whole = value.is_finite() and value == value.to_integral_value() and abs(value) < Decimal(10) ** 30
+    if not value.is_finite() or abs(value.adjusted()) > _MAX_EXPONENT:
+        raise BadSheet(f"row {row}: a cell has a number out of range")
+    whole = value == value.to_integral_value() and abs(value) < Decimal(10) ** 30
     return int(value) if whole else value
 
 
-def parquet_rows(path: Path) -> Rows:
+def parquet_rows(path: Path, limits: Limits) -> Rows:
     """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
-        groups = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
-        if sum(groups) > MAX_UNPACKED:
-            raise BadSheet(f"unpacks to {sum(groups):,} bytes; that is too large")
-        names = _names(file.schema_arrow.names)
-        number = 0
-        for batch in file.iter_batches(10_000):
-            columns = [column.to_pylist() for column in batch.columns]
-            for values in zip(*columns, strict=True):
-                number += 1
-                yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
+        with pq.ParquetFile(path) as file:
+            head = file.metadata
+            names = _names(file.schema_arrow.names, limits)
+            if head.num_rows > limits.rows:
+                raise BadSheet(f"{head.num_rows:,} rows (maximum max_rows={limits.rows:,})")
+            chunks = [head.row_group(i).column(j) for i in range(head.num_row_groups) for j in range(head.num_columns)]
+            texts = [head.schema.column(j) for j in range(head.num_columns)]
+            if (
+                max(sum(one.total_uncompressed_size for one in chunks), 8 * sum(one.num_values for one in chunks))
+                > limits.size
+            ):
+                raise _too_large(limits)
+        # Repeated texts stand once in a dictionary: they are measured before each row gets its own.
+        repeated = [one.path for one in texts if one.physical_type == "BYTE_ARRAY"]
+        size = number = 0
+        with pq.ParquetFile(path, read_dictionary=repeated) as file:
+            for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
+                size += sum(_expanded(column, limits) for column in batch.columns)
+                if size > limits.size:
+                    raise _too_large(limits)
+                columns = [column.to_pylist() for column in batch.columns]
+                for values in zip(*columns, strict=True):
+                    number += 1
+                    yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
     except (pa.ArrowException, OSError) as error:
         raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
+
+
+def _expanded(column: Any, limits: Limits) -> int:
+    """Return the bytes of a column when each row has its own text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary)
+    longest = pc.max(lengths).as_py() or 0
+    if longest > 4 * limits.cell:  # bytes of a character in UTF-8
+        raise BadSheet(f"{longest:,} bytes in a cell (maximum max_cell={limits.cell:,})")
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)

@@ -205,7 +205,7 @@ def _csv(rows: list[Any]) -> str:
     columns = list(dict.fromkeys(name for row in flat for name in row))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(map(_cell, columns))
     writer.writerows([_cell(row.get(name)) for name in columns] for row in flat)
     return out.getvalue()
 
