@@ -291,14 +291,14 @@ class Database:
             self.lock.release()
 
     def run(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        """Run a statement; give its rows."""
+        """Run a statement, which is a transaction of its own outside of one, and return its rows."""
         with self.lock:
             try:
-                return self.connection.execute(query, values).fetchall()
+                return self._patiently(query, values).fetchall()
             except sqlite3.DatabaseError as error:
                 raise self._named(error) from None
 
-    def _patiently(self, statement: str) -> None:
+    def _patiently(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
         """Run a statement that needs the file for itself, again and again until the time is up.
 
         SQLite's own waits grow so long that beside a process which writes without a pause they never meet a gap.
@@ -306,8 +306,7 @@ class Database:
         deadline = time.monotonic() + self._busy_seconds
         while True:
             try:
-                self.connection.execute(statement)
-                return
+                return self.connection.execute(statement, values)
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() >= deadline:
                     raise

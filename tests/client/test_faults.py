@@ -275,23 +275,22 @@ def test_unknown_is_what_the_ledger_cannot_tell() -> None:
 
 
 def _failing(at: str) -> Callable[..., Any]:
-    """Make a file's `write` fail: before anything is stored, at the commit, or after it (fsync reported too late)."""
-    whole = Database.write
+    """Make a write to a file fail: before anything is stored, at the commit, or after it (fsync reported too late)."""
+    whole = Database.run
 
-    @contextlib.contextmanager
-    def write(self: Database) -> Iterator[Any]:
+    def run(self: Database, query: str, values: Any = ()) -> Any:
+        if query.startswith("SELECT"):
+            return whole(self, query, values)
         if at == "write":
             raise UnusableFile("the disk is full")
         if at == "commit":
-            with contextlib.suppress(UnusableFile), whole(self) as run:
-                yield run
+            with self.write() as connection:
+                connection.execute(query, values)
                 raise UnusableFile("no space to commit")
-            raise UnusableFile("no space to commit")
-        with whole(self) as run:
-            yield run
+        whole(self, query, values)
         raise UnusableFile("fsync failed")
 
-    return write
+    return run
 
 
 @pytest.mark.parametrize("at", ["write", "commit", "fsync"])
@@ -305,7 +304,7 @@ def test_faults_of_the_journal_before_the_call(
     arguments = rig.arguments(name)
     sent, effects = rig.network.sent, rig.network.effects
     with monkeypatch.context() as patch:
-        patch.setattr(Database, "write", _failing(at))
+        patch.setattr(Database, "run", _failing(at))
         for _ in range(3):
             with pytest.raises(CannotRecord, match="nothing is sent"):
                 getattr(rig.client, name)(**arguments)
@@ -328,7 +327,7 @@ def test_faults_of_the_journal_after_the_call(
     effects = rig.network.effects
 
     def breaks(request: httpx.Request, answer: Answer) -> httpx.Response:
-        monkeypatch.setattr(Database, "write", _failing(at))
+        monkeypatch.setattr(Database, "run", _failing(at))
         return answer(request)
 
     rig.network.fault = breaks
@@ -345,7 +344,7 @@ def test_faults_of_the_journal_after_the_call(
 def test_reads_need_no_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal that cannot be used keeps no read here."""
     rig = Rig(Journal(tmp_path / "journal.db"))
-    monkeypatch.setattr(Database, "write", _failing("write"))
+    monkeypatch.setattr(Database, "run", _failing("write"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 

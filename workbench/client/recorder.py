@@ -85,8 +85,7 @@ class Recorder:
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
         try:
-            with self._opened().write() as run:
-                run.execute(statement, values)
+            self._opened().run(statement, values)
         except _FAILURES as error:
             raise CannotRecord(f"The journal cannot be written, so nothing is sent: {_reason(error)}") from None
 
@@ -105,17 +104,16 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
-    def begin(self, entry: Entry, request: Any) -> Entry:
+    def begin(self, entry: Entry, request: Any) -> None:
         """Record a call before it leaves.
 
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
         self._hold_lease()
-        entry = attrs.evolve(entry, process=self._here())
         row = (
             entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.outcome.value, None,
-            None, None, _json(_masked(request) or {}), None, entry.digest, entry.process, entry.resend_of, None,
+            None, None, _json(_masked(request) or {}), None, entry.digest, self._here(), entry.resend_of, None,
         )  # fmt: skip
         self._in_flight.add(entry.id)
         try:
@@ -123,7 +121,6 @@ class Recorder:
         except BaseException:
             self._in_flight.discard(entry.id)
             raise
-        return entry
 
     def _hold_lease(self) -> None:
         """Hold the lock that tells other processes that calls of this one may be in flight."""
