@@ -145,6 +145,7 @@ def test_profiles_differ_where_live_answers_do() -> None:
         "completion_reason_case": ("upper", "lower"),
         "refund_amount_omitted": ("full", "400"),
         "full_reversal_completed": (False, True),
+        "event_completion_reason": (False, True),
         "event_statuses_shown": ("mapped", "raw"),
         "withdrawal_other_while_active": ("new", "409"),
     }

@@ -339,3 +339,22 @@ def test_a_limit_of_a_card_is_a_whole_number_of_cents(api, limit):
     """Within reason."""
     with pytest.raises(BadRequest, match="whole number of cents"):
         api.sandbox.issue_card(api.user, limit)
+
+
+def test_completed_events_have_a_reason_in_the_observed_behavior(api, observed):
+    """From version 1.1.0, an event of a completed transaction says why; the documented behavior sends version 1.0.0."""
+    for one in (api, observed):
+        one.refund(one.settled(1250), amount=250)
+        one.reverse(one.authorized(500))
+    events = [one["event"] for one in observed.sandbox.events("transaction.completed")]
+    others = [one["event"] for one in observed.sandbox.events("transaction.created")]
+
+    assert [event["body"]["spend"]["completionReason"] for event in events] == [
+        "settlement",
+        "refund",
+        "authorization_reversal",
+    ]
+    assert {event["version"] for event in events} == {"1.1.0"}
+    assert all(event["version"] == "1.0.0" and "completionReason" not in event["body"]["spend"] for event in others)
+    documented = [one["event"] for one in api.sandbox.events("transaction.completed")]
+    assert all(event["version"] == "1.0.0" and "completionReason" not in event["body"]["spend"] for event in documented)

@@ -75,6 +75,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("partial_reversal", "simulate_reversal", "a partial reversal answers authorized and holds newAmount", "the document gives no status for it"),
         Behavior("reversal_bounds", "simulate_reversal", "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal", "not shown"),
         Behavior("completion_reason_case", "simulations", "casing of completionReason", "live answers are in lower case", LIVE, documented="upper", observed="lower"),
+        Behavior("event_completion_reason", "events", "transaction.completed has version 1.1.0 and a completionReason", "the document shows no event of a transaction", ONCE, documented=False, observed=True),
         Behavior("refund_amount_omitted", "simulate_refund", "a refund without amount", "live services ask for it", LIVE, documented="full", observed="400"),
         Behavior("refund_bounds", "simulate_refund", "refunds may repeat until the settled amount is used up, then 400; 0 has no effect", "not shown"),
         Behavior("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there"),
@@ -122,7 +123,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         # events
         Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", WIDELY),
         Behavior("card_events", "events", "card.updated on a change of a card", "fields of the card record are not shown", WIDELY),
-        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason is present, else 1.0.0", "the document shows the releases, not the field in both"),
+        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0", "the document shows the releases, not the field in both"),
         Behavior("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", WIDELY),
         Behavior("event_signing", "events", "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated", "signing of deliveries is not shown", WIDELY),
         Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", ONCE, **_same((15, 2.5, 3, 86400))),

@@ -103,6 +103,7 @@ class Spend(Answer):
     user_email: str | None = about("Cardholder's email address", EMAIL, default=None, privacy=PERSONAL)
     status: str | None = about("pending, reversed, declined or completed", default=None)
     declined_reason: str | None = about("Why it was declined, in words", default=None)
+    completion_reason: str | None = about("Why it was completed; from version 1.1.0", default=None)
     authorized_at: datetime | None = about("When authorized", MOMENT, default=None)
     posted_at: datetime | None = about("When posted", MOMENT, default=None)
 

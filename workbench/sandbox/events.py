@@ -35,7 +35,7 @@ def wire_event(environment: Environment, sequence: int, kept: Record) -> Record:
         "resource": resource,
         "action": action,
         # the version is assumed: event_version
-        "version": "1.1.0" if kept.get("why") else "1.0.0",
+        "version": "1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0",
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
@@ -126,11 +126,25 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "user_email": user.get("email"),
                 "status": status,
                 "declined_reason": _words(spend["declined_reason"]) if kind != "transaction.requested" else None,
+                "completion_reason": _completion_reason(environment, kept),
                 "authorized_at": moment_of(spend["authorized_at"]),
                 "posted_at": None if spend["posted_at"] is None else moment_of(spend["posted_at"]),
             },
         },
     )
+
+
+def _completion_reason(environment: Environment, kept: Record) -> str | None:
+    settings = environment.settings
+    if (
+        kept["kind"] != "transaction.completed" or not settings["event_completion_reason"]
+    ):  # assumed: event_completion_reason
+        return None
+    if kept["transaction"]["status"] != "settled":
+        reversal: str | None = settings["full_reversal_reason"]
+        return reversal
+    reason = "REFUND" if kept.get("refund") else "SETTLEMENT"
+    return reason if settings["completion_reason_case"] == "upper" else reason.lower()
 
 
 def _words(reason: str | None) -> str | None:
