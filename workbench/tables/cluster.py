@@ -27,8 +27,8 @@ from workbench.errors import InvalidRequest, WorkbenchError
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.session import connect
 from workbench.tables.folder import SCHEMA, read_folder, uniform
+from workbench.tables.read_job import ReadJob, parameter_names, read_notes, summary_line
 from workbench.tables.reading import Gate, ReadFilter, ReadSummary
-from workbench.tables.rewards import ReadJob, parameter_names, read_notes, summary_line
 from workbench.tables.rows import to_pandas
 
 TASK_PAGES = 1_000
