@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import EventTimeout, UnusableFile
+from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.samples import sample as sample_event
 
@@ -324,3 +324,10 @@ def test_a_closed_inbox_can_still_be_printed(inbox: Inbox) -> None:
     inbox.close()
 
     assert "closed" in repr(inbox)
+
+
+@pytest.mark.parametrize("body", [b"1", b'"x"', b"true", b"1.5"])
+def test_a_body_that_is_a_scalar_is_refused(body: bytes) -> None:
+    """A delivery whose body is a plain value is a wrong delivery, not an error of a library."""
+    with Inbox(accept_unsigned=True) as inbox, pytest.raises(InvalidWebhook, match="not a JSON object"):
+        inbox.receive({}, b'{"id":"a","resource":"user","action":"updated","body":%s}' % body)
