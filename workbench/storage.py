@@ -157,7 +157,7 @@ class Database:
                 the file stays whole, but a power failure may take the last moments.
 
         Raises:
-            UnusableFile: It is not ours, newer, damaged, or cannot be opened. It was left as it is.
+            UnusableFile: It is not ours, newer, damaged, or cannot be opened. The file is left unchanged.
             FileBusy: Another process held it for too long.
         """
         self.path = None if path is None else Path(path)
@@ -193,7 +193,7 @@ class Database:
         try:
             if run("PRAGMA application_id").fetchone()[0] != application:
                 if run("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                    raise UnusableFile(f"{self.path} is a file of another program. It was left as it is.")
+                    raise UnusableFile(f"{self.path} is not a workbench database; file left unchanged.")
                 for statement in schema.split(";"):
                     run(statement)
                 run(f"PRAGMA user_version={version:d}")
@@ -206,7 +206,7 @@ class Database:
             return
         self._check_schema(schema)
         if self.path.stat().st_size <= _CHECKED_WHOLE and run("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise UnusableFile(f"{self.path} is damaged. It was left as it is.")
+            raise UnusableFile(f"{self.path} is damaged; file left unchanged.")
         kind = probe(self.path.parent)
         if kind in _SHARED:
             warnings.warn(
@@ -229,7 +229,7 @@ class Database:
         found = set(self.connection.execute(query))
         strange = {kind for kind, _, _ in found - expected} - {"table", "index"}
         if strange or not expected <= found:
-            raise UnusableFile(f"{self.path} holds a schema that is not ours. It was left as it is.")
+            raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -320,7 +320,7 @@ class Database:
             return kind(f"{self.path or 'memory'} {words}. Nothing was stored.")
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
             return error
-        return UnusableFile(f"{self.path} is damaged: {error}. It was left as it is.")
+        return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str) -> bool:
         """Return whether this process is the one that does some work; of several on one file only one is, until it ends or closes it."""
@@ -393,10 +393,10 @@ def _check_header(path: Path, application: int, version: int) -> None:
     if not head or path.with_name(path.name + "-journal").exists():  # being made, or killed while it was
         return
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
-        raise UnusableFile(f"{path} is a file of another program. It was left as it is.")
+        raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")
     found = int.from_bytes(head[60:64], "big")
     if found > version:
         raise UnusableFile(
             f"{path} was written by a newer workbench (version {found} of the file, {version} is known here). "
-            "It was left as it is."
+            "The file was left unchanged."
         )

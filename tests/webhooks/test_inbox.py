@@ -304,7 +304,7 @@ def test_file_of_others_is_left_alone(tmp_path: Path) -> None:
     sqlite3.connect(path).execute("CREATE TABLE t(x)")
     before = path.read_bytes()
 
-    with pytest.raises(UnusableFile, match="another program"):
+    with pytest.raises(UnusableFile, match="not a workbench database"):
         Inbox(path)
     assert path.read_bytes() == before
 
