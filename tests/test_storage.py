@@ -80,9 +80,9 @@ def damage(path: Path) -> None:
 
 
 SPOILED = {
-    "text": (lambda path: path.write_text("dear diary"), "another program"),
-    "a short file": (lambda path: path.write_bytes(b"SQLite format 3\0"), "another program"),
-    "a database of others": (lambda path: (path.unlink(), foreign(path)), "another program"),
+    "text": (lambda path: path.write_text("dear diary"), "not a workbench database"),
+    "a short file": (lambda path: path.write_bytes(b"SQLite format 3\0"), "not a workbench database"),
+    "a database of others": (lambda path: (path.unlink(), foreign(path)), "not a workbench database"),
     "newer": (edit("PRAGMA user_version=2"), "newer workbench"),
     "a trigger": (edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"), "not ours"),
     "a view": (edit("CREATE VIEW evil AS SELECT 1"), "not ours"),
