@@ -67,7 +67,7 @@ def test_installed_is_this_checkout() -> None:
     installed = metadata.metadata("card-issuing-workbench")
 
     assert installed["Version"] == PROJECT["version"]
-    assert {"lab", "cluster", "dev"} == set(installed.get_all("Provides-Extra") or ())
+    assert set(PROJECT["optional-dependencies"]) == set(installed.get_all("Provides-Extra") or ())
 
 
 def test_typed() -> None:
