@@ -105,6 +105,8 @@ def moments(*counts: int) -> list[Any]:
     return [*counts, *(pytest.param(at, marks=pytest.mark.soak) for at in range(1, 50) if at not in counts)]
 
 
+# CPython's own `Thread.start` is not safe from an exception of a signal handler: the thread that starts may then end.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("at", moments(1, 17))
 @pytest.mark.parametrize("workers", [1, 3, 8])
 @pytest.mark.parametrize("kind", KINDS)

@@ -66,6 +66,15 @@ def test_reset_renews_a_file_of_version_0_1(wb):
     assert wb("sandbox", "guide").code == 0
 
 
+def test_controls_take_defaults_beside_other_libraries(wb):
+    """A value of a control is what it says, also in a process that has loaded pydantic, with which cyclopts validates."""
+    pytest.importorskip("pydantic")
+
+    assert wb("sandbox", "create-tenant", "acme", "--management", "provider").code == 0
+    assert wb("sandbox", "create-tenant", "beta", "--corporate-cards", "false").code == 0
+    assert wb("sandbox", "create-tenant", "gamma", "--corporate-cards", "maybe").code == 2
+
+
 def test_tenant_is_chosen_by_name(wb):
     """With `--tenant`, calls and events are those of that tenant, also one that was created before."""
     assert wb("sandbox", "create-tenant", "acme", "--management", "provider").code == 0

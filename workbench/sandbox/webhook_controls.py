@@ -152,7 +152,7 @@ class FaultControls(ControlGroup):
         body: str = "documented",
         retry_after: int | None = None,
     ) -> FaultRule:
-        """Inject a fault into calls or webhook deliveries, until `clear_faults`.
+        """Inject a fault into calls or webhook deliveries, until all fault rules are removed.
 
         Args:
             kind: For calls: latency, status, refused, reset, closed, lost, cut, malformed, slow_body; for deliveries:

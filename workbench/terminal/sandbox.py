@@ -69,8 +69,12 @@ def _command(control: Control) -> Callable[..., int]:
     arguments = [one for name, one in control.signature.parameters.items() if name != "self"]
     taken = [one for one in arguments if one.name not in _KEYS]
     keys = [one for one in arguments if one.name in _KEYS]
+    flags = {one.name for one in taken if _kind(one.annotation) is bool}
 
     def run(given: dict[str, Any], where: Where, how: Output) -> int:
+        given = {
+            name: value == "true" if name in flags and value is not None else value for name, value in given.items()
+        }
         given |= _keys(control.name, keys)
         with session(where) as api:
             answer = getattr(api.sandbox, control.name)(**given)
@@ -92,10 +96,12 @@ def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> insp
         name=f"--{one.name.replace('_', '-')}",
         help=_help(control, one.name) + (" JSON, or @FILE with it." if kind is Mapping else ""),
         group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
-        converter=None if choices or kind is str else partial(_convert, kind, "None" in str(one.annotation)),
+        converter=None if choices or kind in (str, bool) else partial(_convert, kind, "None" in str(one.annotation)),
         completer=None if choices else complete_ids(one.name),
     )  # fmt: skip
     positional = required or first
+    if isinstance(one.default, bool):
+        one = one.replace(default=str(one.default).lower())  # the type that is shown has the words, not the values
     return one.replace(
         kind=inspect.Parameter.POSITIONAL_OR_KEYWORD if positional else inspect.Parameter.KEYWORD_ONLY,
         annotation=Annotated[annotation if required else annotation | None, options],
@@ -122,10 +128,6 @@ def _convert(kind: Any, optional: bool, _: Any, tokens: Any) -> Any:
         return None
     if kind is Mapping:
         return _object(text)
-    if kind is bool:
-        if text not in {"true", "false"}:
-            raise ValueError(f"{visible(text, 60)!r} is not true or false")
-        return text == "true"
     if kind is int:
         if not text.removeprefix("-").isdecimal() or not text.isascii():
             raise ValueError(f"{visible(text, 60)!r} is not a whole number")
