@@ -168,7 +168,7 @@ def test_memory_is_the_same() -> None:
 ADDS = """
 import sys
 sys.path[:0] = sys.argv[2:3]
-from tests.test_durable import opened
+from tests.test_storage import opened
 from pathlib import Path
 file = opened(Path(sys.argv[1]))
 for _ in range(100):

@@ -32,8 +32,8 @@ ROW = """READ_DISPUTE = Operation(
 
 
 class Operations:"""
-HANDLER = """    "read_dispute": lambda turn, asked: disputes.Dispute(
-        id=turn.mine("dispute", asked.dispute_id, "Dispute")["id"], status="pending"
+HANDLER = """    "read_dispute": lambda context, asked: cards.Dispute(
+        id=context.get_for_tenant("dispute", asked.dispute_id, "Dispute")["id"], status="pending"
     ),
     "settle":"""
 PROGRAM = """
@@ -84,7 +84,7 @@ def test_a_thirteenth_operation(tmp_path: Path) -> None:
     disputes, table, handlers = (
         copy / "interface/disputes.py",
         copy / "interface/table.py",
-        copy / "sandbox/handlers.py",
+        copy / "sandbox/service.py",
     )
     disputes.write_text(disputes.read_text() + RECORD)
     text = table.read_text().replace("import Dispute, UpdateDispute", "import Dispute, ReadDispute, UpdateDispute")

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 import workbench as wb
-from tests.benchmarks.bench_chains import import_cost
 from workbench import rendering, withdrawals
 
 HEAVY = ("coincurve", "Crypto", "nacl", "httpx", "pandas", "matplotlib", "ipywidgets", "IPython")
@@ -49,16 +48,6 @@ print([name for name in {HEAVY!r} if name in sys.modules])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.slow
-def test_the_import_costs_little():
-    """The package and everything it names are imported within 100 ms over the interface it stands on."""
-    everything = "import workbench.withdrawals as w; [getattr(w, name) for name in w.__all__ if name != 'countdown']"
-    below = "import workbench.interface.assumptions, workbench.rendering, workbench.interface.withdrawals"
-
-    assert import_cost("import workbench.withdrawals") <= 100
-    assert import_cost(f"{everything}") - import_cost(below) <= 100
 
 
 def test_rendering_shows_what_has_a_sheet(api):
