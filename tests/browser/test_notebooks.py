@@ -42,7 +42,7 @@ def test_application(lab: Server, page: Page) -> None:
     """The application notebook goes from a mistake to approved, and files many from a file."""
     run(page, lab, "04-file-an-application")
 
-    output(page, "phoneNumber must be digits only")
+    output(page, "phone_number must be digits only")
     output(page, "APPROVED")
     output(page, "create_user_application: 5 rows: 5 done")
 
