@@ -191,9 +191,19 @@ def _listed(problems: tuple[Problem, ...]) -> str:
     return f"{len(problems)} problems:" + "".join(f"\n  - {problem}" for problem in problems)
 
 
-def _argument(path: str) -> str:
-    """Return the path of a member by attribute names; the columns of a file keep their spelling."""
-    return path if path.startswith("row ") else re.sub("(?<=[a-z0-9])[A-Z]", lambda found: f"_{found[0].lower()}", path)
+def _in_python(problem: Problem) -> Problem:
+    """Return a problem by the names of arguments, not of wire members; the columns of a file keep their spelling."""
+    if problem.path.startswith("row "):
+        return problem
+    named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
+    return attrs.evolve(problem, path=_snake(problem.path), message=named)
+
+
+def _snake(text: str) -> str:
+    return re.sub("(?<=[a-z0-9])[A-Z]", lambda found: f"_{found[0].lower()}", text)
+
+
+_NAMES_MEMBERS = frozenset({"one_of", "any_of", "required"})
 
 
 class InvalidRequest(WorkbenchError, ValueError):
@@ -204,7 +214,7 @@ class InvalidRequest(WorkbenchError, ValueError):
             problems = (Problem("", "invalid", problems),)
         self.problems = tuple(problems)
         self.operation = of
-        named = tuple(attrs.evolve(problem, path=_argument(problem.path)) for problem in self.problems)
+        named = tuple(_in_python(problem) for problem in self.problems)
         super().__init__(f"{of + ': ' if of else ''}{_listed(named)}\nNothing was sent.")
 
 

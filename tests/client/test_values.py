@@ -51,8 +51,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("update_ubo", {"national_id": "12345678", "country_of_issue": "US"}, "national_id"),
     ("update_ubo", {"country_of_issue": "USA"}, "country_of_issue"),
     # V24
-    ("create_payment_account", {"company_id": CARD}, "Provide either userId or companyId"),
-    ("create_payment_account", {"user_id": None}, "Provide either userId or companyId"),
+    ("create_payment_account", {"company_id": CARD}, "Provide either user_id or company_id"),
+    ("create_payment_account", {"user_id": None}, "Provide either user_id or company_id"),
     # the other way: a word that is none is not sent
     ("update_dispute", {"status": "accepted"}, "status"),
     ("simulate_authorization", {"decline_reason": "because"}, "decline_reason"),
