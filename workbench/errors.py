@@ -203,7 +203,7 @@ def _snake(text: str) -> str:
     return re.sub("(?<=[a-z0-9])[A-Z]", lambda found: f"_{found[0].lower()}", text)
 
 
-_NAMES_MEMBERS = frozenset({"one_of", "any_of", "required"})
+_NAMES_MEMBERS = frozenset({"one_of", "any_of"})
 
 
 class InvalidRequest(WorkbenchError, ValueError):
