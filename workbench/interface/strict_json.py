@@ -56,15 +56,15 @@ def _exact(digits: str) -> Decimal:
     return Decimal(digits)
 
 
-def _too_deep(text: str) -> bool:
-    """Say whether the scanner could run out of stack: libraries raise Python's limit, and the process would die."""
-    if sys.getrecursionlimit() <= _MAX_DEPTH or text.count("[") + text.count("{") <= _MAX_DEPTH:
+def _too_deep(text: str, limit: int) -> bool:
+    """Say whether a text is nested too deeply, also where libraries raised Python's limit and the process would die."""
+    if (limit == _MAX_DEPTH and sys.getrecursionlimit() <= limit) or text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
     for found in _NESTING.finditer(text):
         sign = found.group()
         depth += (sign in "[{") - (sign in "]}")
-        if depth > _MAX_DEPTH:
+        if depth > limit:
             return True
     return False
 
@@ -72,8 +72,11 @@ def _too_deep(text: str) -> bool:
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
 
 
-def loads(data: bytes) -> Any:
+def loads(data: bytes, max_depth: int = _MAX_DEPTH) -> Any:
     """Read one JSON text: objects as `Wire`, numbers as int or Decimal.
+
+    Args:
+        max_depth: Most levels of lists and objects in each other.
 
     Raises:
         NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a member twice, a lone surrogate, nested too
@@ -83,7 +86,7 @@ def loads(data: bytes) -> Any:
     text = ""
     try:
         text = data.decode()
-        if _too_deep(text):
+        if _too_deep(text, max_depth):
             raise NotJson("nested too deeply")
         made, end = _DECODER.raw_decode(text) if text[:1] in ("{", "[") else (None, -1)
         if end != len(text):

@@ -12,10 +12,10 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import attrs
 
@@ -24,21 +24,37 @@ from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.store import Store
 
 log = logging.getLogger("workbench.webhooks")
+T = TypeVar("T")
 RETRY_AFTER = (1.0, 10.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 54000.0)
 """Seconds before each further try of a failed handler: about a day in all."""
 JITTER = 0.1  # part by which these vary at random
+POLL_INTERVAL = 0.05  # seconds between looks for what another process does
+_WORK_INTERVAL = 0.5  # seconds between looks of a handler's thread for events that another process received
 _STORED = {"beginning": "0", "now": "(SELECT coalesce(max(sequence), 0) FROM events)"}
 
 
+class OneAtATime:
+    """Runs one call at a time. An interrupt cannot leave it occupied."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holder: object = None
+
+    def run(self, work: Callable[[], T]) -> T | None:
+        """Call a function and return its result; return None if a call runs, in another thread or further up this one."""
+        mine = object()
+        try:
+            with self._lock:
+                if self._holder is not None:
+                    return None
+                self._holder = mine
+            return work()
+        finally:  # without a call, an interrupt cannot come between
+            if self._holder is mine:
+                self._holder = None
+
+
 @attrs.define
-class _Runner:
-    """Which call runs a handler now, if any."""
-
-    lock: threading.Lock = attrs.field(factory=threading.Lock)
-    holder: object = None
-
-
-@attrs.define(slots=False)
 class Handler:
     """A function for events of a kind, known by a name that outlives the process."""
 
@@ -46,8 +62,9 @@ class Handler:
     pattern: str
     call: Callable[..., Any]
     atomic: bool
-    retry_after: Sequence[float] = RETRY_AFTER
-    runner: _Runner = attrs.field(factory=_Runner, repr=False)
+    retry_after: Sequence[float]
+    turn: OneAtATime
+    loop: asyncio.Runner
     looked_until: int = 0  # nothing up to this event is unseen
 
     @property
@@ -55,22 +72,11 @@ class Handler:
         """Whether the function has to be awaited."""
         return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(type(self.call).__call__)
 
-    @cached_property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop in which an async function runs."""
-        return asyncio.new_event_loop()
-
     def run(self, *arguments: Any) -> None:
         """Call the function, and await what it returns if it can be awaited."""
         result = self.call(*arguments)
         if inspect.isawaitable(result):
-            self.loop.run_until_complete(_wait_for(result))
-
-    def close(self) -> None:
-        """Close the event loop, if there is one that does not run."""
-        loop = self.__dict__.pop("loop", None)
-        if loop is not None and not loop.is_running():
-            loop.close()
+            self.loop.run(_wait_for(result))
 
 
 async def _wait_for(awaitable: Any) -> None:
@@ -98,13 +104,25 @@ class Failure:
 
 
 class Handlers:
-    """The handlers of an inbox, and the events each has still to see."""
+    """The handlers of an inbox, the events each has still to see, and the threads they run in.
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
-        self.store = store
-        self.clock = clock
-        self.by_name: dict[str, Handler] = {}
-        self.missed: set[str] = set()  # handlers with events that another process was running
+    Args:
+        store: The events.
+        clock: Returns the time in seconds since 1970.
+        changed: Notified when an event arrived.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float], changed: threading.Condition) -> None:
+        self._store = store
+        self._clock = clock
+        self._changed = changed
+        self._by_name: dict[str, Handler] = {}
+        self._threads: dict[str, threading.Thread] = {}
+        self._running = 0  # contexts of `running` that are open
+        self._closed = False
+        self._missed: set[str] = set()  # handlers with events that another process was running
+        self._taking_over = OneAtATime()
+        self._waiting: dict[str, str] = {}  # why handlers cannot use the store at present
 
     def register(
         self, call: Callable[..., Any], pattern: str, name: str | None, atomic: bool, since: str,
@@ -128,16 +146,17 @@ class Handlers:
         except ValueError:  # a built-in function without a signature
             log.debug("the signature of a handler is not known")
         known = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
-        handler = Handler(known, pattern, call, atomic, tuple(retry_after))
-        if known in self.by_name:
-            handler.runner = self.by_name[known].runner
+        before = self._by_name.get(known)
+        turn, loop = (before.turn, before.loop) if before else (OneAtATime(), asyncio.Runner())
         self._store_position(known, since)
-        self.by_name[known] = handler
+        self._by_name[known] = Handler(known, pattern, call, atomic, tuple(retry_after), turn, loop)
+        if self._running:
+            self._start_threads()
 
     def _store_position(self, name: str, since: str) -> None:
         """Store the event after which a new handler begins."""
         start = _STORED.get(since, "(SELECT sequence FROM events WHERE id = ?)")
-        with self.store.file.write() as db:
+        with self._store.file.write() as db:
             if db.execute("SELECT 1 FROM handlers WHERE name = ?", (name,)).fetchone():
                 return
             # A file of an earlier version has no positions, only what each handler had to see.
@@ -147,86 +166,137 @@ class Handlers:
                 raise KeyError(since)
             db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, found if old is None else old))
 
-    def run(self, only: str | None = None) -> int:
+    def run(self) -> int:
         """Run each handler on the events that are due for it, in order; return the number of successful runs."""
-        names = [only] if only is not None else list(self.by_name)
-        return sum(self._run_handler(self.by_name[name]) for name in names)
+        return sum(self._run_handler(handler) for handler in tuple(self._by_name.values()))
+
+    def run_here(self) -> None:
+        """Run the handlers in this thread, unless they have their own.
+
+        Where another process runs one, that process also handles what arrived; a thread sees to it, should it end before.
+        """
+        if self._running:
+            return
+        self.run()
+        if self._missed:
+            threading.Thread(target=self._take_over, name="inbox-take-over", daemon=True).start()
+
+    def _take_over(self) -> None:
+        while self._missed and not self._closed and not self._running and self._taking_over.run(self._run_missed):
+            pass
+
+    def _run_missed(self) -> bool:
+        time.sleep(POLL_INTERVAL)
+        for name in self._missed.copy():
+            self._try_to_run(name)
+        return True
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run each handler in its own thread while the context is open."""
+        with self._changed:
+            self._running += 1
+        self._start_threads()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+            if not self._running:
+                for thread in tuple(self._threads.values()):
+                    thread.join(5)
+                self._threads.clear()
+
+    def _start_threads(self) -> None:
+        for name in self._by_name.keys() - self._threads.keys():
+            self._threads[name] = threading.Thread(target=self._work, args=(name,), name=f"inbox-{name}", daemon=True)
+            self._threads[name].start()
+
+    def _work(self, name: str) -> None:
+        while self._running and not self._closed:
+            due = self._try_to_run(name)
+            with self._changed:
+                if self._running:
+                    self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
+
+    def _try_to_run(self, name: str) -> float | None:
+        """Run a handler and return the seconds until it has to run again; nothing that happens here ends its thread."""
+        try:
+            self._run_handler(self._by_name[name])
+            due = self._store.file.run("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))[
+                0
+            ][0]
+        except BaseException as error:  # noqa: BLE001 - a store that is busy or full: the events are tried again
+            if not self._closed:
+                self._missed.add(name)
+                self._waiting[name] = f"{type(error).__name__}: {error}"
+                log.warning("handler %s cannot run at present: %s", name, type(error).__name__)
+            return None
+        self._waiting.pop(name, None)
+        return None if due is None else due - self._clock()
 
     def _run_handler(self, handler: Handler) -> int:
         """Run a handler on what is due, and look again afterwards: an event may arrive just before the lock is free."""
         done = 0
-        while (ran := self._run_once(handler)) is not None:
+        while (ran := handler.turn.run(lambda: self._run_leased(handler))) is not None:
             done += ran
             if self._next(handler) is None:
                 break
         return done
 
-    def _run_once(self, handler: Handler) -> int | None:
-        """Run a handler on what is due; return None if it runs already, here or in another process."""
-        mine, runner = object(), handler.runner
+    def _run_leased(self, handler: Handler) -> int | None:
+        """Run a handler on what is due; return None if another process runs it."""
+        if not self._store.file.lease(handler.name):
+            self._missed.add(handler.name)
+            return None
         try:
-            with runner.lock:
-                if runner.holder is not None:
-                    return None  # in another thread, or further up this very call
-                runner.holder = mine
-            if not self.store.file.lease(handler.name):
-                self.missed.add(handler.name)
-                return None
-            try:
-                self.missed.discard(handler.name)
-                if handler.is_async and _in_event_loop():
-                    with ThreadPoolExecutor(1) as pool:  # a second loop cannot run in the thread of a running one
-                        return pool.submit(self._run_due, handler).result()
-                return self._run_due(handler)
-            finally:
-                self.store.file.end_lease(handler.name)
-        finally:  # without a call, an interrupt cannot come between
-            if runner.holder is mine:
-                runner.holder = None
+            self._missed.discard(handler.name)
+            if handler.is_async and _in_event_loop():
+                with ThreadPoolExecutor(1) as pool:  # a second loop cannot run in the thread of a running one
+                    return pool.submit(self._run_due, handler).result()
+            return self._run_due(handler)
+        finally:
+            self._store.file.end_lease(handler.name)
 
     def _run_due(self, handler: Handler) -> int:
-        done = 0
-        while (row := self._next(handler)) is not None:
-            done += self._handle(handler, *row)
-        return done
+        return sum(self._handle(handler, *row) for row in iter(lambda: self._next(handler), None))
 
     def _next(self, handler: Handler) -> tuple[int, bytes, int] | None:
         """Return the next event that is due for a handler: one to try again, or the first one that it has not seen."""
-        run = self.store.file.run
-        rows = run(
+        again = self._store.file.run(
             "SELECT sequence, body, tries FROM effects JOIN events USING(sequence)"
             " WHERE handler = ? AND effects.state = 'waiting' AND due <= ? ORDER BY sequence LIMIT 1",
-            (handler.name, self.clock()),
+            (handler.name, self._clock()),
         )
-        if not rows:
-            last = self.store.last()
-            rows = run(
-                "SELECT sequence, body, 0 FROM events"
-                " WHERE sequence > max(?, (SELECT position FROM handlers WHERE name = ?)) AND kind GLOB ?"
-                " ORDER BY sequence LIMIT 1",
-                (handler.looked_until, handler.name, handler.pattern),
-            )
-            if not rows:
-                handler.looked_until = last
-        return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
+        if again:
+            return again[0]
+        last = self._store.last()
+        unseen = self._store.file.run(
+            "SELECT sequence, body, 0 FROM events"
+            " WHERE sequence > max(?, (SELECT position FROM handlers WHERE name = ?)) AND kind GLOB ?"
+            " ORDER BY sequence LIMIT 1",
+            (handler.looked_until, handler.name, handler.pattern),
+        )
+        if unseen:
+            return unseen[0]
+        handler.looked_until = last
+        return None
 
     def _handle(self, handler: Handler, sequence: int, body: bytes, tries: int) -> int:
         event = read_delivery(body, len(body))
         try:
-            if handler.atomic:
-                with self.store.file.write() as db:
-                    handler.run(event, db)
-                    self._record(db, handler, sequence, "done", tries + 1)
-            else:
+            if not handler.atomic:
                 handler.run(event)
+            with self._store.file.write() as db:
+                if handler.atomic:
+                    handler.run(event, db)
+                self._record(db, handler, sequence, "done", tries + 1)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a user's code may raise anything; it is recorded
             self._record_failure(handler, sequence, event, tries + 1, error)
             return 0
-        if not handler.atomic:
-            with self.store.file.write() as db:
-                self._record(db, handler, sequence, "done", tries + 1)
         return 1
 
     @staticmethod
@@ -248,29 +318,25 @@ class Handlers:
         state, due = "failed", 0.0
         if tries <= len(handler.retry_after):
             pause = handler.retry_after[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)
-            state, due = "waiting", self.clock() + pause
-        with self.store.file.write() as db:
+            state, due = "waiting", self._clock() + pause
+        with self._store.file.write() as db:
             self._record(db, handler, sequence, state, tries, due, f"{name}: {error}"[:2000])
 
-    def seconds_until_due(self, name: str) -> float | None:
-        """Return the seconds until a failed event is due for a handler; None if none waits for it."""
-        rows = self.store.file.run("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))
-        return None if rows[0][0] is None else max(0.0, rows[0][0] - self.clock())
-
     def failures(self) -> tuple[Failure, ...]:
-        """Return the runs that failed and have not succeeded since."""
-        rows = self.store.file.run(
-            "SELECT handler, id, kind, tries, effects.state, error FROM effects JOIN events USING(sequence)"
+        """Return the runs that failed and have not succeeded since, and the handlers that wait for the store."""
+        rows = self._store.file.run(
+            "SELECT handler, id, kind, tries, effects.state = 'failed', error FROM effects JOIN events USING(sequence)"
             " WHERE effects.state != 'done' AND error IS NOT NULL ORDER BY sequence, handler"
         )
+        waiting = [(name, None, None, 0, False, error) for name, error in self._waiting.copy().items()]
         return tuple(
-            Failure(handler=handler, event_id=event_id, kind=kind, tries=tries, given_up=state == "failed", error=error)
-            for handler, event_id, kind, tries, state, error in rows
+            Failure(handler=handler, event_id=event_id, kind=kind, tries=tries, given_up=bool(failed), error=error)
+            for handler, event_id, kind, tries, failed, error in (*rows, *waiting)
         )
 
     def make_due(self, handler: str | None, event_id: str | None) -> None:
         """Make failed runs due now, with all their tries."""
-        with self.store.file.write() as db:
+        with self._store.file.write() as db:
             db.execute(
                 "UPDATE effects SET state = 'waiting', tries = 0, due = 0 WHERE state != 'done'"
                 " AND (? IS NULL OR handler = ?)"
@@ -279,6 +345,7 @@ class Handlers:
             )
 
     def close(self) -> None:
-        """Close the event loops of async handlers."""
-        for handler in self.by_name.values():
-            handler.close()
+        """Close the event loops of async handlers that do not run."""
+        self._closed = True
+        for handler in self._by_name.values():
+            handler.turn.run(handler.loop.close)

@@ -10,22 +10,21 @@ Example:
     def post(event): ...
 """
 
-import logging
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
-from typing import Any, Protocol
+from operator import attrgetter
+from typing import Any
 
 import attrs
 
 from workbench.errors import EventTimeout, InvalidWebhook, hide_arguments
 from workbench.interface.events import Event
-from workbench.webhooks.handlers import RETRY_AFTER, Failure, Handlers
+from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_mismatch, matches, read_delivery
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
 from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key, hmac_signature, lower_headers
@@ -33,18 +32,7 @@ from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key,
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
-_POLL_INTERVAL = 0.05  # seconds between looks for events of another process or of a source
-_WORK_INTERVAL = 0.5  # seconds between looks of a handler's thread for events that another process received
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
-
-log = logging.getLogger("workbench.webhooks")
-
-
-class Clock(Protocol):
-    """A clock that is moved explicitly."""
-
-    def advance(self, *, seconds: float) -> Any:
-        """Move the clock forward."""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,15 +50,12 @@ class Latest:
         return self.by_arrival.id != self.by_event_time.id
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True)
 class Replayed:
     """The result of a replay."""
 
     handled: int
-    failures: tuple[tuple[Event, Exception], ...]
-
-    def __repr__(self) -> str:
-        return f"<replayed: {self.handled} handled, {len(self.failures)} failed>"
+    failures: tuple[tuple[Event, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")
 
 
 @attrs.frozen
@@ -124,25 +109,21 @@ class Inbox:
         self._accept_unsigned = not self._keys if accept_unsigned is None else accept_unsigned
         self._source = source
         self._pulled = 0
-        self._pull_lock = threading.Lock()
-        self._pulling: object = None  # the call that pulls now
+        self._pulling = OneAtATime()
         self._keep_for = keep_for
         self._since_purge = 0
         self._now = now
         self.max_body = max_body
         self._store = Store(path)
         self._closed = False
-        self._handlers = Handlers(self._store, lambda: self._now().timestamp())
         self._changed = threading.Condition()
-        self._workers: dict[str, threading.Thread] = {}
-        self._running = 0
-        self._taking_over = threading.Lock()
-        self._waiting: dict[str, str] = {}  # why handlers cannot use the store at present
+        self._handlers = Handlers(self._store, lambda: self._now().timestamp(), self._changed)
         self._refusals: deque[Refusal] = deque(maxlen=100)
         self._purge_old()
 
     # receiving
 
+    @hide_arguments
     def receive(self, headers: Headers, body: bytes) -> Receipt:
         """Verify a delivery and store it once; it is stored when this returns.
 
@@ -153,16 +134,13 @@ class Inbox:
             InvalidWebhook: The signature or the format is wrong; nothing was stored.
             UnusableFile: It could not be stored, so it must not be acknowledged.
         """
-        held = [body]
-        del body  # a traceback that prints locals would show it
-        receipt = self._store_delivery(headers, held)
+        receipt = self._store_delivery(headers, body)
         with self._changed:
             self._changed.notify_all()
-        self._run_here()
+        self._handlers.run_here()
         return receipt
 
-    def _store_delivery(self, headers: Headers, held: list[bytes]) -> Receipt:
-        body = held.pop()
+    def _store_delivery(self, headers: Headers, body: bytes) -> Receipt:
         try:
             if len(body) > self.max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self.max_body:,}.")
@@ -171,7 +149,6 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self.max_body)
         except InvalidWebhook as refused:
-            body = b""
             self._refusals.append(Refusal(self._now(), str(refused)))
             raise
         self._since_purge += 1
@@ -181,26 +158,22 @@ class Inbox:
 
     def pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Reads do this first."""
-        if self._source is None:
+        new = self._pulling.run(self._pull) if self._source is not None else None
+        if new is None:
             return 0
+        self._handlers.run_here()
+        return new
+
+    def _pull(self) -> int:
+        assert self._source is not None
         new = 0
-        mine = object()
-        try:
-            with self._pull_lock:
-                if self._pulling is not None:
-                    return 0
-                self._pulling = mine
-            deliveries, last = self._source(self._pulled)
-            for _, headers, body in deliveries:
-                try:
-                    new += not self._store_delivery(headers, [body]).duplicate
-                except InvalidWebhook:
-                    continue  # listed in `refusals`
-            self._pulled = last
-        finally:  # without a call, an interrupt cannot come between
-            if self._pulling is mine:
-                self._pulling = None
-        self._run_here()
+        deliveries, last = self._source(self._pulled)
+        for _, headers, body in deliveries:
+            try:
+                new += not self._store_delivery(headers, body).duplicate
+            except InvalidWebhook:
+                continue  # listed in `refusals`
+        self._pulled = last
         return new
 
     @property
@@ -250,10 +223,10 @@ class Inbox:
         """Return the newest event about a resource, by arrival and by the time in the events."""
         self.pull()
         found = [one.event for one in self._store.events(kind, about=resource_id)]
-        timed = [(event.event_received_at, event) for event in found if isinstance(event.event_received_at, datetime)]
+        timed = [event for event in found if isinstance(event.event_received_at, datetime)]
         return Latest(
             by_arrival=found[-1] if found else None,
-            by_event_time=max(timed, key=itemgetter(0))[1] if timed else None,
+            by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
         )
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
@@ -265,6 +238,7 @@ class Inbox:
         self.pull()
         return self._store.last()
 
+    @hide_arguments
     def wait(
         self,
         kind: str | None = None,
@@ -272,7 +246,7 @@ class Inbox:
         within: float = 10.0,
         *,
         since: "datetime | int | None" = None,
-        clock: Clock | None = None,
+        clock: Any = None,
     ) -> Event:
         """Return the newest matching event, or wait for the next one.
 
@@ -280,34 +254,28 @@ class Inbox:
             within: Seconds to wait; of `clock` if given, which is then advanced second by second.
             where: As for `stored`.
             since: Only events that arrived after a time, or after a number from `mark()`.
+            clock: A clock that is moved explicitly, as `api.sandbox.clock`.
 
         Raises:
             EventTimeout: No matching event arrived in time.
         """
-        deadline = time.monotonic() + within
-        left = within
-        checked: datetime | int | None = since
+        deadline, advanced = time.monotonic() + within, 0.0
+        unseen = since
         while True:
             newest = self.mark()
-            for one in reversed(self.stored(kind, None, checked) if checked != newest else []):
-                if matches(one.event, None, where):
-                    return one.event
-            checked = newest
+            if found := self.stored(kind, where, unseen):
+                return found[-1].event
+            unseen = newest
+            left = deadline - time.monotonic() if clock is None else within - advanced
+            if left <= 0:
+                why = describe_mismatch(self.events(since=since), kind, where)
+                raise EventTimeout(f"No matching {kind or 'event'} within {within:g} s. {why}")
             if clock is not None:
-                if left <= 0:
-                    break
                 clock.advance(seconds=min(1.0, left))
-                left -= 1.0
-                continue
-            pause = min(_POLL_INTERVAL, deadline - time.monotonic())
-            if pause <= 0:
-                break
-            with self._changed:
-                self._changed.wait(pause)
-        wanted = kind or "event"
-        why = describe_mismatch(self.events(since=since), kind, where)
-        where = None  # a traceback that prints locals would show what was checked for
-        raise EventTimeout(f"No matching {wanted} within {within:g} s. {why}")
+                advanced += 1.0
+            else:
+                with self._changed:
+                    self._changed.wait(min(POLL_INTERVAL, left))
 
     # handling
 
@@ -342,8 +310,6 @@ class Inbox:
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
             self._handlers.register(call, kind, name, atomic, since, retry_after)
-            if self._running:
-                self._start_workers()
             return call
 
         return register
@@ -355,15 +321,11 @@ class Inbox:
 
     def failures(self) -> tuple[Failure, ...]:
         """Return the handler runs that failed and have not succeeded since, and handlers that wait for a busy store."""
-        waiting = [
-            Failure(handler=name, event_id=None, kind=None, tries=0, given_up=False, error=error)
-            for name, error in self._waiting.copy().items()
-        ]
-        return (*self._handlers.failures(), *waiting)
+        return self._handlers.failures()
 
     def dead_letters(self) -> tuple[Failure, ...]:
         """Return the runs that failed at every try. `retry()` makes them due again, with all their tries."""
-        return tuple(one for one in self._handlers.failures() if one.given_up)
+        return tuple(one for one in self.failures() if one.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
         """Try failed runs again now, dead letters too; return the number of successful runs."""
@@ -387,72 +349,9 @@ class Inbox:
                 failures.append((event, error))
         return Replayed(handled=handled, failures=tuple(failures))
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Run each handler in its own thread while the context is open, so that a slow one delays nothing else."""
-        with self._changed:
-            self._running += 1
-        self._start_workers()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._changed.notify_all()
-            if not self._running:
-                for thread in list(self._workers.values()):
-                    thread.join(5)
-                self._workers.clear()
-
-    def _start_workers(self) -> None:
-        for name in list(self._handlers.by_name):
-            if name not in self._workers:
-                self._workers[name] = threading.Thread(
-                    target=self._work, args=(name,), name=f"inbox-{name}", daemon=True
-                )
-                self._workers[name].start()
-
-    def _work(self, name: str) -> None:
-        while self._running and not self._closed:
-            due = self._try_to_run(name)
-            with self._changed:
-                if self._running:
-                    self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
-
-    def _try_to_run(self, name: str) -> float | None:
-        """Run a handler and return the seconds until it has to run again; nothing that happens here ends its thread."""
-        try:
-            self._handlers.run(name)
-            due = self._handlers.seconds_until_due(name)
-        except BaseException as error:  # noqa: BLE001 - a store that is busy or full: the events are tried again
-            if not self._closed:
-                self._handlers.missed.add(name)
-                self._waiting[name] = f"{type(error).__name__}: {error}"
-                log.warning("handler %s cannot run at present: %s", name, type(error).__name__)
-            return None
-        self._waiting.pop(name, None)
-        return due
-
-    def _run_here(self) -> None:
-        """Run the handlers in this thread, unless they have their own.
-
-        Where another process runs one, that process also handles what arrived; a thread sees to it, should it end before.
-        """
-        if self._running:
-            return
-        self._handlers.run()
-        if self._handlers.missed:
-            threading.Thread(target=self._take_over, name="inbox-take-over", daemon=True).start()
-
-    def _take_over(self) -> None:
-        missed = self._handlers.missed
-        while missed and not self._closed and not self._running and self._taking_over.acquire(blocking=False):
-            try:
-                time.sleep(_POLL_INTERVAL)
-                for name in missed.copy():
-                    self._try_to_run(name)
-            finally:
-                self._taking_over.release()
+        return self._handlers.running()
 
     # over HTTP
 
@@ -474,7 +373,18 @@ class Inbox:
         """
         from workbench.webhooks.receiver import receiving
 
-        with self.running(), receiving(self, host=host, port=port, path=path, hosts=hosts) as url:
+        with (
+            self.running(),
+            receiving(
+                self.receive,
+                verifies=self.verifies,
+                max_body=self.max_body,
+                host=host,
+                port=port,
+                path=path,
+                hosts=hosts,
+            ) as url,
+        ):
             yield url
 
     @property

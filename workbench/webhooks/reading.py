@@ -11,11 +11,10 @@ from workbench.errors import InvalidWebhook, Problem
 from workbench.interface import strict_json
 from workbench.interface.convert import Unreadable, converter
 from workbench.interface.events import MINIMUM_DEPOSIT, Event, MicroDepositReceived
+from workbench.interface.walk import get_path
 
 MAX_BODY = 2**20
 _MAX_DEPTH = 64
-_REQUIRED = ("id", "resource", "action")
-_NOTHING = object()
 
 Where = Callable[[Event], Any] | Mapping[str, Any]
 """A function of the event, or values by dotted attribute paths of the event or of its body."""
@@ -33,76 +32,33 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
     """
     if len(body) > max_body:
         raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
-    problem = None
     try:
-        raw = strict_json.loads(body)
+        raw = strict_json.loads(body, max_depth=_MAX_DEPTH)
     except strict_json.NotJson as error:
-        problem = f"Invalid or ambiguous JSON: {error}."
-    if problem:
-        body = b""  # a traceback that prints locals would show it
-        raise InvalidWebhook(problem)
+        raise InvalidWebhook(f"Invalid or ambiguous JSON: {error}.") from None
     if not isinstance(raw, Mapping):
         raise InvalidWebhook("The delivery is not a JSON object.")
-    if _deeper_than(raw, _MAX_DEPTH):
-        raise InvalidWebhook(f"The delivery is nested more than {_MAX_DEPTH} levels deep.")
-    for name in _REQUIRED:
+    for name in ("id", "resource", "action"):
         if not isinstance(raw.get(name), str) or not raw[name]:
             raise InvalidWebhook(f"The delivery has no `{name}`.")
     if raw.get("body") is not None and not isinstance(raw["body"], Mapping | list):
         raise InvalidWebhook("`body` is not a JSON object.")
     try:
         event = converter().structure(raw, Event)
-        _mark_deposit(event)
-        return event
-    except Unreadable as error:
+    except Unreadable as error:  # a member of an unknown type must not lose the event: it is kept in `extra`
         unreadable = {problem.path for problem in error.problems}
-    # A member of an unknown type must not lose the event: it is kept in `extra`.
-    event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
-    object.__setattr__(event, "extra", {**event.extra, **{name: raw[name] for name in raw if name in unreadable}})
-    return event
-
-
-def _mark_deposit(event: Event) -> None:
-    """Mark an amount that no micro deposit has: above zero and below 2.00 USD. Source: Limits."""
-    amount = getattr(event.body, "amount", None)
-    if (
-        isinstance(event.body, MicroDepositReceived)
-        and isinstance(amount, Decimal)
-        and not 0 < amount < MINIMUM_DEPOSIT
-    ):
+        event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
+        object.__setattr__(event, "extra", {**event.extra, **{name: raw[name] for name in raw if name in unreadable}})
+    deposit = event.body.amount if isinstance(event.body, MicroDepositReceived) else None
+    if isinstance(deposit, Decimal) and not 0 < deposit < MINIMUM_DEPOSIT:  # Source: Limits
         problem = Problem("body.amount", "range", f"is not between 0 and {MINIMUM_DEPOSIT} USD")
         object.__setattr__(event, "marks", (*event.marks, problem))
-
-
-def _deeper_than(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
-            if isinstance(inner, Mapping | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def resource_id(event: Event) -> str | None:
-    """Return the id of the resource that the event is about."""
-    found = event.body.get("id") if isinstance(event.body, Mapping) else getattr(event.body, "id", None)
-    return None if found is None else str(found)
+    return event
 
 
 def state_digest(event: Event) -> bytes:
     """Return a digest of the state that an event reports: its body without links, which differ each time."""
-    body = (
-        event.body
-        if isinstance(event.body, Mapping | list)
-        else converter().unstructure(event.body)
-        if event.body
-        else None
-    )
+    body = converter().unstructure(event.body)
     if isinstance(body, Mapping):
         body = {name: value for name, value in body.items() if not str(name).endswith("Link")}
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
@@ -112,20 +68,16 @@ def matches(event: Event, kind: str | None, where: Where | None) -> bool:
     """Whether an event is of a kind and meets a condition."""
     if kind is not None and not fnmatchcase(event.kind, kind):
         return False
-    if where is None:
-        return True
-    if not isinstance(where, Mapping):
-        return bool(where(event))
-    return all(_has(event, path, wanted) or _has(event.body, path, wanted) for path, wanted in where.items())
+    if where is None or not isinstance(where, Mapping):
+        return where is None or bool(where(event))
+    return all(_meets(event, path, wanted) for path, wanted in where.items())
 
 
-def _has(start: Any, path: str, wanted: Any) -> bool:
-    value = start
-    for name in path.split("."):
-        value = value.get(name, _NOTHING) if isinstance(value, Mapping) else getattr(value, name, _NOTHING)
-        if value is _NOTHING:
-            return False
-    return bool(wanted(value) if callable(wanted) else value == wanted)
+def _meets(event: Event, path: str, wanted: Any) -> bool:
+    found = [value for value in (get_path(event, path), get_path(event.body, path)) if value is not None]
+    if wanted is None:
+        return not found
+    return any(wanted(value) if callable(wanted) else value == wanted for value in found)
 
 
 def describe_mismatch(events: list[Event], kind: str | None, where: Where | None) -> str:
@@ -134,11 +86,8 @@ def describe_mismatch(events: list[Event], kind: str | None, where: Where | None
     if not of_kind:
         kinds = sorted({event.kind for event in events})
         return f"{len(events)} events stored" + (f" ({', '.join(kinds[:8])})." if kinds else ".")
-    text = f"{len(of_kind)} of that kind stored, none of which matches"
-    if isinstance(where, Mapping):
-        unmet = [
-            path for path, wanted in where.items() if not any(matches(one, kind, {path: wanted}) for one in of_kind)
-        ]
-        if unmet:
-            text += f"; none has the expected {', '.join(unmet)}"
-    return text + "."
+    conditions = where.items() if isinstance(where, Mapping) else ()
+    unmet = [path for path, wanted in conditions if not any(_meets(one, path, wanted) for one in of_kind)]
+    return f"{len(of_kind)} of that kind stored, none of which matches" + (
+        f"; none has the expected {', '.join(unmet)}." if unmet else "."
+    )

@@ -1,56 +1,50 @@
 """An inbox over HTTP: accepts POSTs of JSON on one path, acknowledges what is stored, and reveals nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from workbench import http_server
 from workbench.errors import InvalidWebhook, UnusableFile
 from workbench.webhooks.reading import TooLarge
-from workbench.webhooks.verify import SignatureRefused
+from workbench.webhooks.verify import Headers, SignatureRefused
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
-_ACCEPTED = http_server.Response(status=204)
-
-
-class Receiver(Protocol):
-    """What accepts deliveries: an inbox."""
-
-    max_body: int
-
-    @property
-    def verifies(self) -> bool:
-        """Whether only signed deliveries are accepted."""
-
-    def receive(self, headers: Any, body: bytes) -> Any:
-        """Verify and store a delivery."""
 
 
 @contextmanager
-def receiving(inbox: Receiver, *, host: str, port: int, path: str, hosts: Sequence[str]) -> Iterator[str]:
-    """Serve an inbox and yield the URL to send to."""
-    if host not in http_server.LOOPBACK and not inbox.verifies:
+def receiving(
+    receive: Callable[[Headers, bytes], Any], *, verifies: bool, max_body: int, host: str, port: int, path: str,
+    hosts: Sequence[str],
+) -> Iterator[str]:  # fmt: skip
+    """Pass deliveries to `receive`, and yield the URL to send to.
+
+    Args:
+        verifies: Whether `receive` accepts signed deliveries only.
+    """
+    local = host in http_server.LOOPBACK
+    path = "/" + path.lstrip("/")
+    if not (local or verifies):
         raise InvalidWebhook(
             f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
             "Give it keys, or use 127.0.0.1."
         )
-    path = "/" + path.lstrip("/")
-    if hosts and not inbox.verifies and len(path) < _MIN_SECRET_PATH:
+    if hosts and not verifies and len(path) < _MIN_SECRET_PATH:
         raise InvalidWebhook(
             "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
             f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
         )
-    public = {name.lower() for name in (*hosts, *(() if host in http_server.LOOPBACK else (host,)))}
 
     def answer(request: http_server.Request) -> http_server.Response:
-        status = _status(inbox, request, path)
-        return _ACCEPTED if status == 204 else http_server.bare(status, "")
+        status = _status(receive, request, path)
+        return http_server.Response(status=204) if status == 204 else http_server.bare(status, "")
 
-    with http_server.running(answer, host=host, port=port, hosts=public, max_body=inbox.max_body) as url:
+    names = {name.lower() for name in (*hosts, *(() if local else (host,)))}
+    with http_server.running(answer, host=host, port=port, hosts=names, max_body=max_body) as url:
         yield url + path
 
 
-def _status(inbox: Receiver, request: http_server.Request, path: str) -> int:
+def _status(receive: Callable[[Headers, bytes], Any], request: http_server.Request, path: str) -> int:
     if request.method != "POST":
         return 405
     if request.target != path:
@@ -61,7 +55,7 @@ def _status(inbox: Receiver, request: http_server.Request, path: str) -> int:
     if kind != "application/json" or request.header("content-encoding") not in (None, "identity"):
         return 415
     try:
-        inbox.receive(request.headers, request.body)
+        receive(request.headers, request.body)
     except SignatureRefused:
         return 401
     except TooLarge:

@@ -2,15 +2,16 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import attrs
 
 from workbench.interface.events import Event
+from workbench.interface.walk import get_path
 from workbench.storage import Database
-from workbench.webhooks.reading import read_delivery, resource_id, state_digest
+from workbench.webhooks.reading import read_delivery, state_digest
 
 APPLICATION = 0x57424958  # "WBIX"
 SCHEMA = """
@@ -56,7 +57,7 @@ _POSITIONS = "CREATE TABLE IF NOT EXISTS handlers(name TEXT PRIMARY KEY, positio
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True)
 class StoredEvent:
     """An event as the inbox stores it."""
 
@@ -69,15 +70,8 @@ class StoredEvent:
     repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
     conflicting: bool  # whether other bytes arrived with the same id
 
-    def __repr__(self) -> str:
-        marks = [f"delivered {self.times} times"] if self.times > 1 else []
-        marks += ["conflicting"] if self.conflicting else []
-        marks += [f"repeats {self.repeat_of}"] if self.repeat_of else []
-        marks += [] if self.verified else ["unverified"]
-        return f"<{self.sequence}: {self.event!r}{', '.join(['', *marks])}>"
 
-
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True)
 class Conflict:
     """A delivery with the id of a stored event but other bytes; the first delivery stays."""
 
@@ -86,9 +80,6 @@ class Conflict:
     verified: bool
     event: Event
     raw: bytes = attrs.field(repr=False)
-
-    def __repr__(self) -> str:
-        return f"<conflict with {self.id}: {self.event!r}>"
 
 
 @attrs.frozen(kw_only=True)
@@ -132,15 +123,15 @@ class Store:
                 return attrs.evolve(receipt, conflict=first != digest, repeat_of=repeat_of, sequence=sequence)
             if db.execute("SELECT 1 FROM forgotten WHERE id = ?", (event.id,)).fetchone():
                 return receipt
-            about, reported = resource_id(event), state_digest(event)
+            about, reported = get_path(event.body, "id"), state_digest(event)
+            about = None if about is None else str(about)
             happened = event.event_received_at.isoformat() if isinstance(event.event_received_at, datetime) else None
             repeat_of = self._repeated(db, about, event.kind, reported, happened)
-            cursor = db.execute(
+            sequence = db.execute(
                 "INSERT INTO events(id, kind, about, happened, arrived, verified, digest, state, repeat_of, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (event.id, event.kind, about, happened, at, verified, digest, reported, repeat_of, raw),
-            )
-            sequence = int(cursor.lastrowid or 0)
+            ).lastrowid
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     @staticmethod
@@ -150,19 +141,13 @@ class Store:
         assumed: the envelope id may differ between retries, so a repeat is recognized by resource, action and state as
         well. A state may recur, so an older event counts only if its time is the same.
         """
-        if about is None:
-            return None
-        last = db.execute(
-            "SELECT id, state FROM events WHERE about = ? AND kind = ? ORDER BY sequence DESC LIMIT 1", (about, kind)
+        found = db.execute(
+            "SELECT id FROM events WHERE about = :about AND kind = :kind AND state = :state AND (happened = :happened OR"
+            " sequence = (SELECT max(sequence) FROM events WHERE about = :about AND kind = :kind))"
+            " ORDER BY sequence DESC LIMIT 1",
+            {"about": about, "kind": kind, "state": reported, "happened": happened},
         ).fetchone()
-        if last is not None and last[1] == reported:
-            found: str = last[0]
-            return found
-        same = db.execute(
-            "SELECT id FROM events WHERE about = ? AND kind = ? AND state = ? AND happened = ? LIMIT 1",
-            (about, kind, reported, happened),
-        ).fetchone()
-        return same[0] if same else None
+        return found[0] if found else None
 
     def events(
         self, kind: str | None = None, after: int = 0, since: datetime | None = None, about: str | None = None,
@@ -193,46 +178,38 @@ class Store:
         )
         return [
             Conflict(
-                id=one,
-                arrived=datetime.fromisoformat(arrived),
-                verified=bool(verified),
-                event=read_delivery(body, len(body)),
-                raw=body,
+                id=one, arrived=datetime.fromisoformat(arrived), verified=bool(verified),
+                event=read_delivery(body, len(body)), raw=body,
             )
             for one, arrived, verified, body in rows
-        ]
+        ]  # fmt: skip
 
     def count(self) -> int:
         """Return the number of events."""
-        found: int = self.file.run("SELECT count(*) FROM events")[0][0]
-        return found
+        return int(self.file.run("SELECT count(*) FROM events")[0][0])
 
     def last(self) -> int:
         """Return the sequence number of the newest event."""
-        found: int = self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0]
-        return found
+        return int(self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0])
 
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
         """Delete events that contain an id, or arrived before a time, so that nothing of them remains in the file.
 
         The envelope ids are remembered, so that a redelivery is not a new event.
         """
+        tests: list[tuple[str, Any]] = [("instr(body, ?)", name.encode()) for name in naming]
+        if before is not None:
+            tests.append(("arrived < ?", before.astimezone(UTC).isoformat()))
         with self.file.write() as db:
-            doomed: set[str] = set()
-            for table in ("events", "conflicts"):
-                for name in naming:
-                    doomed |= _ids(db.execute(f"SELECT id FROM {table} WHERE instr(body, ?)", (name.encode(),)))  # noqa: S608
-                if before is not None:
-                    at = before.astimezone(UTC).isoformat()
-                    doomed |= _ids(db.execute(f"SELECT id FROM {table} WHERE arrived < ?", (at,)))  # noqa: S608
-            rows = [(one,) for one in sorted(doomed)]
-            db.executemany("INSERT OR IGNORE INTO forgotten(id) VALUES (?)", rows)
-            db.executemany("DELETE FROM events WHERE id = ?", rows)
-            db.executemany("DELETE FROM conflicts WHERE id = ?", rows)
+            doomed = {
+                found
+                for table in ("events", "conflicts")
+                for test, value in tests
+                for found in db.execute(f"SELECT id FROM {table} WHERE {test}", (value,))  # noqa: S608 - no value in it
+            }
+            db.executemany("INSERT OR IGNORE INTO forgotten(id) VALUES (?)", doomed)
+            db.executemany("DELETE FROM events WHERE id = ?", doomed)
+            db.executemany("DELETE FROM conflicts WHERE id = ?", doomed)
         if doomed:
             self.file.forget_deleted()
         return len(doomed)
-
-
-def _ids(rows: Iterable[tuple[str]]) -> set[str]:
-    return {row[0] for row in rows}
