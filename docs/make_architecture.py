@@ -32,7 +32,6 @@ PURPOSES = {
     "storage": "one SQLite file",
     "http_server": "local HTTP server",
     "http_post": "one POST",
-    "loops": "event loops",
     "progress": "progress lines",
     "interface": "the service as data",
     "errors": "exception classes",

@@ -155,7 +155,6 @@ REACH = {
     "httptools": ("http_server.py",),
     "duckdb": ("tables/",),
     "filelock": ("storage.py",),
-    "uvloop": ("loops.py",),
     "coincurve": ("chains/",),
     "nacl": ("chains/",),
     "Crypto": ("chains/",),

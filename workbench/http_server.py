@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -26,7 +26,6 @@ MAX_HEADERS = 100
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
 DRAIN_TIMEOUT = 3.0  # seconds that a client may go on sending after an early response
-_TOO_LARGE = "The headers are too large"
 _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
 
 log = logging.getLogger("workbench.http_server")
@@ -94,14 +93,12 @@ class _App:
     """The ASGI application around a handler."""
 
     def __init__(self, handler: Handler, refusal: RefusalHandler, hosts: Collection[str], max_body: int) -> None:
+        self.refusal = refusal
         self._handler = handler
-        self._refusal = refusal
-        self._hosts = frozenset(hosts)
+        self._hosts = LOOPBACK | frozenset(hosts)
         self._max_body = max_body
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            return
         try:
             request = await self._read(scope, receive)
             if request is None:
@@ -109,74 +106,81 @@ class _App:
             answer = self._handler(request)
             response = answer if isinstance(answer, Response) else await answer
         except _Refused as refused:
-            response = self._refusal(refused.status, refused.reason)
+            await _send_early(self.refusal(refused.status, refused.reason), receive, send)
+            return
         except Exception as error:  # noqa: BLE001 - every request gets a response
             # No traceback: it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
-            response = self._refusal(500, "Internal server error")
+            response = self.refusal(500, "Internal server error")
         await _send(response, scope, send)
 
     async def _read(self, scope: Any, receive: Any) -> Request | None:
+        """Return the request with its body, or None if the client closed the connection."""
         headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
-        hosts = [value for name, value in headers if name == "host"]
+        size = len(scope["raw_path"]) + sum([len(name) + len(value) + 4 for name, value in headers])
+        if len(headers) > MAX_HEADERS or size > MAX_HEAD:
+            raise _Refused(431, "The headers are too large")
+        hosts = [host_name(value) for name, value in headers if name == "host"]
         if len(hosts) != 1:
             raise _Refused(400, "Exactly one Host header is required")
-        local = host_name(hosts[0]) in LOOPBACK
-        if not local and host_name(hosts[0]) not in self._hosts:
+        if hosts[0] not in self._hosts:
             raise _Refused(421, "This host is not served here")
-        lengths = [value for name, value in headers if name == "content-length"]
-        if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > self._max_body:
-            raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
-        body: bytes | None = b""
-        if lengths or any(name == "transfer-encoding" for name, _ in headers):
-            try:
-                async with asyncio.timeout(BODY_TIMEOUT):
-                    body = await self._read_body(receive)
-            except TimeoutError:
-                raise _Refused(408, "The body was not received in time") from None
-        if body is None:
-            return None
+        length = next((value for name, value in headers if name == "content-length"), "0")
+        body = bytearray()
+        more = length != "0" or any(name == "transfer-encoding" for name, _ in headers)
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT):
+                while more:
+                    if int(length) > self._max_body or len(body) > self._max_body:
+                        raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    body += message["body"]
+                    more = message["more_body"]
+        except TimeoutError:
+            raise _Refused(408, "The body was not received in time") from None
         return Request(
             method=scope["method"], target=scope["raw_path"].decode("latin-1"), query=scope["query_string"],
-            headers=headers, body=body, local=local,
+            headers=headers, body=bytes(body), local=hosts[0] in LOOPBACK,
         )  # fmt: skip
-
-    async def _read_body(self, receive: Any) -> bytes | None:
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body += message.get("body", b"")
-            if len(body) > self._max_body:
-                raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
-            if not message.get("more_body"):
-                return bytes(body)
 
 
 async def _send(response: Response, scope: Any, send: Any) -> None:
     if response.seconds and response.manner != "slow_body":
         await asyncio.sleep(response.seconds)
-    transport = scope["extensions"]["connection"].transport
     if response.manner in {"reset", "closed"}:
+        transport = scope["extensions"]["transport"]
         if response.manner == "reset":  # closing a socket that lingers for no time resets the connection
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
         return
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
-    if response.status not in (204, 304):
-        headers.append((b"content-length", str(len(response.body)).encode()))
-    if response.status == HTTPStatus.REQUEST_TIMEOUT:
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    if response.manner == "cut":
-        half = response.body[: len(response.body) // 2]
-        await send({"type": "http.response.body", "body": half, "more_body": True})
-        transport.close()
+    await send(_start(response))
+    if response.manner == "cut":  # an application that returns in the middle of a body closes the connection
+        await send({"type": "http.response.body", "body": response.body[: len(response.body) // 2], "more_body": True})
     elif response.manner == "slow_body":
         await _send_slowly(response, send)
     else:
         await send({"type": "http.response.body", "body": response.body})
+
+
+def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
+    if response.status not in (204, 304):
+        headers.append((b"content-length", b"%d" % len(response.body)))
+    return {"type": "http.response.start", "status": response.status, "headers": [*headers, *more]}
+
+
+async def _send_early(response: Response, receive: Any, send: Any) -> None:
+    """Send a response before the request is complete, and end the connection when it is; at once, it could be lost."""
+    await send(_start(response, (b"connection", b"close")))
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    if response.status != HTTPStatus.REQUEST_TIMEOUT:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_TIMEOUT):
+                while (await receive()).get("more_body"):
+                    pass
+    await send({"type": "http.response.body"})
 
 
 async def _send_slowly(response: Response, send: Any) -> None:
@@ -193,14 +197,9 @@ async def _send_slowly(response: Response, send: Any) -> None:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    """Refuses heads that are too large or too slow, which uvicorn does not limit."""
+    """Refuses a head that does not end, by size or by time, which uvicorn does not limit."""
 
-    refusal: RefusalHandler = staticmethod(bare)
-    _head = 0  # bytes received of the current head
-    _size = 0  # bytes of its headers
-    _too_large = False
-    _in_head = False
-    _complete = True  # whether the request was received completely
+    _head: int | None = None  # bytes received of a head that is not complete
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -213,54 +212,29 @@ class _LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
+        if self._head is not None and not self.transport.is_closing():
             self._head += len(data)
             if self._head > MAX_HEAD:
-                self._refuse(431, _TOO_LARGE)
+                self._refuse(431, "The headers are too large")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._complete = False
-        self._in_head = True
-        self._head = self._size = 0
-        self.scope["extensions"] = {"connection": self}  # type: ignore[dict-item]
+        self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
+        self._head = 0
         if self._timer is None:
             self._expect_head()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._size += len(name) + len(value) + 4
-        self._too_large = len(self.headers) > MAX_HEADERS or self._size + len(self.url) > MAX_HEAD
-        if self._too_large:
-            raise _Refused(431, _TOO_LARGE)  # ends the parser, which calls `send_400_response`
-
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._head = None
         self._stop_timer()
         super().on_headers_complete()
 
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._complete = True
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self._complete and not self.transport.is_closing():
-            self.loop.call_later(DRAIN_TIMEOUT, self._end_drain)  # closing now could lose the response
-
-    def _end_drain(self) -> None:
-        if not self._complete:
-            self.transport.close()
-
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser could not take: headers that are too large, or something that is not HTTP."""
-        if self._too_large:
-            self._refuse(431, _TOO_LARGE)
-        else:
-            self._refuse(400, "Not an HTTP request")
+        self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
-        response = self.refusal(status, reason)
+        app: Any = self.app
+        response = app.refusal(status, reason)
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
         lines += [f"{name}: {value}" for name, value in response.headers]
         self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
@@ -271,12 +245,10 @@ class _LimitedProtocol(HttpToolsProtocol):
 
     def _on_head_timeout(self) -> None:
         self._timer = None
-        if self.transport.is_closing():
-            return
-        if self._in_head:
-            self._refuse(408, "The headers were not received in time")
-        else:
+        if self._head is None:
             self.transport.close()
+        elif not self.transport.is_closing():
+            self._refuse(408, "The headers were not received in time")
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -342,9 +314,7 @@ def running(
     listening = listening or bind(host, port)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
     config = uvicorn.Config(
-        _App(handler, refusal, hosts, max_body),
-        http=type("_Protocol", (_LimitedProtocol,), {"refusal": staticmethod(refusal)}), ws="none", lifespan="off",
-        loop="auto", log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        _App(handler, refusal, hosts, max_body), http=_LimitedProtocol, ws="none", lifespan="off", loop="auto", log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
         timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
     )  # fmt: skip
     server = uvicorn.Server(config)

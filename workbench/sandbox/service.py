@@ -80,28 +80,27 @@ class Route:
 
     row: Any  # an Operation; typed so, it would act as a descriptor here
     handler: Handler
-    names: tuple[str, ...]
+    ids: tuple[str, ...]  # placeholders of its path
     assumed: tuple[str, ...]
 
 
-def _routes() -> tuple[dict[str, dict[str, Route]], list[tuple[re.Pattern[str], dict[str, Route]]]]:
+Methods = dict[str, Route]
+_PART = re.compile(r"(\{\w+\})")
+
+
+def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]]:
     """Return the routes by path and method: those without placeholders by the path itself, the others by pattern."""
-    fixed: dict[str, dict[str, Route]] = {}
-    open_: dict[str, dict[str, Route]] = {}
+    by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
-        names = placeholders(row.path)
-        ids = (row.name,) if row in table.OPERATIONS.values() else (extensions.ASSUMED[row.name],)
-        route = Route(row, HANDLERS[row.name], names, ids if row.assumed else ())
-        where = fixed if not names else open_
-        where.setdefault(table.PREFIX + row.path, {})[row.method] = route
+        assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
+        route = Route(row, HANDLERS[row.name], placeholders(row.path), assumed)
+        by_path.setdefault(table.PREFIX + row.path, {})[row.method] = route
     patterns = [
         (re.compile("".join(f"(?P<{p[1:-1]}>[^/]*)" if p[:1] == "{" else re.escape(p) for p in _PART.split(path))), by)
-        for path, by in open_.items()
+        for path, by in by_path.items()
+        if "{" in path
     ]
-    return fixed, patterns
-
-
-_PART = re.compile(r"(\{\w+\})")
+    return {path: by for path, by in by_path.items() if "{" not in path}, patterns
 
 
 class Service:
@@ -144,28 +143,25 @@ class Service:
 
     def name_of(self, request: Request) -> str | None:
         """Return the name of the operation that a request is for, None where nothing is served."""
-        by_method = self._fixed.get(request.path) or next(
-            (by for pattern, by in self._patterns if pattern.fullmatch(request.path)), {}
-        )
-        route = by_method.get(request.method)
+        route = self._match(request.path)[0].get(request.method)
         return None if route is None else str(route.row.name)
 
+    def _match(self, path: str) -> tuple[Methods, Mapping[str, str]]:
+        """Return the methods of a path and the ids in it."""
+        if path in self._fixed:
+            return self._fixed[path], {}
+        found = ((by, match) for pattern, by in self._patterns if (match := pattern.fullmatch(path)) is not None)
+        by, match = next(found, ({}, None))
+        return by, match.groupdict() if match else {}
+
     def _find(self, context: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
-        by_method = self._fixed.get(request.path)
-        path: Mapping[str, str] = {}
-        if by_method is None:
-            for pattern, by in self._patterns:
-                match = pattern.fullmatch(request.path)
-                if match is not None:
-                    by_method, path = by, match.groupdict()
-                    break
-            else:
-                raise context.error(NO_ROUTE)
-        route = by_method.get(request.method)
-        if route is None:
+        by_method, ids = self._match(request.path)
+        if not by_method:
+            raise context.error(NO_ROUTE)
+        if request.method not in by_method:
             context.headers["allow"] = ", ".join(by_method)
             raise context.error(NO_METHOD)
-        return route, path
+        return by_method[request.method], ids
 
     def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> Any:
         operation = context.operation = route.row
@@ -178,7 +174,7 @@ class Service:
             raise context.error(table.NOT_IN_PRODUCTION)
         if not operation.roles.issubset(key["roles"]):
             raise context.error(table.MISSING_ROLE)
-        for name in route.names:
+        for name in route.ids:
             if UUID.fullmatch(path[name]) is None:
                 raise context.bad_request(f"{name} must be a UUID")
         asked = self._read(context, operation, path, request)
@@ -258,9 +254,14 @@ def _logged(
         "status": status,
         "assumptions": list(dict.fromkeys(context.assumed)),
     }
-    if operation is not None:
-        entry["body"] = _plain(_masked(request, operation))
-    return entry
+    if operation is None:
+        return entry
+    try:
+        raw = dict(parse_qsl(request.query, keep_blank_values=True)) if operation.in_query else None
+        raw = strict_json.loads(request.body) if raw is None and request.body else raw
+    except strict_json.NotJson:
+        raw = None
+    return {**entry, "body": _plain(masked(raw, of=operation.request))}
 
 
 def _plain(value: Any) -> Any:
@@ -269,12 +270,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     return str(value) if isinstance(value, Decimal) else value
-
-
-def _masked(request: Request, operation: Operation[..., Any]) -> Any:
-    if operation.in_query:
-        return masked(dict(parse_qsl(request.query, keep_blank_values=True)), of=operation.request)
-    try:
-        return masked(strict_json.loads(request.body), of=operation.request) if request.body else None
-    except strict_json.NotJson:
-        return None
