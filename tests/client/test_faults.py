@@ -397,23 +397,30 @@ def test_a_full_disk_stops_effects_before_they_happen(tmp_path: Path, monkeypatc
         assert rig.network.effects == rig.network.sent == recorded
 
 
-@pytest.mark.parametrize("at", ["begin", "finish"])
-def test_an_interrupt_inside_the_journal_leaves_no_call_in_flight(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the journal writes: the call is unknown where it may have left, and never shown as in flight."""
+@pytest.mark.parametrize(
+    "at, always, outcome",
+    [("begin", False, "not_sent"), ("finish", False, "done"), ("finish", True, "unknown")],
+    ids=["before", "after", "twice"],
+)
+def test_an_interrupt_inside_the_journal_leaves_no_call_in_flight(
+    at: str, always: bool, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the journal writes: recorded is whether the call left, and how it ended, or else it is unknown."""
     rig = Rig()
-    arguments = rig.arguments("update_user")
-    whole = getattr(recorder_of(rig.client.journal), at)
+    recorder = recorder_of(rig.client.journal)
+    whole = getattr(recorder, at)
 
     def interrupted(*given: Any, **more: Any) -> None:
         if at == "begin":
             whole(*given)
+        if not always:
+            monkeypatch.setattr(recorder, at, whole)
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(recorder_of(rig.client.journal), at, interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            rig.client.update_user(**arguments)
-    (entry,) = rig.client.journal.unknown()
+    monkeypatch.setattr(recorder, at, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rig.client.update_user(**rig.arguments("update_user"))
+    (entry,) = rig.client.journal
 
-    assert entry.error == "its outcome was not recorded"
+    assert entry.outcome == outcome
     assert rig.network.effects == (0 if at == "begin" else 1)

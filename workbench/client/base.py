@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from workbench.client.base_url import base_url as read_base_url
 from workbench.client.base_url import base_url_or_problem
-from workbench.client.exchange import ClientContext, Exchange, Steps
+from workbench.client.exchange import ClientContext, Exchange
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, warn_if_in_cell
@@ -303,21 +303,21 @@ class BaseClient(Operations, ABC):
     def _resend(self, request: Any, attempt: str) -> Any:
         """Send a request, or its arguments, again as the resend of an entry of the journal."""
 
-    def _steps(
+    def _exchange(
         self, operation: Operation[..., Any], arguments: Mapping[str, Any], resend_of: str | None = None
-    ) -> Steps:
+    ) -> Exchange:
         request = build_request(operation, arguments)
-        return Exchange(operation, request, self._context, self._allowing, resend_of).steps()
+        return Exchange(operation, request, self._context, self._allowing, resend_of)
 
-    def _steps_of(self, request: Any, resend_of: str | None = None) -> Steps:
+    def _exchange_of(self, request: Any, resend_of: str | None = None) -> Exchange:
         if isinstance(request, Mapping) and resend_of is not None:
-            return self._steps(OPERATIONS[self.journal[resend_of].operation], request, resend_of)
+            return self._exchange(OPERATIONS[self.journal[resend_of].operation], request, resend_of)
         operation = _BY_REQUEST.get(type(request))
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
             )
-        return self._steps(operation, given(request), resend_of)  # nested members may be mappings here too
+        return self._exchange(operation, given(request), resend_of)  # nested members may be mappings here too
 
 
 # for other packages: what a client knows and its users have no need of

@@ -17,7 +17,7 @@ from typing import Any, Self
 import httpx
 
 from workbench.client.base import BaseClient, Connections
-from workbench.client.exchange import Steps
+from workbench.client.exchange import Exchange
 from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
 from workbench.client.probe import Findings, Probe
 from workbench.client.transports import TimelyTransport, Trace
@@ -150,18 +150,19 @@ class Client(_HttpxClient, Sync):
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
         """Check and send an operation with a dict of arguments, as its method does with keywords."""
-        return self._drive(self._steps(operation, arguments))
+        return self._drive(self._exchange(operation, arguments))
 
     @hide_arguments
     def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        return self._drive(self._steps_of(request))
+        return self._drive(self._exchange_of(request))
 
     @hide_arguments
     def _resend(self, request: Any, attempt: str) -> Any:
-        return self._drive(self._steps_of(request, attempt))
+        return self._drive(self._exchange_of(request, attempt))
 
-    def _drive(self, steps: Steps) -> Any:
+    def _drive(self, call: Exchange) -> Any:
+        steps = call.steps()
         try:
             step = next(steps)
             while True:
@@ -177,6 +178,9 @@ class Client(_HttpxClient, Sync):
                     step = steps.send(outcome)
         except StopIteration as stop:
             return stop.value
+        finally:
+            call.active = False  # first, without a call: an interrupt cannot come between
+            steps.close()
 
     def _transmit(self, outgoing: Request) -> Any:
         clock, incoming = self._context.clock, _Incoming(outgoing)
@@ -230,18 +234,19 @@ class AsyncClient(_HttpxClient, Async):
     @hide_arguments
     async def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
         """Check and send an operation with a dict of arguments, as its method does with keywords."""
-        return await self._drive(self._steps(operation, arguments))
+        return await self._drive(self._exchange(operation, arguments))
 
     @hide_arguments
     async def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        return await self._drive(self._steps_of(request))
+        return await self._drive(self._exchange_of(request))
 
     @hide_arguments
     async def _resend(self, request: Any, attempt: str) -> Any:
-        return await self._drive(self._steps_of(request, attempt))
+        return await self._drive(self._exchange_of(request, attempt))
 
-    async def _drive(self, steps: Steps) -> Any:
+    async def _drive(self, call: Exchange) -> Any:
+        steps = call.steps()
         try:
             step = next(steps)
             while True:
@@ -257,6 +262,9 @@ class AsyncClient(_HttpxClient, Async):
                     step = steps.send(outcome)
         except StopIteration as stop:
             return stop.value
+        finally:
+            call.active = False  # first, without a call: an interrupt cannot come between
+            steps.close()
 
     async def _transmit(self, outgoing: Request) -> Any:
         incoming = _Incoming(outgoing)
@@ -327,7 +335,7 @@ class Bodies(AsyncClient):
         """
         if type(request) not in _READS:
             raise InvalidRequest("only reads return bodies", of="fetch")
-        steps = self._steps_of(request)
+        steps = self._exchange_of(request).steps()
         try:
             step = next(steps)
             while True:

@@ -90,7 +90,9 @@ class Exchange:
         self.deadline = float("inf")
         self.answer: Any = None
         self.attempt: Attempt | None = None
-        self.recorded: str | None = None  # its id, from before it is recorded
+        self.ending: tuple[Outcome, int | None, str | None] | None = None  # as far as it is known
+        self.is_recorded = False  # the ending
+        self.active = True  # assigned by what drives it: no interrupt comes between two instructions without a call
         self.notices: list[str] = []  # what an answer said besides, for when the outcome is recorded
 
     def __repr__(self) -> str:
@@ -112,8 +114,16 @@ class Exchange:
                 self.record(outgoing)
             yield from self.send(outgoing)
             return self.answer
+        except BaseException as error:
+            self.interrupted(error, outgoing)
+            raise
         finally:
-            self.release()
+            try:
+                self.record_end()
+            finally:  # again, since an interrupt may have kept the first one from it
+                self.record_end()
+            for words in self.notices:
+                advise(words)
 
     def send(self, outgoing: Request) -> Generator[Request | Pause, Any, None]:
         """Send, again where that is allowed, until there is an answer or an error."""
@@ -127,29 +137,18 @@ class Exchange:
             if wait > longest:
                 self.not_sent(f"the service asked for a pause; try again in {wait:.0f} s")
             if wait > 0:
-                yield from self.pause(wait)
+                yield Pause(wait)
             self.tries += 1
             outgoing.phase, outgoing.status = 0, None
-            try:
-                outcome = yield outgoing
-            except BaseException as error:
-                self.interrupted(error, outgoing)
-                raise
+            outcome = yield outgoing
             pause = self.failed(outcome) if outcome.__class__ is Broken else self.answered(outcome)
             if pause is None:
                 return
+            outgoing.phase, outgoing.status = -1, None
             if pause > 0:  # otherwise the pace has the pause
                 if clock.monotonic() + pause > self.deadline:
                     self.give_up(outcome)
-                yield from self.pause(pause)
-
-    def pause(self, seconds: float) -> Generator[Pause, Any, None]:
-        """Wait before a try; an interrupt then leaves the call unsent."""
-        try:
-            yield Pause(seconds)
-        except BaseException:
-            self.end(Outcome.NOT_SENT, error="interrupted before it was sent")
-            raise
+                yield Pause(pause)
 
     def clean(self, words: str) -> str:
         """Return words about this call with what they repeat of its private values masked."""
@@ -178,19 +177,28 @@ class Exchange:
             recorder.check_same(self.resend_of, operation.name, self.request, digest)
         elif digest and (earlier := recorder.earlier(digest)) is not None:
             context.guards.check_duplicate(described, earlier, "again" in self.allowing)
-        self.recorded = attempt.id
         entry = Entry(
             id=attempt.id, operation=attempt.operation, what=described, environment=attempt.environment,
             started=attempt.started, outcome=Outcome.SENDING, digest=digest, resend_of=self.resend_of,
         )  # fmt: skip
-        recorder.begin(entry, self.request)
         self.attempt = attempt
+        try:
+            recorder.begin(entry, self.request, self)
+        except CannotRecord:
+            self.attempt = None  # nothing to end
+            raise
 
     def end(self, outcome: Outcome, *, status: int | None = None, error: str | None = None) -> None:
-        """Record the outcome. The call is over, so a journal that fails now is only reported."""
+        """Take the call for over."""
+        self.ending = (outcome, status, error)
+        self.record_end()
+
+    def record_end(self) -> None:
+        """Record the outcome, once. The call is over, so a journal that fails now is only reported."""
         recorder, attempt = self.context.recorder, self.attempt
-        if recorder is None or attempt is None:
+        if self.ending is None or self.is_recorded or recorder is None or attempt is None:
             return
+        outcome, status, error = self.ending
         try:
             recorder.finish(attempt.id, outcome, status=status, answer=self.answer, error=error)
             if self.resend_of is not None and outcome is Outcome.DONE:
@@ -202,13 +210,7 @@ class Exchange:
                 f"{attempt.what} is {outcome.shown}, but that could not be recorded; "
                 f"the journal will show {attempt.id} as unknown ({failure})"
             )
-
-    def release(self) -> None:
-        """Take the call for over, whatever stopped it: without a recorded outcome it is unknown then."""
-        if self.recorded is not None and self.context.recorder is not None:
-            self.context.recorder.release(self.recorded)
-        for words in self.notices:
-            advise(words)
+        self.is_recorded = True
 
     @property
     def named(self) -> Attempt:
@@ -224,21 +226,19 @@ class Exchange:
     # outcomes
 
     def interrupted(self, error: BaseException, outgoing: Request) -> None:
-        """Note what is known of a call that was stopped while in flight."""
-        if not self.operation.effect:
+        """Note what is known of a call with an effect that was stopped before it ended."""
+        if self.attempt is None or self.ending is not None:
             return
+        status, kind = outgoing.status, type(error).__name__
         if outgoing.surely_not_sent:
-            self.end(Outcome.NOT_SENT, error=type(error).__name__)
+            self.ending = (Outcome.NOT_SENT, None, kind)
             error.add_note(f"{self.described}: never left this machine.")
-            return
-        status = outgoing.status
-        if status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
-            outcome = Outcome.DONE if status < 300 else Outcome.REFUSED
-            self.end(outcome, status=status, error=type(error).__name__)
-            error.add_note(f"{self.described}: {outcome} ({status}); its answer was not read.")
-            return
-        self.end(Outcome.UNKNOWN, error=type(error).__name__)
-        error.add_note(unknown_text(self.named, f"interrupted by {type(error).__name__}"))
+        elif status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
+            self.ending = (Outcome.DONE if status < 300 else Outcome.REFUSED, status, kind)
+            error.add_note(f"{self.described}: {self.ending[0]} ({status}); its answer was not read.")
+        else:
+            self.ending = (Outcome.UNKNOWN, None, kind)
+            error.add_note(unknown_text(self.named, f"interrupted by {kind}"))
 
     def not_sent(self, why: str, cause: Exception | None = None) -> NoReturn:
         """Raise for a call that never left."""

@@ -21,7 +21,7 @@ class Request:
         self.headers = headers  # all but the key
         self.body = body
         self.deadline = 0.0
-        self.phase = 0  # 1: the head is being written, 2: it was
+        self.phase = -1  # 0: the driver has it, 1: the head is being written, 2: it was
         self.traced = False  # whether the driver sees the phase
         self.status: int | None = None
         self.clean: Callable[[str], str] = str
@@ -30,7 +30,7 @@ class Request:
     @property
     def surely_not_sent(self) -> bool:
         """Whether not a byte of it was written."""
-        return self.traced and self.phase == 0
+        return self.phase < 0 or (self.traced and self.phase == 0)
 
     def __repr__(self) -> str:
         return f"<request {self.method} {self.where}>"

@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -44,6 +45,12 @@ _COLUMNS = (
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
+class Call(Protocol):
+    """A call that is being recorded. Once it is over, without a recorded outcome, its outcome is unknown."""
+
+    active: bool
+
+
 class Recorder:
     """Records calls for the client, and reads them for the journal. The database is opened at its first use."""
 
@@ -62,7 +69,7 @@ class Recorder:
         self._pid = 0
         self._process = ""
         self._opening = threading.Lock()
-        self._in_flight: set[str] = set()
+        self._calls: WeakValueDictionary[str, Call] = WeakValueDictionary()
         self._of_parents: list[Database | None] = []  # never closed here: they belong to another process
 
     def _here(self) -> str:
@@ -71,7 +78,7 @@ class Recorder:
             if self._path is not None:
                 self._of_parents.append(self._database)  # SQLite's connections do not survive a fork
                 self._database = None
-            self._opening, self._in_flight = threading.Lock(), set()
+            self._opening, self._calls = threading.Lock(), WeakValueDictionary()
             self._process, self._pid = secrets.token_hex(8), os.getpid()
         return self._process
 
@@ -104,7 +111,7 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
-    def begin(self, entry: Entry, request: Any) -> None:
+    def begin(self, entry: Entry, request: Any, call: Call) -> None:
         """Record a call before it leaves.
 
         Raises:
@@ -115,12 +122,8 @@ class Recorder:
             entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.outcome.value, None,
             None, None, _json(_masked(request) or {}), None, entry.digest, self._here(), entry.resend_of, None,
         )  # fmt: skip
-        self._in_flight.add(entry.id)
-        try:
-            self._write(f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
-        except BaseException:
-            self._in_flight.discard(entry.id)
-            raise
+        self._calls[entry.id] = call
+        self._write(f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
 
     def _hold_lease(self) -> None:
         """Hold the lock that tells other processes that calls of this one may be in flight."""
@@ -140,16 +143,11 @@ class Recorder:
         Raises:
             CannotRecord: It cannot be recorded; the entry then counts as unknown.
         """
-        self._in_flight.discard(attempt)
         kept = _masked(answer)
         self._write(
-            "UPDATE calls SET ending = ?, ended = ?, status = ?, answer = ?, error = ? WHERE id = ?",
+            "UPDATE calls SET ending = ?, ended = ?, status = ?, answer = ?, error = ? WHERE id = ? AND ending = 'sending'",
             (outcome.value, _stored(self.clock.now()), status, None if kept is None else _json(kept), error, attempt),
         )
-
-    def release(self, attempt: str) -> None:
-        """Take a call for no longer in flight; without a recorded outcome it is unknown."""
-        self._in_flight.discard(attempt)
 
     def earlier(self, digest: str) -> Entry | None:
         """Return the newest entry with the same body within a day that may have had its effect."""
@@ -191,7 +189,8 @@ class Recorder:
         return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
-        if entry.id in self._in_flight or (entry.process != here and self._opened().is_leased(entry.process)):
+        call = self._calls.get(entry.id)
+        if (call is not None and call.active) or (entry.process != here and self._opened().is_leased(entry.process)):
             return entry
         return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
 
