@@ -7,6 +7,9 @@ wb.course.progress()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workbench.course.drills import DRILLS as DRILLS
+    from workbench.course.drills import DrillRun as DrillRun
+    from workbench.course.drills import drill as drill
     from workbench.course.exercise import Exercise as Exercise
     from workbench.course.learner import CheckResult as CheckResult
     from workbench.course.learner import CourseProgress as CourseProgress

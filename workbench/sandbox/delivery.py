@@ -164,13 +164,17 @@ class WebhookDispatcher:
         for sequence in range(start, last + 1):
             event = self._store.get("event", str(sequence))
             if event is not None and event["tenant"] == row["tenant"]:
-                return {
-                    "id": f"{row['id']}:{sequence}", "endpoint": row["id"], "sequence": sequence, "kind": event["kind"],
-                    "event_id": self._environment.seeds.uuid(f"event:{sequence}"), "state": "waiting",
-                    "due": event["at"], "held": None, "attempts": [],
-                }  # fmt: skip
+                return self.new_delivery(row["id"], sequence, event)
             self._seen[row["id"]] = sequence + 1
         return None
+
+    def new_delivery(self, endpoint: str, sequence: int, event: Record) -> Record:
+        """Return the delivery of an event to an endpoint, before its first attempt."""
+        return {
+            "id": f"{endpoint}:{sequence}", "endpoint": endpoint, "sequence": sequence, "kind": event["kind"],
+            "event_id": self._environment.seeds.uuid(f"event:{sequence}"), "state": "waiting",
+            "due": event["at"], "held": None, "attempts": [],
+        }  # fmt: skip
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         try:

@@ -98,7 +98,13 @@ class WebhookControls(ControlGroup):
 
     @control(changes=True)
     def resend(self, event_id: str, endpoint_id: str | None = None) -> list[Delivery]:
-        """Deliver an event again, with a new series of retries."""
+        """Deliver an event again, with a new series of retries.
+
+        Args:
+            event_id: Id of the event.
+            endpoint_id: Only to this endpoint, also if the event is from before its registration; default: to every
+                endpoint that it was delivered to.
+        """
         store = self._engine.store
         with store:
             found = [
@@ -106,6 +112,8 @@ class WebhookControls(ControlGroup):
                 for row in store.all("delivery")
                 if row["event_id"] == event_id and endpoint_id in (None, row["endpoint"])
             ]
+            if not found and endpoint_id is not None:
+                found = self._earlier(event_id, self._record("resend", "endpoint", endpoint_id))
             if not found:
                 raise not_found("resend", "Delivery")
             again = []
@@ -116,6 +124,15 @@ class WebhookControls(ControlGroup):
                 again.append(_delivery(row))
         self._engine.dispatcher.notify()
         return again
+
+    def _earlier(self, event_id: str, endpoint: Record) -> list[Record]:
+        """Return the delivery of an event from before an endpoint's registration, if its tenant has such an event."""
+        engine = self._engine
+        return [
+            engine.dispatcher.new_delivery(endpoint["id"], number, event)
+            for number, event in engine.events()
+            if event["tenant"] == endpoint["tenant"] and engine.seeds.uuid(f"event:{number}") == event_id
+        ]
 
     @control(changes=False)
     def flush(self, within: float = 10.0) -> FlushResult:

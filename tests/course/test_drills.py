@@ -1,0 +1,352 @@
+"""Each drill is solved by a good answer, and by none of two plausible bad ones."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.course.drills import DRILLS, DrillRun, drill
+
+Answer = Callable[[Any, DrillRun], None]
+
+
+@pytest.fixture
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[wb.Session]:
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    session = wb.connect(seed=7)
+    yield session
+    session.close()
+
+
+# duplicate-bookings
+
+
+def correct_repetitions(api: Any, run: DrillRun) -> None:
+    counts = Counter(row["event"] for row in run.ledger)
+    seen = set()
+    for row in run.ledger:
+        if counts[row["event"]] > 1 and row["event"] not in seen:
+            seen.add(row["event"])
+            run.book(row["transaction"], -row["cents"])
+
+
+def correct_one(api: Any, run: DrillRun) -> None:
+    repeated = next(row for row in run.ledger if sum(row["event"] == one["event"] for one in run.ledger) > 1)
+    run.book(repeated["transaction"], -repeated["cents"])
+
+
+def take_everything_back_twice(api: Any, run: DrillRun) -> None:
+    for row in run.ledger:
+        if sum(row["event"] == one["event"] for one in run.ledger) > 1:
+            run.book(row["transaction"], -row["cents"])
+
+
+# unknown-refunds
+
+
+def look_then_resolve(api: Any, run: DrillRun) -> None:
+    for entry in api.journal.unknown():
+        transaction = entry.request["transactionId"]
+        carried_out = api.sandbox.state(transaction)["refunded"] > 0
+        api.journal.resolve(entry.id, "done" if carried_out else "not_sent")
+        if not carried_out:
+            api.simulate_refund(transaction_id=transaction, amount=500)
+
+
+def repeat_all(api: Any, run: DrillRun) -> None:
+    for entry in api.journal.unknown():
+        with suppress(wb.WorkbenchError):
+            api.journal.resolve(entry.id, "not_sent")
+            api.simulate_refund(transaction_id=entry.request["transactionId"], amount=500)
+
+
+def call_all_done(api: Any, run: DrillRun) -> None:
+    for entry in api.journal.unknown():
+        api.journal.resolve(entry.id, "done")
+
+
+# rotated-key
+
+
+def _receive(api: Any, run: DrillRun, **inbox: Any) -> None:
+    with wb.Inbox(**inbox) as received, received.serve(port=run.facts["port"]):
+        for event in api.sandbox.events(since=run.facts["after"]):
+            api.sandbox.resend(event["event"]["id"])
+        api.sandbox.flush(within=5)
+        run.last = run.check()
+
+
+def serve_with_the_new_key(api: Any, run: DrillRun) -> None:
+    _receive(api, run, keys=[run.facts["signing_key"]])
+
+
+def serve_with_the_old_key(api: Any, run: DrillRun) -> None:
+    _receive(api, run, keys=["drill-key-0001"])
+
+
+def accept_unsigned(api: Any, run: DrillRun) -> None:
+    _receive(api, run, accept_unsigned=True)
+
+
+# wrong-decimals
+
+
+def _withdraw(api: Any, run: DrillRun, dollars: str) -> None:
+    facts = run.facts
+    contract = next(one for one in api.list_contracts() if str(one.id) == facts["contract"])
+    token = contract.tokens[0]
+    plan = wb.withdrawals.plan(
+        api,
+        contract,
+        token=token,
+        amount=wb.withdrawals.usd(dollars),
+        admin=facts["admin"],
+        to=facts["recipient"],
+        decimals=6,
+    )
+    withdrawal = plan.sign()
+    message = withdrawal.typed_data(nonce=api.sandbox.state(facts["contract"])["nonce"])
+    half = message.accept(api.sandbox.wallet(facts["admin"]).sign(message))
+    api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+
+
+def wait_and_plan_again(api: Any, run: DrillRun) -> None:
+    api.sandbox.advance(minutes=11)
+    _withdraw(api, run, "40.00")
+
+
+def execute_what_there_is(api: Any, run: DrillRun) -> None:
+    _withdraw(api, run, "4000.00")
+
+
+def withdraw_twice(api: Any, run: DrillRun) -> None:
+    api.sandbox.advance(minutes=11)
+    _withdraw(api, run, "20.00")
+    api.sandbox.advance(minutes=11)
+    _withdraw(api, run, "20.00")
+
+
+# cut-rewards
+
+
+def read_by_type(api: Any, run: DrillRun) -> None:
+    user = run.facts["user"]
+    counts = {kind: len(wb.to_frame(wb.rewards.read(api, [user], type=kind))) for kind in ("earned", "redeemed")}
+    run.answer(**counts)
+
+
+def read_to_the_offset(api: Any, run: DrillRun) -> None:
+    run.answer(earned=10_000, redeemed=450)
+
+
+def report_one_type(api: Any, run: DrillRun) -> None:
+    run.answer(earned=len(wb.to_frame(wb.rewards.read(api, [run.facts["user"]], type="earned"))))
+
+
+# fraud-burst
+
+
+def lock_release_refund(api: Any, run: DrillRun) -> None:
+    api.sandbox.lock_card(run.facts["card"])
+    for one in run.facts["fraud"]:
+        if api.sandbox.state(one)["status"] == "settled":
+            api.simulate_refund(transaction_id=one, amount=wb.FULL)
+        else:
+            api.simulate_reversal(transaction_id=one, new_amount=0)
+
+
+def only_lock(api: Any, run: DrillRun) -> None:
+    api.sandbox.lock_card(run.facts["card"])
+
+
+def reverse_everything(api: Any, run: DrillRun) -> None:
+    api.sandbox.lock_card(run.facts["card"])
+    for one in api.sandbox.records("transaction"):
+        if one["card"] == run.facts["card"]:
+            with suppress(wb.ApiError):
+                api.simulate_reversal(transaction_id=one["id"], new_amount=0)
+            with suppress(wb.ApiError):
+                api.simulate_refund(transaction_id=one["id"], amount=wb.FULL)
+
+
+# stuck-reviews
+
+
+def give_then_decide(api: Any, run: DrillRun) -> None:
+    users = run.facts["users"]
+    api.update_user(user_id=users["needsInformation"], phone_country_code="1", phone_number="5550177")
+    api.sandbox.accept_terms(users["tosNotAccepted"])
+    api.sandbox.advance(minutes=30)
+    for user in users.values():
+        if api.sandbox.state(user)["status"] != "approved":
+            api.sandbox.review(user, "approved")
+
+
+def approve_all(api: Any, run: DrillRun) -> None:
+    for user in run.facts["users"].values():
+        with suppress(wb.ApiError):
+            api.sandbox.review(user, "approved")
+
+
+def only_wait(api: Any, run: DrillRun) -> None:
+    api.sandbox.advance(days=1)
+
+
+# rate-limits
+
+
+def update_each(api: Any, run: DrillRun) -> None:
+    for user, wanted in run.facts["external_ids"].items():
+        while True:
+            with suppress(wb.errors.RateLimited):
+                api.update_user(user_id=user, external_id=wanted)
+                break
+
+
+def stop_at_the_first(api: Any, run: DrillRun) -> None:
+    with suppress(wb.errors.RateLimited):
+        for user, wanted in run.facts["external_ids"].items():
+            api.update_user(user_id=user, external_id=wanted, phone_country_code="1", phone_number="5550100")
+    api.sandbox.clear_faults()
+
+
+def begin_again(api: Any, run: DrillRun) -> None:
+    stop_at_the_first(api, run)
+    for user, wanted in run.facts["external_ids"].items():
+        api.update_user(user_id=user, external_id=wanted)
+    first = next(iter(run.facts["external_ids"]))
+    api.update_user(user_id=first, external_id=run.facts["external_ids"][first])
+
+
+# lost-endpoint
+
+
+def _new_endpoint(api: Any, run: DrillRun, *, resend: bool, remove: bool) -> None:
+    key = api.sandbox.full_key
+    with wb.Inbox(keys=[key]) as inbox, inbox.serve() as url:
+        made = api.sandbox.register_endpoint(url)
+        if resend:
+            failed = dict.fromkeys(one.event_id for one in api.sandbox.deliveries(state="failed"))
+            for event in failed:
+                api.sandbox.resend(event, made.id)
+            api.sandbox.flush(within=5)
+        if remove:
+            api.sandbox.remove_endpoint(run.facts["endpoint"])
+        run.last = run.check()
+
+
+def register_and_resend(api: Any, run: DrillRun) -> None:
+    _new_endpoint(api, run, resend=True, remove=True)
+
+
+def only_register(api: Any, run: DrillRun) -> None:
+    _new_endpoint(api, run, resend=False, remove=True)
+
+
+def keep_the_lost_one(api: Any, run: DrillRun) -> None:
+    _new_endpoint(api, run, resend=True, remove=False)
+
+
+# half-migration
+
+
+def _accounts(api: Any, run: DrillRun) -> dict[str, dict[str, list[str]]]:
+    held: dict[str, dict[str, list[str]]] = {user: {"Old Bank": [], "New Bank": []} for user in run.facts["users"]}
+    for one in api.sandbox.records("payment_account"):
+        members = one["members"]
+        bank = members["external_fiat_account"]["bank_name"]
+        if members.get("user_id") in held and bank in held[members["user_id"]]:
+            held[members["user_id"]][bank].append(one["id"])
+    return held
+
+
+def finish(api: Any, run: DrillRun) -> None:
+    for user, held in _accounts(api, run).items():
+        if not held["New Bank"]:
+            api.create_payment_account(**{**run.facts["example"], "user_id": user})
+        for old in held["Old Bank"]:
+            api.delete_payment_account(payment_account_id=old)
+
+
+def run_the_script_again(api: Any, run: DrillRun) -> None:
+    for user, held in _accounts(api, run).items():
+        with suppress(wb.WorkbenchError):
+            api.create_payment_account(**{**run.facts["example"], "user_id": user})
+        for old in held["Old Bank"]:
+            api.delete_payment_account(payment_account_id=old)
+
+
+def only_delete(api: Any, run: DrillRun) -> None:
+    for held in _accounts(api, run).values():
+        for old in held["Old Bank"]:
+            api.delete_payment_account(payment_account_id=old)
+
+
+ANSWERS: dict[str, tuple[Answer, Answer, Answer]] = {
+    "duplicate-bookings": (correct_repetitions, correct_one, take_everything_back_twice),
+    "unknown-refunds": (look_then_resolve, repeat_all, call_all_done),
+    "rotated-key": (serve_with_the_new_key, serve_with_the_old_key, accept_unsigned),
+    "wrong-decimals": (wait_and_plan_again, execute_what_there_is, withdraw_twice),
+    "cut-rewards": (read_by_type, read_to_the_offset, report_one_type),
+    "fraud-burst": (lock_release_refund, only_lock, reverse_everything),
+    "stuck-reviews": (give_then_decide, approve_all, only_wait),
+    "rate-limits": (update_each, stop_at_the_first, begin_again),
+    "lost-endpoint": (register_and_resend, only_register, keep_the_lost_one),
+    "half-migration": (finish, run_the_script_again, only_delete),
+}
+
+
+def solved(api: Any, run: DrillRun, answer: Answer) -> bool:
+    run.last = None
+    answer(api, run)
+    return (run.last or run.check()).solved
+
+
+def test_every_drill_is_tried() -> None:
+    assert list(ANSWERS) == list(DRILLS)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_good_answer_solves_a_drill(api: wb.Session, name: str) -> None:
+    run = drill(name, api)
+
+    assert not run.check().solved
+    assert solved(api, run, ANSWERS[name][0]), run.check()
+    assert "A good answer" in str(run.debrief())
+
+
+@pytest.mark.parametrize("name, number", [(name, number) for name in ANSWERS for number in (1, 2)])
+def test_a_bad_answer_does_not_solve_a_drill(api: wb.Session, name: str, number: int) -> None:
+    run = drill(name, api)
+
+    assert not solved(api, run, ANSWERS[name][number])
+
+
+def test_a_drill_goes_on_where_it_was(api: wb.Session) -> None:
+    run = drill("duplicate-bookings", api)
+    correct_one(api, run)
+
+    assert drill("duplicate-bookings", api).ledger == run.ledger
+
+
+def test_another_sandbox_starts_the_drill_anew(api: wb.Session) -> None:
+    drill("fraud-burst", api)
+    with wb.connect(seed=7) as other:
+        assert all(other.sandbox.state(one) for one in drill("fraud-burst", other).facts["fraud"])
+
+
+def test_a_stopped_drill_leaves_no_fault(api: wb.Session) -> None:
+    run = drill("rate-limits", api)
+    run.stop()
+
+    assert not api.sandbox.list_faults()
+    assert drill("rate-limits", api).facts["started_at"]
+
+
+def test_an_unknown_drill_names_those_there_are(api: wb.Session) -> None:
+    with pytest.raises(wb.InvalidRequest, match="half-migration"):
+        drill("nothing", api)
