@@ -5,24 +5,28 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import attrs
 
-from workbench.errors import InvalidRequest, Problem, visible
-from workbench.interface import strict_json
-from workbench.interface.checks import problems
+from workbench.client.client import Client
+from workbench.client.pace import Clock
+from workbench.errors import ApiError, InvalidRequest, Problem, WorkbenchError, visible
+from workbench.interface import checks, strict_json
 from workbench.interface.convert import converter
-from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import member, members
+from workbench.interface.operation import Operation
+from workbench.interface.table import LIST_CONTRACTS, OPERATIONS, UPDATE_DISPUTE
+from workbench.interface.walk import build, member, members
+from workbench.sandbox import Response
+from workbench.sandbox.transport import SandboxTransport
 
-_NAME = re.compile(r"(?P<of>\w+)\.(?:(?P<request>request)|(?P<status>[1-5][0-9]{2}))(?:\.(?P<variant>[\w.-]+))?\.json")
+_NAME = re.compile(r"(?P<of>\w+)\.(?:request|(?P<status>[1-5][0-9]{2}))(?:\.(?P<variant>[\w.-]+))?\.json")
 _MAX_BYTES = 1_000_000
+_ID = "00000000-0000-4000-8000-000000000000"
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +38,7 @@ class Body:
     status: int | None
     variant: str
     data: bytes = attrs.field(repr=False)
-    own: bool  # whether it comes with this package
+    origin: str  # "this package", or the folder
 
 
 class Bodies:
@@ -48,64 +52,46 @@ class Bodies:
         """
         if folder is not None and not folder.is_dir():
             raise InvalidRequest(f"{visible(str(folder), 200)} is not a folder", of="demo")
-        self.folder = folder
-        self.own = tuple(_read(files("workbench.demo") / "bodies", own=True))
-        self.found = tuple(_read(folder, own=False)) if folder is not None else ()
+        self._own = tuple(_read(files("workbench.demo") / "bodies", "this package"))
+        self._found = tuple(_read(folder, visible(str(folder), 200))) if folder is not None else ()
 
     def request(self, operation: str, *variants: str) -> Body:
         """Return a request body: the first of the variants found, else any of the operation, else the package's."""
-        for held in (self.found, self.own):
-            mine = [body for body in held if body.of == operation and body.status is None]
-            ranked = sorted(mine, key=lambda body: (_rank(body.variant, variants), body.name))
-            if ranked:
-                return ranked[0]
+        for bodies in (self._found, self._own):
+            requests = [body for body in bodies if body.of == operation and body.status is None]
+            for variant in variants:
+                requests.sort(key=lambda body, variant=variant: body.variant != variant)  # type: ignore[misc]
+            if requests:
+                return requests[0]
         raise InvalidRequest(f"no request body of {operation}", of="demo")
 
     def answers(self) -> tuple[Body, ...]:
         """Return the answers and error bodies of the folder, or those of the package if it has none."""
-        found = tuple(body for body in self.found if body.status is not None)
-        return found or tuple(body for body in self.own if body.status is not None)
+        found = tuple(body for body in self._found if body.status is not None)
+        return found or tuple(body for body in self._own if body.status is not None)
 
 
-def _rank(variant: str, variants: tuple[str, ...]) -> int:
-    return variants.index(variant) if variant in variants else len(variants)
-
-
-def _read(folder: Traversable | Path, own: bool) -> Iterator[Body]:
+def _read(folder: Traversable | Path, origin: str) -> Iterator[Body]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         match = _NAME.fullmatch(entry.name)
-        if match is None or not entry.is_file() or (match["of"] not in OPERATIONS and match["of"] != "error"):
+        if match is None or not entry.is_file() or match["of"] not in {*OPERATIONS, "error"}:
             continue
         data = entry.read_bytes()
         if len(data) > _MAX_BYTES:
             raise InvalidRequest(f"{entry.name} is larger than {_MAX_BYTES:,} bytes", of="demo")
+        status = int(match["status"]) if match["status"] else None
         yield Body(
-            name=entry.name,
-            of=match["of"],
-            status=int(match["status"]) if match["status"] else None,
-            variant=match["variant"] or "",
-            data=data,
-            own=own,
+            name=entry.name, of=match["of"], status=status, variant=match["variant"] or "", data=data, origin=origin
         )
 
 
-@attrs.frozen
-class Fitted:
-    """A request made from a body, and the ids in it that were replaced because they do not exist in the sandbox."""
-
-    request: Any
-    replaced: tuple[str, ...]
-
-
-def fitted(
-    body: Body, known: frozenset[str], stand_ins: Mapping[str, str], owners: Mapping[str, str] = MappingProxyType({})
-) -> Fitted:
-    """Read a request body, and replace ids that do not exist in the sandbox.
+def fitted(body: Body, known: Collection[str], stand_ins: Mapping[str, str]) -> tuple[Any, list[str]]:
+    """Return the request of a body, and the members whose ids do not exist in the sandbox and were replaced.
 
     Args:
+        body: A request body.
         known: All ids of the sandbox.
         stand_ins: Ids of the sandbox by attribute name, as `card_id`.
-        owners: Attribute names to use another for in this tenant, as `user_id` for `company_id`.
 
     Raises:
         InvalidRequest: The body breaks the interface's rules; all problems are named.
@@ -114,16 +100,98 @@ def fitted(
     raw = strict_json.loads(body.data)
     replaced = []
     for one in members(operation.request):
-        if one.about.rule.format != "uuid" or one.wire not in raw or raw[one.wire] in known:
-            continue
-        name = owners.get(one.name, one.name)
-        if name in stand_ins:
+        # The tenant has individual teams, so what a company owns elsewhere belongs to a user here.
+        name = "user_id" if one.name == "company_id" else one.name
+        if (
+            one.about.rule.format == "uuid"
+            and raw.get(one.wire, _ID) not in known
+            and one.wire in raw
+            and name in stand_ins
+        ):
             del raw[one.wire]
             raw[member(operation.request, name).wire] = stand_ins[name]
             replaced.append(one.wire)
     request, mistyped, unknown = converter().read_request(operation, raw)
-    found = [*mistyped, *(problems(request) if request is not None else ())]
+    found = [*mistyped, *(checks.problems(request) if request is not None else ())]
     found += [Problem(path, "unknown", "is not a member of this operation") for path in unknown]
     if found:
         raise InvalidRequest(found, of=f"{operation.name} in {body.name}")
-    return Fitted(request, tuple(replaced))
+    return request, replaced
+
+
+@attrs.frozen
+class Reading:
+    """What an answer was read as, and remarks about it."""
+
+    body: Body
+    read_as: str
+    remarks: tuple[str, ...]
+
+
+def read_all(bodies: Iterable[Body]) -> list[Reading]:
+    """Read every answer and error body with the client, write it again, and compare it with the original.
+
+    Raises:
+        InvalidRequest: A file cannot be read, or is written differently; the files are named.
+    """
+    readings, problems = [], []
+    for body in bodies:
+        try:
+            readings.append(_read_answer(body))
+        except (ValueError, WorkbenchError) as error:
+            problems.append(Problem(body.name, "read", str(error).split("\n")[0]))
+    if problems:
+        raise InvalidRequest(problems, of="demo")
+    return readings
+
+
+def _read_answer(body: Body) -> Reading:
+    raw = strict_json.loads(body.data)
+    status = body.status or 200
+    if body.of == "error" or status >= 400:
+        # A 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own.
+        return _read_refusal(body, raw, LIST_CONTRACTS if status >= 500 else UPDATE_DISPUTE)
+    operation = OPERATIONS[body.of]
+    answer = _answer(operation, body)
+    records = answer if operation.many else [answer]
+    again = [converter().unstructure(one) for one in records]
+    if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
+        raise ValueError("differs when written again")
+    name = operation.answer.__name__
+    remarks = tuple(dict.fromkeys(f"{flag.path} {flag.message}" for one in records for flag in checks.flags(one)))
+    return Reading(body, f"{len(records)} × {name}" if operation.many else name, remarks)
+
+
+def _read_refusal(body: Body, raw: Any, operation: Operation[..., Any]) -> Reading:
+    try:
+        _answer(operation, body)
+    except ApiError as error:
+        if error.body != raw or error.status != body.status:
+            raise ValueError("differs when written again") from None
+        usual = ("statusCode", "error", "message")
+        remarks = {
+            "has no": [name for name in usual if name not in raw],
+            "also has": [name for name in raw if name not in usual],
+        }
+        return Reading(
+            body, type(error).__name__, tuple(f"{words} {', '.join(of)}" for words, of in remarks.items() if of)
+        )
+    raise ValueError("is not read as an error")
+
+
+class _NoWait(Clock):
+    """A clock that does not wait between retries."""
+
+    def sleep(self, seconds: float) -> None:
+        """Return at once."""
+
+
+def _answer(operation: Operation[..., Any], body: Body) -> Any:
+    """Return what a client makes of an answer."""
+    response = Response(body.status or 200, {"content-type": "application/json"}, body.data)
+    with Client(
+        base_url="https://answers.workbench.invalid/v1", api_key="not-a-key", transport=SandboxTransport(lambda _: response),
+        check=False, journal=False, clock=_NoWait(),
+    ) as client:  # fmt: skip
+        ids = {one.name: _ID for one in members(operation.request) if one.required and one.about.rule.format == "uuid"}
+        return client.send(build(operation.request, ids))

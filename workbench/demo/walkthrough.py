@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from workbench import rendering
-from workbench.demo.answers import read_all
-from workbench.demo.bodies import Bodies, Body, Fitted, fitted
-from workbench.demo.page import Money, Page
-from workbench.errors import ApiError, visible
-from workbench.interface import masks
+from workbench.demo.bodies import Bodies, fitted, read_all
+from workbench.demo.page import Page
+from workbench.errors import ApiError
 from workbench.interface.assumptions import assumptions
 from workbench.interface.events import Event
 from workbench.interface.fields import Confidence
 from workbench.interface.rules import FULL
-from workbench.rendering.layout import Cell
+from workbench.interface.walk import get_path
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
 from workbench.session import Session, connect
 
 SEED = 7
-_BAR = 22  # characters of the longest bar
-_FINISHED = "That is the end of the walk-through. Next: workbench --help, or make lab for the notebooks."
+_HOTEL = {"currency": "USD", "merchant_name": "Example Hotel", "merchant_category_code": "7011"}
+_SHOP = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
 
 
 def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | None = None) -> None:
@@ -55,7 +53,7 @@ def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | No
         chapters.events()
         chapters.answers()
         chapters.assumptions()
-        page.say(_FINISHED)
+        page.say("That is the end of the walk-through. Next: workbench --help, or make lab for the notebooks.")
         page.gap()
 
 
@@ -66,51 +64,28 @@ class _Chapters:
 
     def contracts(self) -> None:
         page = self.page
-        page.chapter("Contracts and deposits")
-        page.say(
+        page.chapter(
+            "Contracts and deposits",
             "A tenant's funds are held in smart contracts. One call lists the contracts with their tokens and deposit "
-            "details. Deposits are made to an address on the chain, or by bank transfer to a virtual account."
+            "details. Deposits are made to an address on the chain, or by bank transfer to a virtual account.",
         )
-        page.call("api.list_contracts()")
+        page.call("contracts = api.list_contracts()")
         contracts = self.api.list_contracts()
         page.gap()
-        page.table(
-            ("contract", "chain", "version", "balances", "deposit methods"),
-            [
-                (
-                    one.id,
-                    str(one.chain_id),
-                    str(one.contract_version),
-                    ", ".join(token.balance or "–" for token in one.tokens),
-                    ", ".join(["chain"] * bool(one.deposit_address) + _rails(one)) or "–",
-                )
-                for one in contracts
-            ],
-        )
+        page.table(contracts, ["chain_id", "contract_version", "deposit_address"])
+        if any(one.chain_id in TEST_CHAINS for one in contracts):
+            page.note(f"These are test chains: {NO_FUNDS}.")
         page.gap()
-        page.say("Deposit addresses:")
-        page.table(
-            ("chain", "deposit address", "note"),
-            [(str(one.chain_id), one.deposit_address, _warning(one)) for one in contracts if one.deposit_address],
-        )
-        page.gap()
-        page.say("Bank accounts of the first contract, whose deposits are converted to its tokens:")
-        first = next(one for one in contracts if one.onramp)
-        accounts = [(rail, getattr(first.onramp, rail)) for rail in _rails(first)]
-        page.table(
-            ("rail", "bank", "routing number", "account number", "note"),
-            [
-                (rail, one.beneficiary_bank_name or "–", one.routing_number, _masked(one, "accountNumber"), _warning(first))
-                for rail, one in accounts
-            ],
-        )  # fmt: skip
+        page.say("A bank account of the first contract, whose deposits are converted to its tokens:")
+        page.call("contracts[0].onramp.ach", follows=True)
+        page.show(next(one.onramp.ach for one in contracts if one.onramp))
 
     def withdrawal(self) -> None:
         page = self.page
-        page.chapter("Withdrawal signatures")
-        page.say(
+        page.chapter(
+            "Withdrawal signatures",
             "This call authorizes a movement of funds. The unit of the amount, cents or the token's native units, must be "
-            "given, and the call is never repeated automatically."
+            "given, and the call is never repeated automatically.",
         )
         contract = next(
             one
@@ -133,7 +108,7 @@ class _Chapters:
         page.show(signed)
         page.gap()
         page.say("What the signature authorizes:")
-        page.facts(
+        page.show(
             {
                 "admin": admin,
                 "amount": f"{rendering.money(2500)} of token {token}",
@@ -146,43 +121,32 @@ class _Chapters:
 
     def application(self) -> None:
         page = self.page
-        page.chapter("Consumer applications")
-        page.say(
+        page.chapter(
+            "Consumer applications",
             "A request is checked before it is sent, and all problems are reported together, without private values. The "
-            "application is then reviewed, and an event reports each change of its status."
+            "application is then reviewed, and an event reports each change of its status.",
         )
-        body, made = self._request("create_user_application", "personal")
         page.call('user = api.send(api.from_wire("create_user_application", body))')
-        self._note_origin(body, made)
         before = len(self.api.sandbox.events())
-        user = page.advised(lambda: self.api.send(made.request))
+        user = self.api.send(self._request("create_user_application", "personal"))
         page.gap()
         page.show(user)
-        if user.application_status != "approved":
-            for status in ("manualReview", "approved"):
-                page.call(f'api.sandbox.review(user.id, "{status}")', follows=status == "approved")
-                self.api.sandbox.review(user.id, status)
+        for status in ("manualReview", "approved") if user.application_status != "approved" else ():
+            page.call(f'api.sandbox.review(user.id, "{status}")', follows=status == "approved")
+            self.api.sandbox.review(user.id, status)
         page.gap()
         page.say("The events, as webhooks deliver them:")
         self._list_events(self.api.sandbox.events()[before:])
 
     def payment_account(self) -> None:
         page = self.page
-        page.chapter("Payment accounts")
-        page.say("A payment account is a destination for payouts. This one is created, then deleted.")
-        body, made = self._request("create_payment_account", "individual", "business")
-        page.call('account = api.send(api.from_wire("create_payment_account", body))')
-        self._note_origin(body, made)
-        account = page.advised(lambda: self.api.send(made.request))
-        page.gap()
-        page.facts(
-            {
-                "account": account.id,
-                "nickname": account.nickname,
-                "owner": account.user_id or account.company_id,
-                "account number": _masked(account.external_fiat_account, "accountNumber"),
-            }
+        page.chapter(
+            "Payment accounts", "A payment account is a destination for payouts. This one is created, then deleted."
         )
+        page.call('account = api.send(api.from_wire("create_payment_account", body))')
+        account = self.api.send(self._request("create_payment_account", "individual", "business"))
+        page.gap()
+        page.show(account)
         page.call("api.delete_payment_account(payment_account_id=account.id)")
         self.api.delete_payment_account(payment_account_id=account.id)
         page.note("Deleted. A second deletion raises:")
@@ -196,55 +160,42 @@ class _Chapters:
         from workbench.tables.rewards import read
 
         page = self.page
-        page.chapter("Rewards")
-        user = _first(self.guide["rewards_users"])
-        page.say(
+        page.chapter(
+            "Rewards",
             "The service returns neither totals nor a cursor. Pages are therefore read with an overlap until an empty one, "
-            "and the result says whether it is complete. Points are exact decimals."
+            "and the result says whether it is complete. Points are exact decimals.",
         )
+        user = self.guide["rewards_users"][0]["id"]
         page.call(f'rewards = wb.rewards.read(api, "{user}")')
         found = read(self.api, user, progress=False)
-        frame = found.frame()
         page.gap()
-        _bars(page, frame)
+        page.table(_months(found.frame()))
         page.gap()
-        sums = {f"points {kind}": frame[frame["type"] == kind]["points"].sum() for kind in ("earned", "redeemed")}
-        page.facts(
-            {
-                "items": f"{found.rows:,}",
-                "complete": found.complete,
-                **{name: format(points.normalize(), ",f") for name, points in sums.items()},
-            }
-        )
+        page.show({"items": f"{found.rows:,}", "complete": found.complete})
         page.call('wb.charts.points_chart(rewards, by="month")')
+        self.out.mkdir(parents=True, exist_ok=True)
         chart = self.out / "rewards.png"
-        chart.parent.mkdir(parents=True, exist_ok=True)
         figure = charts.points_chart(found, by="month", size=(9, 5)).get_figure(root=True)
         assert figure is not None
         figure.savefig(chart, facecolor="white", dpi=144)
         page.note(f"Saved as {chart}")
 
     def purchases(self) -> None:
-        page, api = self.page, self.api
-        card = _first(self.guide["cards"]["active"])
-        page.chapter("Reversals and refunds")
-        page.say(
+        page, api, card = self.page, self.api, self.guide["cards"]["active"][0]
+        page.chapter(
+            "Reversals and refunds",
             "A hotel holds 120.00 and reduces the amount: a partial reversal lowers the hold, and nothing is posted. A "
-            "shop's purchase of 45.90 is settled, then refunded."
+            "shop's purchase of 45.90 is settled, then refunded.",
         )
         steps = [self._balance(card, "start")]
         page.call(f'stay = api.simulate_authorization(card_id="{card}", amount=12000, …)')
-        stay = api.simulate_authorization(
-            card_id=card, amount=12000, currency="USD", merchant_name="Example Hotel", merchant_category_code="7011"
-        )
+        stay = api.simulate_authorization(card_id=card, amount=12000, **_HOTEL)
         steps.append(self._balance(card, "authorize 120.00", stay.status))
         page.call("api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=8050)", follows=True)
         answer = api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=8050)
         steps.append(self._balance(card, "reverse down to 80.50", answer.status))
         page.call(f'shop = api.simulate_authorization(card_id="{card}", amount=4590, …)', follows=True)
-        shop = api.simulate_authorization(
-            card_id=card, amount=4590, currency="USD", merchant_name="Example Books", merchant_category_code="5942"
-        )
+        shop = api.simulate_authorization(card_id=card, amount=4590, **_SHOP)
         steps.append(self._balance(card, "authorize 45.90", shop.status))
         page.call("api.sandbox.settle(shop.transaction_id)    # a control of the sandbox", follows=True)
         api.sandbox.settle(shop.transaction_id)
@@ -252,28 +203,25 @@ class _Chapters:
         page.call("api.simulate_refund(transaction_id=shop.transaction_id, amount=wb.FULL)", follows=True)
         answer = api.simulate_refund(transaction_id=shop.transaction_id, amount=FULL)
         steps.append(self._balance(card, f"refund 45.90 ({answer.completion_reason})", answer.status))
-        self._show_balances(steps)
+        page.gap()
+        page.table(steps)
 
     def decline(self) -> None:
         page = self.page
-        page.chapter("Declined purchases")
-        page.say("A request can ask for a decline, here with a request body from a file.")
-        body, made = self._request("simulate_authorization", "decline")
-        reason = made.request.decline_reason
-        steps = [self._balance(made.request.card_id, "start")]
-        page.call(f'api.send(api.from_wire("simulate_authorization", body))    # decline reason: {reason or "none"}')
-        self._note_origin(body, made)
-        answer = page.advised(lambda: self.api.send(made.request))
-        text = f"authorize {rendering.money(made.request.amount).partition(' ')[0]}"
-        if answer.declined_reason:
-            text += f": {rendering.word(str(answer.declined_reason))}"
-        steps.append(self._balance(made.request.card_id, text, answer.status))
-        self._show_balances(steps)
+        page.chapter("Declined purchases", "A request can ask for a decline, here with a request body from a file.")
+        page.call('api.send(api.from_wire("simulate_authorization", body))')
+        request = self._request("simulate_authorization", "decline")
+        steps = [self._balance(request.card_id, "start")]
+        answer = self.api.send(request)
+        reason = f": {rendering.word(str(answer.declined_reason))}" if answer.declined_reason else ""
+        text = f"authorize {rendering.money(request.amount).removesuffix(' USD')}{reason}"
+        steps.append(self._balance(request.card_id, text, answer.status))
+        page.gap()
+        page.table(steps)
         page.note("The balances are unchanged: a declined authorization holds no money.")
 
     def events(self) -> None:
-        self.page.chapter("Webhook events")
-        self.page.say("The events of all calls above:")
+        self.page.chapter("Webhook events", "The events of all calls above:")
         self._list_events(self.api.sandbox.events())
         self.page.gap()
         self.page.note("Amounts are in cents on the wire. An inbox stores each event once, by its id.")
@@ -281,94 +229,72 @@ class _Chapters:
     def answers(self) -> None:
         page = self.page
         readings = read_all(self.bodies.answers())
-        page.chapter("Recorded answers")
-        own = all(one.body.own for one in readings)
-        where = "this package" if own else visible(str(self.bodies.folder), 200)
-        page.say(
-            f"{len(readings)} answers and error bodies from {where} are read by the client as if a service had sent them. "
-            "Each is written again and compared with the original; a difference would be an error."
+        page.chapter(
+            "Recorded answers",
+            f"{len(readings)} answers and error bodies from {readings[0].body.origin} are read by the client as if a "
+            "service had sent them. Each is written again and compared with the original; a difference would be an error.",
         )
         page.gap()
-        rows = []
-        for one in readings:
-            more = f" (and {len(one.remarks) - 1} more)" if len(one.remarks) > 1 else ""
-            rows.append((one.body.name, one.read_as, f"{one.remarks[0]}{more}" if one.remarks else "–"))
-        page.table(("file", "read as", "remarks"), rows)
+        page.table(
+            [
+                {"file": one.body.name, "read as": one.read_as, "remarks": "; ".join(one.remarks[:2]) or "–"}
+                for one in readings
+            ]
+        )
 
     def assumptions(self) -> None:
         page = self.page
         known = assumptions()
-        page.chapter("Assumptions")
-        page.say(
+        page.chapter(
+            "Assumptions",
             "The interface document leaves details open. There the workbench makes assumptions, marks them as such, and "
-            f"lets a profile change them. These answers rest on {len(known)} assumptions:"
+            f"lets a profile change them. These answers rest on {len(known)} assumptions:",
         )
         page.gap()
-        page.table(
-            ("confidence", "assumptions"),
-            [(f"status:{level}", sum(one.confidence == level for one in known)) for level in Confidence],
-        )
+        page.show({rendering.word(level): sum(one.confidence == level for one in known) for level in Confidence})
         page.note("wb.assumptions() lists them, each with its reason and the setting that changes it.")
         page.gap()
 
-    def _request(self, operation: str, *variants: str) -> tuple[Body, Fitted]:
-        """Return a request body, its ids replaced where the sandbox does not have them."""
+    def _request(self, operation: str, *variants: str) -> Any:
+        """Return a request from a file, its ids replaced where the sandbox does not have them, and note both."""
         body = self.bodies.request(operation, *variants)
-        stand_ins = {
-            "card_id": _first(self.guide["cards"]["active"]),
-            "user_id": _first(self.guide["users"]["approved"]),
-        }
-        known = {
-            name: held for name, held in self.guide.items() if name != "tenants"
-        }  # other tenants' ids are not found
-        # This tenant has individual teams, so what a company owns elsewhere belongs to a user here.
-        return body, fitted(body, frozenset(_texts(known)), stand_ins, {"company_id": "user_id"})
-
-    def _note_origin(self, body: Body, made: Fitted) -> None:
-        where = "this package" if body.own else str(self.bodies.folder)
-        self.page.note(f"The body is {body.name}, from {visible(where, 200)}.")
-        if made.replaced:
+        known = {text for name, ids in self.guide.items() if name != "tenants" for text in _texts(ids)}
+        stand_ins = {"card_id": self.guide["cards"]["active"][0], "user_id": _texts(self.guide["users"]["approved"])[0]}
+        request, replaced = fitted(body, known, stand_ins)
+        self.page.note(f"The body is {body.name}, from {body.origin}.")
+        if replaced:
             self.page.note(
-                f"Its {', '.join(made.replaced)} does not exist in the sandbox and is replaced by an id that does."
+                f"Its {', '.join(replaced)} does not exist in the sandbox and is replaced by an id that does."
             )
+        return request
 
     def _list_events(self, listed: Iterable[Mapping[str, Any]]) -> None:
         rows = []
         for one in listed:
             event = self.api.converter.structure(one["event"], Event)
-            transaction = getattr(event.body, "spend", None)
-            status = getattr(transaction or event.body, "status", None) or getattr(
-                event.body, "application_status", None
+            body = getattr(event.body, "spend", event.body)
+            amount = getattr(body, "amount", None)
+            rows.append(
+                {
+                    "event": event.kind,
+                    "status": get_path(body, "status") or get_path(body, "application_status") or "",
+                    "amount": rendering.money(amount) if isinstance(amount, int) else "",
+                    "cause": rendering.label(one["cause"]),
+                }
             )
-            amount = getattr(transaction, "amount", None)
-            shown = "" if amount is None else Money(amount)
-            rows.append((event.kind, f"status:{status}" if status else "", shown, rendering.label(one["cause"])))
-        self.page.table(("event", "status", "amount", "cause"), rows)
+        self.page.table(rows)
 
-    def _balance(self, card: str, step: str, status: Any = "") -> tuple[Any, ...]:
+    def _balance(self, card: str, step: str, status: Any = "") -> dict[str, str]:
         """Return a row with the balance of a card after a step."""
         balance = self.api.sandbox.balance(card)
-        amounts = [Money(getattr(balance, name)) for name in ("available", "held", "posted", "refunded")]
-        return (step, f"status:{status}" if status else "", *amounts)
-
-    def _show_balances(self, rows: list[tuple[Any, ...]]) -> None:
-        self.page.gap()
-        self.page.table(("step", "status", "available", "held", "posted", "refunded"), rows)
-
-
-def _rails(contract: Any) -> list[str]:
-    return [rail for rail in ("ach", "rtp", "wire") if contract.onramp and getattr(contract.onramp, rail)]
-
-
-def _warning(contract: Any) -> str:
-    return NO_FUNDS if contract.chain_id in TEST_CHAINS else ""
-
-
-def _masked(record: Any, wire: str) -> str:
-    return str(masks.masked(record)[wire])
+        amounts = {
+            name: rendering.money(getattr(balance, name)) for name in ("available", "held", "posted", "refunded")
+        }
+        return {"step": step, "status": status, **amounts}
 
 
 def _texts(x: Any) -> list[str]:
+    """Return all ids in a branch of the guide."""
     if isinstance(x, str):
         return [x]
     if isinstance(x, Mapping):
@@ -376,24 +302,11 @@ def _texts(x: Any) -> list[str]:
     return [text for item in x for text in _texts(item)] if isinstance(x, list | tuple) else []
 
 
-def _first(x: Any) -> str:
-    """Return the first id of a branch of the guide."""
-    while not isinstance(x, str):
-        x = next(iter(x.values())) if isinstance(x, Mapping) else x[0]
-    return x
-
-
-def _bars(page: Page, frame: Any) -> None:
-    """Show the points of each month as bars."""
-    months: dict[str, dict[str, Decimal]] = {}
-    dated = frame[frame["created_at"].notna() & frame["points"].notna()].sort_values("created_at")
-    for at, points, kind in zip(dated["created_at"], dated["points"], dated["type"], strict=True):
-        month = months.setdefault(f"{at:%Y-%m}", {"earned": Decimal(0), "redeemed": Decimal(0)})
-        month[kind] += points
-    rows: list[list[Any]] = [[name] for name in months]
-    for kind in ("earned", "redeemed"):
-        most = max((month[kind] for month in months.values()), default=Decimal(0)) or 1
-        for row, month in zip(rows, months.values(), strict=True):
-            length = int((month[kind] * _BAR / most).to_integral_value())
-            row += [Cell((f"{month[kind].normalize():,f}",), "number"), "█" * length]
-    page.table(("month", "earned", "", "redeemed", ""), rows)
+def _months(frame: Any) -> list[dict[str, str]]:
+    """Return the points of each month as rows of a table."""
+    dated = frame[frame["created_at"].notna() & frame["points"].notna()]
+    sums = dated.groupby([dated["created_at"].dt.strftime("%Y-%m"), "type"], observed=True)["points"].sum()
+    rows: dict[str, dict[str, str]] = {}
+    for (month, kind), points in sums.items():
+        rows.setdefault(month, {"month": month})[f"points {kind}"] = f"{points.normalize():,f}"
+    return list(rows.values())
