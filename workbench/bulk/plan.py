@@ -63,7 +63,6 @@ class Plan:
     name: str  # of the operation
     rows: tuple[PlannedRow, ...] = attrs.field(repr=False)
     sums: tuple[AmountSum, ...]
-    duplicates: tuple[tuple[int, ...], ...]  # numbers of rows that ask for the same thing
 
     @property
     def phrase(self) -> str:
@@ -86,15 +85,13 @@ def operation_of(call: Any) -> Operation[..., Any]:
         InvalidRequest: It is not one, or not one that a bulk run may send.
     """
     if not isinstance(call, Call):
-        raise InvalidRequest(
-            "a bulk run takes an operation of a client, such as api.create_user_application", of="bulk.run"
-        )
+        message = "a bulk run takes an operation of a client, such as api.create_user_application"
+        raise InvalidRequest(message, of="bulk.run")
     check_is_sync(call.client)
     operation: Operation[..., Any] = call.operation
     if operation.name == SIGN_WITHDRAWAL.name:
-        raise InvalidRequest(
-            "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan", of="bulk.run"
-        )
+        message = "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan"
+        raise InvalidRequest(message, of="bulk.run")
     if not operation.effect:
         raise InvalidRequest(f"{operation.name} changes nothing; a bulk run is for writes", of="bulk.run")
     return operation
@@ -121,7 +118,10 @@ def plan_of(
     Raises:
         InvalidRequest: Rows are wrong; every problem with its row, column and rule. Nothing was sent.
     """
-    bodies, problems = _bodies(operation, rows)
+    bodies: list[Any] = raw_bodies(Path(rows)) if isinstance(rows, str | os.PathLike) else rows_of(rows, operation.name)
+    problems: list[Problem] = []
+    if all(isinstance(one, Mapping) for one in bodies):
+        bodies, problems = read_cells([nested(row) if type(row) is dict else row for row in bodies], operation)
     requests = list(_requests(operation, bodies))
     if not requests:
         raise InvalidRequest("there are no rows", of=operation.name)
@@ -143,16 +143,9 @@ def plan_of(
         for number, request in requests
         if number not in unread
     )
-    same = tuple(_duplicates(planned))
-    if same and not duplicates:
-        problems += [
-            Problem(
-                f"rows {', '.join(map(str, numbers))}",
-                "duplicate",
-                "ask for the same thing; duplicates=True allows that",
-            )
-            for numbers in same
-        ]
+    message = "ask for the same thing; duplicates=True allows that"
+    for numbers in () if duplicates else _duplicates(planned):
+        problems.append(Problem(f"rows {', '.join(map(str, numbers))}", "duplicate", message))
     sums = tuple(_sums(operation, planned))
     if limits is not None:
         problems += _over_limits(len(planned), sums, limits)
@@ -160,25 +153,26 @@ def plan_of(
         more = len(problems) - MAX_PROBLEMS_SHOWN
         last = [Problem("", "more", f"and {more:,} more problems")] if more > 0 else []
         raise InvalidRequest(problems[:MAX_PROBLEMS_SHOWN] + last, of=operation.name)
-    return Plan(name=operation.name, rows=planned, sums=sums, duplicates=same)
+    return Plan(name=operation.name, rows=planned, sums=sums)
 
 
-def _bodies(operation: Operation[..., Any], rows: Any) -> tuple[list[Any], list[Problem]]:
-    """Return mappings of arguments, or request records, and the cells that do not fit."""
-    if isinstance(rows, str | os.PathLike):
-        return read_cells(raw_bodies(Path(rows)), operation)
+def rows_of(rows: Any, of: str) -> list[Any]:
+    """Return a DataFrame or an iterable as mappings without their empty cells, or as the records they are.
+
+    Raises:
+        InvalidRequest: It is something else.
+    """
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         rows = rows.to_dict("records")
-    elif isinstance(rows, Mapping) or not isinstance(rows, Iterable):
+    elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
+        found = "None" if rows is None else f"one {type(rows).__name__}"
         raise InvalidRequest(
-            "rows must be a DataFrame, the path of a file, mappings or request records, not "
-            f"{'None' if rows is None else f'one {type(rows).__name__}'}",
-            of=operation.name,
+            f"rows must be a DataFrame, the path of a file, mappings or request records, not {found}", of=of
         )
-    bodies = list(rows)
-    if all(isinstance(one, Mapping) for one in bodies):
-        return read_cells([nested(_given(row)) for row in bodies], operation)
-    return bodies, []
+    return [
+        {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
+        for row in rows
+    ]
 
 
 def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tuple[int, Any]]:
@@ -192,11 +186,6 @@ def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tup
                 f"row {place} is of type {type(one).__name__}; rows are mappings or {operation.request.__name__} records",
                 of=operation.name,
             )
-
-
-def _given(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row without its empty cells: an empty cell counts as not given."""
-    return {str(name): value for name, value in row.items() if not is_empty(value)}
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:

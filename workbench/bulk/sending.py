@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench import rendering
@@ -40,15 +41,16 @@ MAX_CONSECUTIVE_FAILURES = 5  # rows without an answer after which a run stops
 MAX_WORKERS = 8  # more threads slow each other down
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 OnUnknown = Literal["stop", "continue"]
+Resolved = Mapping[int, Literal["done", "not_sent"]]
 
 
-def _counted(results: list[RowResult]) -> dict[str, int]:
+def _counts(results: list[RowResult]) -> dict[str, int]:
     counts = Counter(result.outcome for result in results)
     return {state: counts[state] for state in STATES if counts[state]}
 
 
 def _counts_text(results: list[RowResult]) -> str:
-    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in _counted(results).items())
+    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in _counts(results).items())
 
 
 class BulkResult:
@@ -79,7 +81,7 @@ class BulkResult:
     @property
     def counts(self) -> dict[str, int]:
         """The number of rows by outcome."""
-        return _counted(self._results)
+        return _counts(self._results)
 
     @property
     def ok(self) -> bool:
@@ -158,11 +160,9 @@ def run(
         NotArmed: In production without the plan's phrase, or not armed. Nothing was sent.
         Interrupted: By Ctrl-C; `.result` has the result of each row.
     """
-    rows = _HiddenRows(rows)
-    operation = operation_of(call)
     return _run(
-        call.client, operation, rows, Path(path) if path is not None else None, workers=workers, on_unknown=on_unknown,
-        duplicates=duplicates, confirm=confirm, progress=progress,
+        call.client, operation_of(call), rows, None if path is None else Path(path), workers=workers,
+        on_unknown=on_unknown, duplicates=duplicates, confirm=confirm, progress=progress,
     )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def resume(
     *,
     workers: int = 1,
     on_unknown: OnUnknown | None = None,
-    resolved: Mapping[int, Literal["done", "not_sent"]] | None = None,
+    resolved: Resolved | None = None,
     accept_changes: bool = False,
     duplicates: bool = False,
     confirm: str | None = None,
@@ -195,7 +195,6 @@ def resume(
         FileBusy: Another process runs it.
     """
     file = Path(path)
-    rows = _HiddenRows(rows)
     if not file.exists():
         raise InvalidRequest(f"there is no run at {file}", of="resume")
     with closing(RunRecord(file)) as record:
@@ -208,22 +207,10 @@ def resume(
     )  # fmt: skip
 
 
-class _HiddenRows:
-    """The rows as they were given, which may be private: a traceback that prints locals does not show them."""
-
-    __slots__ = ("rows",)
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    def __repr__(self) -> str:
-        return "<rows>"
-
-
 def _run(
-    api: Any, operation: Operation[..., Any], rows: _HiddenRows, path: Path | None, *, workers: int,
+    api: Any, operation: Operation[..., Any], rows: Any, path: Path | None, *, workers: int,
     on_unknown: str | None, duplicates: bool, confirm: str | None, progress: bool | ProgressCallback,
-    resolved: Mapping[int, Literal["done", "not_sent"]] | None = None, accept_changes: bool = False,
+    resolved: Resolved = MappingProxyType({}), accept_changes: bool = False,
 ) -> BulkResult:  # fmt: skip
     check_is_sync(api)
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
@@ -232,8 +219,7 @@ def _run(
         raise InvalidRequest('on_unknown must be "stop" or "continue"', of=operation.name)
     production = api.environment == "production"
     secret = installation_secret() if path is not None else os.urandom(32)
-    plan = plan_of(operation, rows.rows, secret=secret, limits=api.limits, duplicates=duplicates)
-    del secret
+    plan = plan_of(operation, rows, secret=secret, limits=api.limits, duplicates=duplicates)
     if production and confirm != plan.phrase:
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
@@ -242,21 +228,20 @@ def _run(
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:
         record.start(plan, api.host, api.environment, accept_changes=accept_changes)
-        _resolve(api, record, resolved or {}, path)
+        _resolve(api, record, resolved, path)
         sender = _Sender(api, plan, record, workers, stop_at_unknown, progress_callback(progress))
         try:
             sender.run()
-        except KeyboardInterrupt:
-            raise Interrupted(BulkResult(plan, record.all(), sender.stopped, path)) from None
         except BaseException as error:
-            error.add_note(BulkResult(plan, record.all(), sender.stopped, path).verdict)
+            result = BulkResult(plan, record.all(), sender.stopped, path)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(result) from None
+            error.add_note(result.verdict)
             raise
         return BulkResult(plan, record.all(), sender.stopped, path)
 
 
-def _resolve(
-    api: Any, record: RunRecord, resolved: Mapping[int, Literal["done", "not_sent"]], path: Path | None
-) -> None:
+def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None) -> None:
     """Set the outcome of rows, and of their calls in the client's journal as well."""
     attempts = {one.row: one.attempt for one in record.all() if one.row in resolved and one.attempt is not None}
     record.resolve(resolved)
@@ -297,11 +282,14 @@ class _Sender:
         """Send what is planned."""
         try:
             self._pool.run(self._report)
-        except BaseException as error:
-            self._stop("interrupted" if isinstance(error, KeyboardInterrupt) else f"by a {type(error).__name__}")
+        except KeyboardInterrupt:
+            self._stop("interrupted")
             self._abandon()
-            if isinstance(error, KeyboardInterrupt):
-                self._report(ended=True)
+            self._report(ended=True)
+            raise
+        except BaseException as error:
+            self._stop(f"by a {type(error).__name__}")
+            self._abandon()
             raise
         self._report(ended=True)
 

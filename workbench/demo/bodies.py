@@ -102,12 +102,8 @@ def fitted(body: Body, known: Collection[str], stand_ins: Mapping[str, str]) -> 
     for one in members(operation.request):
         # The tenant has individual teams, so what a company owns elsewhere belongs to a user here.
         name = "user_id" if one.name == "company_id" else one.name
-        if (
-            one.about.rule.format == "uuid"
-            and raw.get(one.wire, _ID) not in known
-            and one.wire in raw
-            and name in stand_ins
-        ):
+        held = raw.get(one.wire)
+        if one.about.rule.format == "uuid" and held is not None and held not in known and name in stand_ins:
             del raw[one.wire]
             raw[member(operation.request, name).wire] = stand_ins[name]
             replaced.append(one.wire)

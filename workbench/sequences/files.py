@@ -2,16 +2,17 @@
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
+
+import attrs
 
 from workbench.errors import Problem, hide_arguments, visible
 from workbench.interface.rules import FULL
 from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import (
-    NOTHING,
     Expect,
     ExpectedEvent,
     Guide,
@@ -23,10 +24,15 @@ from workbench.sequences.steps import (
     duration,
 )
 
+T = TypeVar("T")
 MAX_BYTES = 1_000_000
 MAX_STEPS = 10_000
 _REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
-T = TypeVar("T", bound=Collection[Any])
+_NAMES = {"arguments": "with"}  # attributes that have another name in a file
+_TABLES = {
+    Parameter: "a table with type, doc and default",
+    ExpectedEvent: "the kind of an event, or a table with kind, within and where",
+}
 
 
 @hide_arguments
@@ -74,160 +80,104 @@ def _invalid(rule: str, message: str, name: str) -> InvalidSequence:
     return InvalidSequence((Problem("", rule, message),), name)
 
 
+_Path = tuple[str | int, ...]
+_TEXTS = re.compile(r"(\"\"\"|''').*?\1", re.DOTALL)
+_STEP = re.compile(r"^\s*\[\[\s*steps\s*\]\]", re.MULTILINE)
+
+
 class _Reader:
-    """Reads the tables of one file, and collects what is wrong with them."""
+    """Reads the tables of one file by the types of our attributes, and collects what is wrong with them."""
 
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
-        self._step_lines: list[int] = []
-        self._key_lines: dict[tuple[int, str], int] = {}
-        self._find_lines(text)
-
-    def _find_lines(self, text: str) -> None:
-        """Note the lines of steps and of their keys, which the parser does not tell."""
-        quote = ""
-        for number, line in enumerate(text.splitlines(), 1):
-            if not quote:
-                head = line.strip()
-                if re.match(r"\[\[\s*steps\s*\]\]", head):
-                    self._step_lines.append(number)
-                elif self._step_lines and (found := re.match(r"""["']?([A-Za-z0-9_-]+)["']?\s*=""", head)):
-                    self._key_lines.setdefault((len(self._step_lines) - 1, found[1]), number)
-            for mark in ('"""', "'''"):
-                if line.count(mark) % 2 and (not quote or quote == mark):
-                    quote = "" if quote else mark
-
-    def _add(self, where: str, rule: str, message: str, line: int | None = None) -> None:
-        self.problems.append(Problem(where + (f" (line {line})" if line else ""), rule, message))
-
-    def _text(self, raw: Mapping[str, Any], key: str, where: str, default: str = "", line: int | None = None) -> str:
-        value = raw.get(key, default)
-        if isinstance(value, str):
-            return value
-        self._add(f"{where}{key}", "type", "must be text", line)
-        return default
-
-    def _typed(self, value: Any, default: T, where: str, message: str, line: int | None = None) -> T:
-        """Return a table or list, or the default where the value is something else."""
-        if isinstance(value, type(default)):
-            return value
-        self._add(where, "type", message, line)
-        return default
-
-    def _check_keys(
-        self, raw: Mapping[str, Any], allowed: Collection[str], where: str, line: int | None = None
-    ) -> None:
-        for key in raw:
-            if key not in allowed:
-                shown = f"{where}{visible(key, 60)}"
-                self._add(shown, "unknown", f"is not known here; allowed: {', '.join(allowed)}", line)
+        bare = _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
+        self._lines = [bare.count("\n", 0, found.end()) + 1 for found in _STEP.finditer(bare)]
+        self._line: int | None = None  # of the step that is read; the parser does not tell it
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:
-        self._check_keys(raw, ("name", "doc", "profile", "params", "steps"), "")
-        steps: list[Any] = self._typed(raw.get("steps", []), [], "steps", "must be [[steps]] tables")
-        if not all(isinstance(one, dict) for one in steps):
-            self._add("steps", "type", "must be [[steps]] tables")
-            steps = []
+        params = self._typed(dict, raw.get("params", {}), ("params",), "a table of parameters")
+        steps = self._typed(list, raw.get("steps", []), ("steps",), "[[steps]] tables")
         if len(steps) > MAX_STEPS:
-            self._add("steps", "maximum", f"are {len(steps):,}; at most {MAX_STEPS:,} are allowed")
+            self._add(("steps",), "maximum", f"are {len(steps):,}; at most {MAX_STEPS:,} are allowed")
             steps = []
-        params: dict[str, Any] = self._typed(raw.get("params", {}), {}, "params", "must be a table of parameters")
-        return Sequence(
-            name=self._text(raw, "name", "", name or "unnamed"),
-            doc=self._text(raw, "doc", ""),
-            profile=self._text(raw, "profile", "") or None,
-            parameters=tuple(self._parameter(key, one) for key, one in params.items()),
-            steps=tuple(self._step(i, one) for i, one in enumerate(steps)),
-        )
+        parameters = [self._record(Parameter, one, ("params", key), name=key) for key, one in params.items()]
+        made = [self._step(index, one) for index, one in enumerate(steps)]
+        self._line = None
+        rest = {"name": name or "unnamed"} | {key: one for key, one in raw.items() if key not in ("params", "steps")}
+        read: Sequence = self._record(Sequence, rest, (), parameters=tuple(parameters), steps=tuple(made))
+        return read
 
-    def _parameter(self, name: str, raw: Any) -> Parameter:
-        where = f"params.{visible(name, 60)}"
-        raw = self._typed(raw, {}, where, "must be a table with type, doc and default")
-        self._check_keys(raw, ("type", "doc", "default"), f"{where}.")
-        return Parameter(
-            name=name,
-            type=self._text(raw, "type", f"{where}.", "text"),
-            doc=self._text(raw, "doc", f"{where}."),
-            default=self._value(raw.get("default"), f"{where}.default", None),
-        )
+    def _step(self, index: int, raw: Any) -> Step:
+        self._line = self._lines[index] if index < len(self._lines) else None
+        raw = {"name": f"step {index + 1}", "do": ""} | self._typed(dict, raw, ("steps",), "[[steps]] tables")
+        step: Step = self._record(Step, raw, (str(raw["name"]),), line=self._line)
+        if not step.do:
+            self._add((step.name, "do"), "required", "must name an operation, a control, advance or wait")
+        return step
 
-    def _step(self, index: int, raw: Mapping[str, Any]) -> Step:
-        line = self._step_lines[index] if index < len(self._step_lines) else None
-        name = self._text(raw, "name", f"step {index + 1}.", f"step {index + 1}", line)
-        where = f"{visible(name, 60)}."
-        self._check_keys(raw, ("name", "do", "doc", "with", "expect"), where, line)
-        do = raw.get("do", "")
-        if not isinstance(do, str) or not do:
-            self._add(f"{where}do", "required", "must name an operation, a control, advance or wait", line)
-            do = ""
-        arguments: dict[str, Any] = self._typed(
-            raw.get("with", {}), {}, f"{where}with", "must be a table of arguments", line
-        )
-        return Step(
-            name=name,
-            do=do,
-            doc=self._text(raw, "doc", where),
-            arguments={
-                key: self._value(one, f"{where}{visible(key, 60)}", self._key_lines.get((index, key), line))
-                for key, one in arguments.items()
-            },
-            expect=self._expect(raw.get("expect"), f"{where}expect", line),
-            line=line,
-        )
+    def _record(self, cls: type[Any], raw: Any, path: _Path, **given: Any) -> Any:
+        """Read a table as one of our objects; `given` holds what does not stand in it."""
+        fields = {_NAMES.get(one.name, one.name): one for one in attrs.fields(cls) if one.name not in given}
+        for key, value in self._typed(dict, raw, path, _TABLES.get(cls, "a table")).items():
+            if key in fields:
+                given[fields[key].name] = self._member(fields[key].type, value, (*path, key))
+            else:
+                self._add((*path, key), "unknown", f"is not known here; allowed: {', '.join(fields)}")
+        return cls(**given)
 
-    def _values(self, raw: Mapping[str, Any], where: str, line: int | None) -> dict[str, Any]:
-        return {key: self._value(one, f"{where}.{visible(key, 60)}", line) for key, one in raw.items()}
+    def _member(self, kind: Any, raw: Any, path: _Path) -> Any:
+        """Read a member by the type of its attribute."""
+        if kind is Any:
+            return self._value(raw, path)
+        if kind is Expect:
+            return self._record(Expect, raw, path)
+        if kind == tuple[ExpectedEvent, ...]:
+            listed = self._typed(list, raw, path, "a list")
+            return tuple(self._event(one, (*path, i)) for i, one in enumerate(listed))
+        if get_origin(kind) is Mapping:
+            return {key: self._value(one, (*path, key)) for key, one in self._typed(dict, raw, path, "a table").items()}
+        text = self._typed(str, raw, path, "text")
+        if kind is not timedelta:
+            return text
+        try:
+            return duration(text)
+        except ValueError as error:
+            self._add(path, "duration", str(error))
+            return timedelta(0)
 
-    def _value(self, raw: Any, where: str, line: int | None) -> Any:
+    def _event(self, raw: Any, path: _Path) -> Any:
+        return self._record(ExpectedEvent, {"kind": raw} if isinstance(raw, str) else raw, path)
+
+    def _value(self, raw: Any, path: _Path) -> Any:
+        """Read a value that may be, or hold, references."""
         if raw == "FULL":
             return FULL
         if isinstance(raw, dict):
             key = next(iter(raw), "")
             if len(raw) != 1 or key not in _REFERENCES:
-                return self._values(raw, where, line)
+                return {name: self._value(one, (*path, name)) for name, one in raw.items()}
             if isinstance(raw[key], str) and raw[key]:
                 return _REFERENCES[key](raw[key])
-            self._add(where, "reference", f"{key} must be followed by a path as text", line)
-            return None
-        if isinstance(raw, list):
-            return [self._value(one, f"{where}[{i}]", line) for i, one in enumerate(raw)]
-        if isinstance(raw, float):
-            self._add(where, "type", "is a float; amounts are whole numbers, other numbers are text", line)
-            return None
-        return raw
+            self._add(path, "reference", f"{key} must be followed by a path as text")
+        elif isinstance(raw, list):
+            return [self._value(one, (*path, i)) for i, one in enumerate(raw)]
+        elif isinstance(raw, float):
+            self._add(path, "type", "is a float; amounts are whole numbers, other numbers are text")
+        else:
+            return raw
+        return None
 
-    def _expect(self, raw: Any, where: str, line: int | None) -> Expect:
-        if raw is None:
-            return NOTHING
-        raw = self._typed(raw, {}, where, "must be a table", line)
-        tables = ("result", "error", "state", "money")
-        self._check_keys(raw, (*tables, "events"), f"{where}.", line)
-        parts: dict[str, Any] = {}
-        for key in tables:
-            table: dict[str, Any] = self._typed(raw.get(key, {}), {}, f"{where}.{key}", "must be a table", line)
-            parts[key] = self._values(table, f"{where}.{key}", line)
-        events: list[Any] = self._typed(raw.get("events", []), [], f"{where}.events", "must be a list", line)
-        return Expect(
-            events=tuple(self._event(one, f"{where}.events[{i}]", line) for i, one in enumerate(events)), **parts
-        )
+    def _typed(self, kind: type[T], raw: Any, path: _Path, words: str) -> T:
+        if isinstance(raw, kind):
+            return raw
+        self._add(path, "type", f"must be {words}")
+        return kind()
 
-    def _event(self, raw: Any, where: str, line: int | None) -> ExpectedEvent:
-        if isinstance(raw, str):
-            raw = {"kind": raw}
-        message = "must be the kind of an event, or a table with kind, within and where"
-        raw = self._typed(raw, {}, where, message, line)
-        self._check_keys(raw, ("kind", "within", "where"), f"{where}.", line)
-        within = timedelta(0)
-        try:
-            within = duration(self._text(raw, "within", f"{where}.", "0s"))
-        except ValueError as error:
-            self._add(f"{where}.within", "duration", str(error), line)
-        members: dict[str, Any] = self._typed(raw.get("where", {}), {}, f"{where}.where", "must be a table", line)
-        return ExpectedEvent(
-            kind=self._text(raw, "kind", f"{where}."),
-            within=within,
-            where=self._values(members, f"{where}.where", line),
-        )
+    def _add(self, path: _Path, rule: str, message: str) -> None:
+        names = [one for one in path[:-1] if one != "with"] + [*path[-1:]]
+        shown = "".join(f"[{one}]" if isinstance(one, int) else f".{visible(one, 60)}" for one in names)
+        line = f" (line {self._line})" if self._line else ""
+        self.problems.append(Problem(shown.removeprefix(".") + line, rule, message))
 
 
 class Catalogue(Mapping[str, Sequence]):

@@ -18,6 +18,11 @@ from workbench.sequences.steps import NOTHING, Expect, ExpectedEvent, Guide, Par
 from workbench.sequences.targets import Target
 
 BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls
+_OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
+    (ApiError, Outcome.REFUSED),
+    (OutcomeUnknown, Outcome.UNKNOWN),
+    ((NotSent, InvalidRequest), Outcome.NOT_SENT),
+)
 
 
 @attrs.frozen
@@ -37,7 +42,7 @@ class StepResult:
     """The outcome of one step, its answer, its events and what differs from the expectation."""
 
     step: Step
-    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"
+    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is under way
     at: datetime
     arguments: Mapping[str, Any] = attrs.field(repr=False)
     answer: Any = attrs.field(default=None, repr=False)
@@ -58,30 +63,6 @@ class StepResult:
         return "; ".join(map(str, self.mismatches)) or (str(self.error) if self.error else None)
 
 
-@attrs.frozen
-class Call:
-    """A step that is under way."""
-
-    step: Step
-    arguments: Mapping[str, Any] = attrs.field(repr=lambda given: f"<{len(given)}>")  # they may be private
-    at: datetime
-    before: int
-
-
-def outcome_of(error: WorkbenchError | None) -> str:
-    """Return the outcome of a step by the error of its call."""
-    match error:
-        case None:
-            return Outcome.DONE.value
-        case ApiError():
-            return Outcome.REFUSED.value
-        case OutcomeUnknown():
-            return Outcome.UNKNOWN.value
-        case NotSent() | InvalidRequest():
-            return Outcome.NOT_SENT.value
-    return FAILED
-
-
 class Player:
     """One run of a sequence: the results so far, the ledger, and the steps that are left.
 
@@ -99,11 +80,11 @@ class Player:
     ) -> None:
         self.sequence = sequence
         self.target = target
+        self.started = target.now()
         self.results: dict[str, StepResult] = {}
         self.ledger = Ledger()
         self.values = {one.name: self._parameter(one.default, values.get(one.name)) for one in sequence.parameters}
-        self.on_begin: Callable[[Call], object] = lambda _: None  # called before a step's call leaves
-        self.on_result: Callable[[StepResult], object] = lambda _: None  # called after it
+        self.record: Callable[[StepResult], object] = lambda _: None  # called before a step's call leaves, and after it
         self._check_balances = check_balances
         self._balances: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}  # the target's and ours, at first
         self._changed: dict[str, Mapping[str, Any]] = {}
@@ -123,6 +104,11 @@ class Player:
         """Change arguments of a step that was not played yet."""
         self._changed[step] = {**self._changed.get(step, {}), **arguments}
 
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Names of the steps without a result."""
+        return tuple(step.name for step in self.sequence.steps if step.name not in self.results)
+
     def pending(self) -> Iterator[Step]:
         """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
         for step in self.sequence.steps:
@@ -134,77 +120,75 @@ class Player:
 
     def play(self, step: Step) -> StepResult:
         """Play one step."""
-        call = self.begin(step)
-        if call is None:
-            return self.results[step.name]
-        return self.finish(call, self.perform(call))
+        result = self.begin(step)
+        return result if result.outcome == BLOCKED else self.finish(result, self.perform(result))
 
-    def begin(self, step: Step) -> Call | None:
-        """Return the call of a step, or None if its references cannot be resolved, which is its result then."""
+    def begin(self, step: Step) -> StepResult:
+        """Return the result of a step that is about to be sent; it is blocked if a reference cannot be resolved."""
         at, before = self.target.now(), self.target.cursor()
         try:
             arguments = self._resolve({**step.arguments, **self._changed.get(step.name, {})})
         except _Blocked as blocked:
-            mismatch = Mismatch("step", "its references", str(blocked))
-            self.results[step.name] = StepResult(
-                step, BLOCKED, at, {}, before=before, after=before, mismatches=(mismatch,)
-            )
-            return None
+            missing = (Mismatch("step", "its references", str(blocked)),)
+            result = StepResult(step, BLOCKED, at, {}, before=before, after=before, mismatches=missing)
+            self.results[step.name] = result
+            return result
         if self._check_balances and step.do == "simulate_authorization":
             self._remember_balance(arguments.get("card_id"))
-        call = Call(step, arguments, at, before)
-        self.on_begin(call)
-        return call
+        result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
+        self.record(result)
+        return result
 
-    def perform(self, call: Call) -> Any:
+    def perform(self, result: StepResult) -> Any:
         """Call the operation or control of a step; return the answer, or the WorkbenchError it raised."""
-        do = call.step.do
+        do, arguments = result.step.do, result.arguments
         try:
             if do in SCRIPTED:
-                return getattr(self.target.api, do)(**call.arguments)
+                return getattr(self.target.api, do)(**arguments)
             if do == "advance":
-                return self.target.advance(_span(call.arguments["by"]))
+                return self.target.advance(duration(arguments["by"]))
             if do == "wait":
-                return self._wait(call)
-            return self.target.control(do, call.arguments)
+                return self._wait(arguments, result.before)
+            return self.target.control(do, arguments)
         except WorkbenchError as error:
             return error
 
-    def finish(self, call: Call, answer: Any) -> StepResult:
+    def finish(self, result: StepResult, answer: Any) -> StepResult:
         """Record the answer of a step, or the WorkbenchError its call raised."""
-        error = answer if isinstance(answer, WorkbenchError) else None
-        step = call.step
-        result = StepResult(
-            step, outcome_of(error), call.at, call.arguments, None if error else answer, error, call.before
-        )
+        step = result.step
+        if isinstance(answer, WorkbenchError):
+            result.error = answer
+            result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(answer, kind)), FAILED)
+        else:
+            result.answer, result.outcome = answer, Outcome.DONE.value
         self.results[step.name] = result
-        self.on_result(result)
-        if error is None:
+        self.record(result)  # before anything else can fail, and below with its mismatches
+        if result.error is None:
             self._book(result)
-        if step.expect is not NOTHING:
+        if step.expect != NOTHING:
             result.mismatches = tuple(self._mismatches(step.expect, result))
-        elif error is not None:
-            result.mismatches = (Mismatch("outcome", "done", f"{result.outcome}: {error}"),)
+        elif result.error is not None:
+            result.mismatches = (Mismatch("outcome", "done", f"{result.outcome}: {result.error}"),)
         result.after = self.target.cursor()
+        self.record(result)
         return result
 
-    def _wait(self, call: Call) -> None:
-        arguments = call.arguments
+    def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
         event = ExpectedEvent(
-            kind=arguments["kind"], within=_span(arguments.get("within", "0s")), where=arguments.get("where", {})
+            kind=arguments["kind"], within=duration(arguments.get("within", "0s")), where=arguments.get("where", {})
         )
-        since = max((result.before for result in self.results.values()), default=call.before)
+        since = max((result.before for result in self.results.values()), default=before)
         missing = self._await_events((event,), since)
         if missing:
             raise EventTimeout("; ".join(map(str, missing)))
 
     def _await_events(self, events: tuple[ExpectedEvent, ...], since: int) -> list[Mismatch]:
         expected = tuple(attrs.evolve(one, where=self._resolve(one.where)) for one in events)
-        missing = missing_events(expected, self.target.events(since))
+        missing = _missing_events(expected, self.target.events(since))
         span = max((one.within for one in expected), default=timedelta(0))
         if missing and span:
-            self.target.advance(span, lambda: not missing_events(expected, self.target.events(since)))
-            missing = missing_events(expected, self.target.events(since))
+            self.target.advance(span, lambda: not _missing_events(expected, self.target.events(since)))
+            missing = _missing_events(expected, self.target.events(since))
         return missing
 
     def _mismatches(self, expect: Expect, result: StepResult) -> Iterator[Mismatch]:
@@ -219,8 +203,6 @@ class Player:
         for name, amount in expect.money.items():
             if total[name] != amount:
                 yield Mismatch(f"money.{name}", f"{amount:+} cents", f"{total[name]:+} cents")
-
-    # references
 
     def _resolve(self, value: Any) -> Any:
         """Return a value with its references filled in.
@@ -250,8 +232,6 @@ class Player:
         if value is None:
             raise _Blocked(f"{reference.path} cannot be read: the answer does not have it")
         return value
-
-    # money
 
     def _remember_balance(self, card: Any) -> None:
         if isinstance(card, str) and card not in self._balances:
@@ -289,13 +269,6 @@ class _Blocked(Exception):
     """A step cannot be played because one before it has no result."""
 
 
-def _span(value: Any) -> timedelta:
-    return value if isinstance(value, timedelta) else duration(value)
-
-
-# expectations
-
-
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
@@ -305,24 +278,23 @@ def _shown(value: Any) -> str:
 def _result_mismatches(expect: Expect, result: StepResult, expected: Mapping[str, Any]) -> Iterator[Mismatch]:
     error = result.error
     text = result.outcome if error is None else f"{result.outcome}: {error}"
-    if not expect.refusal:
-        if error is not None:
-            yield Mismatch("outcome", "done", text)
-            return
-        for path, wanted in expected.items():
-            actual = get_path(result.answer, path)
-            if actual != wanted:
-                yield Mismatch(f"result.{path}", _shown(wanted), _shown(actual))
-    elif not isinstance(error, ApiError):
+    if expect.refusal and not isinstance(error, ApiError):
         yield Mismatch("outcome", "a refusal", text)
-    else:
+    elif expect.refusal:
         for name, wanted in expect.error.items():
             actual = getattr(error, name)
             if not (wanted in (actual or "") if name == "message" else actual == wanted):
                 yield Mismatch(f"error.{name}", _shown(wanted), _shown(actual))
+    elif error is not None:
+        yield Mismatch("outcome", "done", text)
+    else:
+        for path, wanted in expected.items():
+            actual = get_path(result.answer, path)
+            if actual != wanted:
+                yield Mismatch(f"result.{path}", _shown(wanted), _shown(actual))
 
 
-def missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
+def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
     """Return the expected events that are not there. Each event, as wire members, meets one expectation."""
     left = list(events)
     missing = []

@@ -10,8 +10,9 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+import attrs
 
 from workbench.client.effects import Outcome
 from workbench.client.state import installation_secret
@@ -20,9 +21,9 @@ from workbench.interface import walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.sequences.player import BLOCKED, Call, Mismatch, Player, StepResult
+from workbench.sequences.player import BLOCKED, Mismatch, Player, StepResult
 from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import InvalidSequence, Ref, Step, references
+from workbench.sequences.steps import InvalidSequence, Ref, Step
 from workbench.storage import Database
 
 APPLICATION = 0x57425351  # "WBSQ"
@@ -64,10 +65,8 @@ class Record:
             self._file.close()
             raise InvalidSequence(tuple(problems), sequence.name)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def restore(self, player: Player, resolved: Mapping[str, str]) -> None:
@@ -84,45 +83,37 @@ class Record:
                 )
             if outcome not in (Outcome.DONE, Outcome.NOT_SENT):
                 raise InvalidRequest(f'step {name!r} can be resolved as "done" or "not_sent"', of="sequences.run")
-        results = []
-        for step in player.sequence.steps:
-            if step.name not in rows:
-                continue
-            state, at, before, after, arguments, answer, mismatches = rows[step.name]
-            outcome = resolved.get(step.name) or (Outcome.UNKNOWN.value if state == Outcome.SENDING else state)
-            if outcome in (Outcome.NOT_SENT, BLOCKED):
-                continue  # played again
-            found = () if step.name in resolved else tuple(Mismatch(*one) for one in json.loads(mismatches))
-            if outcome == Outcome.UNKNOWN and not found:
-                found = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
-            given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
-            results.append(
-                StepResult(
-                    step, outcome, datetime.fromisoformat(at), given, json.loads(answer), None, before, after, found
-                )
-            )
-        player.restore(results)
+        player.started = self.started
+        player.restore(
+            self._result(step, resolved.get(step.name), *rows[step.name])
+            for step in player.sequence.steps
+            if step.name in rows and (resolved.get(step.name) or rows[step.name][0]) not in (Outcome.NOT_SENT, BLOCKED)
+        )
 
-    def begin(self, call: Call) -> None:
-        """Record that a step is about to be sent."""
-        self._put(StepResult(call.step, Outcome.SENDING.value, call.at, call.arguments, before=call.before))
+    def _result(
+        self, step: Step, resolved: str | None, state: str, at: str, before: int, after: int, arguments: str, answer: str,
+        mismatches: str,
+    ) -> StepResult:  # fmt: skip
+        outcome = resolved or (Outcome.UNKNOWN.value if state == Outcome.SENDING else state)
+        found = () if resolved else tuple(Mismatch(*one) for one in json.loads(mismatches))
+        if outcome == Outcome.UNKNOWN and not found:
+            found = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
+        given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
+        return StepResult(
+            step, outcome, datetime.fromisoformat(at), given, json.loads(answer), None, before, after, found
+        )
 
-    def finish(self, result: StepResult) -> None:
-        """Record the result of a step: its ids and amounts, and what later steps refer to."""
-        self._put(result)
-
-    def _put(self, result: StepResult) -> None:
-        mismatches = [[one.what, one.expected, one.actual] for one in result.mismatches]
+    def put(self, result: StepResult) -> None:
+        """Record a step that is about to be sent, or its result: its ids and amounts, and what later steps refer to."""
+        mismatches = [attrs.astuple(one) for one in result.mismatches]
         answer = None if result.answer is None else self._open_answer(result)
+        arguments = _open_arguments(result.step, result.arguments)
+        row = (
+            result.step.name, result.outcome, result.at.isoformat(), result.before, result.after, json.dumps(arguments),
+            json.dumps(answer), json.dumps(mismatches),
+        )  # fmt: skip
         with self._file.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    result.step.name, result.outcome, result.at.isoformat(), result.before, result.after,
-                    json.dumps(_open_arguments(result.step, result.arguments)), json.dumps(answer),
-                    json.dumps(mismatches),
-                ),
-            )  # fmt: skip
+            connection.execute("INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _open_answer(self, result: StepResult) -> dict[str, Any]:
         """Return the members of an answer that later steps refer to, private ones left out."""
@@ -142,11 +133,9 @@ class Record:
 def _read_later(sequence: Sequence) -> dict[str, set[str]]:
     """Return the members that references read, by the name of their step."""
     found: dict[str, set[str]] = {}
-    for step in sequence.steps:
-        parts = (step.arguments, step.expect.state, step.expect.result, [event.where for event in step.expect.events])
-        for reference in references(parts):
-            if isinstance(reference, Ref) and reference.attribute:
-                found.setdefault(reference.step, set()).add(reference.attribute.partition(".")[0])
+    for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Ref)):
+        if reference.attribute:
+            found.setdefault(reference.step, set()).add(reference.attribute.partition(".")[0])
     return found
 
 

@@ -4,15 +4,15 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
 
 import attrs
 
 from workbench import rendering
+from workbench.errors import WorkbenchError
 from workbench.interface import walk
-from workbench.interface.rules import UUID, Full
+from workbench.interface.rules import UUID
 from workbench.interface.walk import get_path
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.player import Player, StepResult
@@ -62,13 +62,13 @@ class Run:
 
     row_type = StepRow
 
-    def __init__(self, player: Player, started: datetime) -> None:
+    def __init__(self, player: Player) -> None:
         self.sequence = player.sequence
         self.values = dict(player.values)
         self.steps: tuple[StepResult, ...] = tuple(
             player.results[step.name] for step in self.sequence.steps if step.name in player.results
         )
-        self.started = started
+        self.started = player.started
         self.differences = player.differences()
         self._ledger = player.ledger
         self._target = player.target
@@ -120,7 +120,22 @@ class Run:
     @property
     def hash(self) -> str:
         """SHA-256 of the file, the parameters and all results, without ids and times: equal for equal seed and file."""
-        return _digest(self)
+        content = {
+            "sequence": self.sequence.to_toml(),
+            "steps": [
+                [one.step.name, one.outcome, one.at, one.answer, one.error, len(one.mismatches)] for one in self.steps
+            ],
+            "events": self.events(),
+            "ledger": [[one.step, one.source, one.target, one.amount, one.kind] for one in self._ledger.entries],
+            "ok": self.ok,
+        }
+        ids: dict[str, str] = {}
+        text = json.dumps(content, sort_keys=True, default=_plain)
+        text = UUID.sub(lambda found: ids.setdefault(found[0], f"id-{len(ids) + 1}"), text)
+        text = _TIME.sub(
+            lambda found: f"{(datetime.fromisoformat(found[0]) - self.started).total_seconds():+.3f}", text
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def rows(self) -> list[StepRow]:
         """Return one row per step."""
@@ -186,45 +201,15 @@ class Runs(tuple[Run, ...]):
         return f"<{len(self)} runs: {sum(run.ok for run in self)} as expected>"
 
 
-def _digest(run: Run) -> str:
-    """Return the SHA-256 of a run in a form that holds only the order of its ids, and times from its start."""
-    ids: dict[str, str] = {}
-    content = {
-        "sequence": run.sequence.to_toml(),
-        "steps": [
-            {
-                "name": one.step.name,
-                "outcome": one.outcome,
-                "after": (one.at - run.started).total_seconds(),
-                "answer": _canonical(one.answer, ids, run.started),
-                "error": [getattr(one.error, "status", None), getattr(one.error, "error", None)] if one.error else None,
-                "mismatches": len(one.mismatches),
-            }
-            for one in run.steps
-        ],
-        "events": [_canonical(event, ids, run.started) for event in run.events()],
-        "ledger": [[one.step, one.source, one.target, one.amount, one.kind] for one in run.ledger().entries],
-        "ok": run.ok,
-    }
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
-
-
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
-def _canonical(value: Any, ids: dict[str, str], started: datetime) -> Any:
-    match value:
-        case str():
-            text = UUID.sub(lambda found: ids.setdefault(found[0], f"id-{len(ids) + 1}"), str(value))
-            return _TIME.sub(lambda found: f"+{(datetime.fromisoformat(found[0]) - started).total_seconds():.3f}", text)
-        case datetime():
-            return f"+{(value - started).total_seconds():.3f}"
-        case Mapping():
-            return {str(key): _canonical(one, ids, started) for key, one in value.items()}
-        case list() | tuple():
-            return [_canonical(one, ids, started) for one in value]
-        case Decimal() | Full() | timedelta() | date():
-            return str(value)
+def _plain(value: Any) -> Any:
+    """Return what JSON has no form for as something it has one for."""
     if walk.is_record(value):
-        return {one.wire: _canonical(getattr(value, one.name), ids, started) for one in walk.members(type(value))}
-    return value
+        return {one.wire: getattr(value, one.name) for one in walk.members(type(value))}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, WorkbenchError):
+        return [getattr(value, "status", None), getattr(value, "error", None)]
+    return dict(value) if isinstance(value, Mapping) else str(value)

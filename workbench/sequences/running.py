@@ -1,11 +1,9 @@
 """Running a sequence: at once, awaited, step by step, or many times; with its state in a file where that is wanted."""
 
 import os
-import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from datetime import date
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, closing
 from inspect import isawaitable
 from itertools import takewhile
 from pathlib import Path
@@ -13,12 +11,12 @@ from typing import Any, Literal
 
 import attrs
 
+from workbench.bulk.plan import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.errors import InvalidRequest, Problem, WorkbenchError, hide_arguments
-from workbench.interface.text import is_empty
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import audit
-from workbench.sequences.player import Player, StepResult
+from workbench.sequences.player import BLOCKED, Player, StepResult
 from workbench.sequences.record import Record
 from workbench.sequences.results import Run, Runs
 from workbench.sequences.sequence import Sequence
@@ -79,54 +77,46 @@ def run(
     player = prepared(sequence, api, values)
     if resolved and path is None:
         raise InvalidRequest("resolved needs the path of a run", of="sequences.run")
-    started = player.target.now()
     many = len(sequence.steps)
     show = progress_callback(progress if many >= LONG or callable(progress) else False)
     report = Progress(total=many, unit="steps", label=sequence.name)
+
+    def update() -> None:
+        report.done = len(player.results)
+        report.ended = report.done == many
+        show(report)
+
     with ExitStack() as stack:
-        record = None
         if path is not None:
             stack.enter_context(FileLock(Path(path)))
-            record = stack.enter_context(Record(Path(path), sequence, values, started))
+            record = stack.enter_context(closing(Record(Path(path), sequence, values, player.started)))
             record.restore(player, resolved or {})
-            player.on_begin, player.on_result = record.begin, record.finish
-            started = record.started
-        del values  # a traceback that prints locals shows no private value
-
-        def update() -> None:
-            report.done = len(player.results)
-            report.ended = report.done == many
-            show(report)
-
+            player.record = record.put
         update()
         try:
             for step in player.pending():
-                result = player.play(step)
-                if record is not None:
-                    record.finish(result)  # again, with its events and mismatches
+                player.play(step)
                 update()
         except KeyboardInterrupt:
-            raise Interrupted(Run(player, started)) from None
-        return Run(player, started)
+            raise Interrupted(Run(player)) from None
+        return Run(player)
 
 
+@hide_arguments
 async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence with an asynchronous client; see `run`."""
-    held = [values]
-    del values  # a traceback that prints locals shows no private value
-    player = prepared(sequence, api, held.pop())
-    started = player.target.now()
+    player = prepared(sequence, api, values)
     for step in player.pending():
-        call = player.begin(step)
-        if call is not None:
-            answer = player.perform(call)
+        result = player.begin(step)
+        if result.outcome != BLOCKED:
+            answer = player.perform(result)
             if isawaitable(answer):
                 try:
                     answer = await answer
                 except WorkbenchError as error:
                     answer = error
-            player.finish(call, answer)
-    return Run(player, started)
+            player.finish(result, answer)
+    return Run(player)
 
 
 class Stepper:
@@ -135,32 +125,31 @@ class Stepper:
     `next()` plays one step; `change(step, **arguments)` changes one that is left; `run()` plays the rest.
     """
 
+    @hide_arguments
     def __init__(self, sequence: Sequence, api: Any, **values: Any) -> None:
-        held = [values]
-        del values  # a traceback that prints locals shows no private value
-        self._player = prepared(sequence, api, held.pop())
-        self._started = self._player.target.now()
+        self._player = prepared(sequence, api, values)
         self._pending = self._player.pending()
 
     @property
     def left(self) -> tuple[str, ...]:
         """Names of the steps that have not run yet."""
-        return tuple(step.name for step in self._player.sequence.steps if step.name not in self._player.results)
+        return self._player.left
 
+    @hide_arguments
     def change(self, step: str, **arguments: Any) -> None:
-        """Change arguments of a step that has not run yet.
+        """Change arguments of a step that is left.
 
         Raises:
-            InvalidSequence: The step has already run, or its arguments are wrong; nothing was changed.
+            InvalidSequence: The step has already run or does not exist, or the arguments are wrong.
         """
         sequence = self._player.sequence
+        if step not in self.left:
+            raise InvalidSequence((Problem(step, "state", "has already run, or does not exist"),), sequence.name)
         changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
         steps = tuple(changed if one.name == step else one for one in sequence.steps)
-        found = list(audit.problems(attrs.evolve(sequence, steps=steps)))
-        if step not in self.left:
-            found.insert(0, Problem(step, "played", "has already run"))
+        found = audit.problems(attrs.evolve(sequence, steps=steps))
         if found:
-            raise InvalidSequence(tuple(found), sequence.name)
+            raise InvalidSequence(found, sequence.name)
         self._player.change(step, arguments)
 
     def next(self) -> StepResult | None:
@@ -177,7 +166,7 @@ class Stepper:
     @property
     def result(self) -> Run:
         """The run so far."""
-        return Run(self._player, self._started)
+        return Run(self._player)
 
 
 @hide_arguments
@@ -210,9 +199,13 @@ def run_many(
         InvalidSequence: The sequence or any row is wrong; all problems with their row, nothing was sent.
         Interrupted: By Ctrl-C; `.result` has the runs that were played.
     """
+    parameters = {one.name: one for one in sequence.parameters}
     if isinstance(rows, str | os.PathLike):
-        rows = [_typed(sequence, one) for one in load(Path(rows))]
-    given = [{**values, **_given(one)} for one in _listed(rows)]
+        rows = [
+            {name: parameters[name].read(cell) if name in parameters else cell for name, cell in row.items()}
+            for row in load(Path(rows))
+        ]
+    given = [{**values, **row} for row in ([{}] if rows is None else rows_of(rows, sequence.name))]
     found = [
         Problem(f"row {number}: {one.path}" if rows is not None else one.path, one.rule, one.message)
         for number, row in enumerate(given, 1)
@@ -234,12 +227,11 @@ def run_many(
         if number is None:
             return False
         player = Player(sequence, target, todo[number], check_balances=False)
-        started = target.now()
         for step in player.pending():
             if halted.is_set():
                 return False
             player.play(step)
-        done[number] = Run(player, started)
+        done[number] = Run(player)
         return True
 
     def played() -> Runs:
@@ -274,42 +266,3 @@ def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]
             (Problem("resume", "changed", "holds other runs than those of this call"),), sequence.name
         )
     return earlier
-
-
-def _listed(rows: Any) -> Iterator[Mapping[str, Any]]:
-    if rows is None:
-        return iter(({},))
-    to_dict = getattr(rows, "to_dict", None)
-    if to_dict is not None and not isinstance(rows, Mapping):
-        return iter(to_dict("records"))
-    if isinstance(rows, str | bytes | Mapping):
-        raise WorkbenchError("rows must be mappings, a DataFrame or the path of a file")
-    return iter(rows)
-
-
-def _given(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cells of a row that are not empty, numbers of other libraries as Python's."""
-    return {
-        name: value.item() if hasattr(value, "item") and not isinstance(value, str) else value
-        for name, value in row.items()
-        if not is_empty(value)
-    }
-
-
-def _typed(sequence: Sequence, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the cells of a file by the types of the parameters; what does not fit stays, and is a problem later."""
-    types = {one.name: one.type for one in sequence.parameters}
-    return {name: _read(types.get(name), value) for name, value in row.items()}
-
-
-def _read(kind: str | None, text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    if kind == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
-        return int(text)
-    if kind == "flag" and text in ("true", "false"):
-        return text == "true"
-    if kind == "date" and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        with suppress(ValueError):
-            return date.fromisoformat(text)
-    return text

@@ -1,5 +1,6 @@
 """A sequence, its text as a TOML file, and how it looks in a notebook."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
@@ -13,7 +14,7 @@ from workbench.interface import masks, walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import Full
 from workbench.interface.table import OPERATIONS
-from workbench.sequences.steps import NOTHING, Expect, Guide, Param, Parameter, Ref, Step, duration_text
+from workbench.sequences.steps import NOTHING, ExpectedEvent, Guide, Param, Parameter, Ref, Step, duration_text
 
 _MAX_SHOWN = 200  # characters of a value
 
@@ -81,10 +82,9 @@ def _private(record: Any) -> frozenset[str]:
 
 
 def _shown(value: Any, hidden: bool) -> str:
-    if isinstance(value, Ref | Guide):
-        return f"{type(value).__name__.lower()} {value.path}"
-    if isinstance(value, Param):
-        return f"param {value.name}"
+    match value:
+        case Ref(path=name) | Param(name=name) | Guide(path=name):
+            return f"{type(value).__name__.lower()} {name}"
     return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
 
 
@@ -100,56 +100,44 @@ def dumps(sequence: Sequence) -> str:
     for step in sequence.steps:
         lines += ["", "[[steps]]", *_members({"name": step.name, "do": step.do, "doc": step.doc})]
         if step.arguments:
-            lines.append("[steps.with]")
-            lines += [f"{_key(key)} = {_toml(value)}" for key, value in step.arguments.items()]
+            lines += ["[steps.with]", *(f"{_key(key)} = {_toml(value)}" for key, value in step.arguments.items())]
         if step.expect != NOTHING:
-            lines += ["[steps.expect]", *_expect_lines(step.expect)]
+            events = [_event(event) for event in step.expect.events]
+            members = {key: getattr(step.expect, key) for key in ("result", "error", "state", "money")}
+            lines += ["[steps.expect]", *_members({**members, "events": events})]
     return "\n".join(lines) + "\n"
 
 
 def _members(members: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_toml(value)}" for key, value in members.items() if value is not None and value != ""]
+    return [f"{key} = {_toml(value)}" for key, value in members.items() if value not in (None, "", {}, [])]
 
 
-def _expect_lines(expect: Expect) -> list[str]:
-    lines = [f"{key} = {_toml(one)}" for key in ("result", "error", "state", "money") if (one := getattr(expect, key))]
-    events: list[Any] = []
-    for event in expect.events:
-        members = {"within": event.within, "where": event.where}
-        given = {name: value for name, value in members.items() if value}
-        events.append({"kind": event.kind, **given} if given else event.kind)
-    return [*lines, f"events = {_toml(events)}"] if events else lines
-
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+def _event(event: ExpectedEvent) -> Any:
+    members = {"kind": event.kind, "within": event.within, "where": event.where}
+    return {name: value for name, value in members.items() if value} if event.within or event.where else event.kind
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    escaped = (_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c) for c in text)
-    return '"' + "".join(escaped) + '"'
+    """Return text as TOML has it, which is as JSON has it but for DEL."""
+    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml(value: Any) -> str:
     match value:
         case Full():
             return '"FULL"'
-        case Ref(path=path):
-            return f"{{ ref = {_quoted(path)} }}"
-        case Param(name=name):
-            return f"{{ param = {_quoted(name)} }}"
-        case Guide(path=path):
-            return f"{{ guide = {_quoted(path)} }}"
+        case Ref(path=name) | Param(name=name) | Guide(path=name):
+            return f"{{ {type(value).__name__.lower()} = {_quoted(name)} }}"
         case bool():
             return "true" if value else "false"
         case int():
             return str(value)
         case str():
-            return _quoted(str(value))
+            return _quoted(value)
         case datetime() | date():
             return value.isoformat()
         case timedelta():

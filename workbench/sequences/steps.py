@@ -1,13 +1,14 @@
 """The parts of a sequence as data: parameters, named steps, references, expectations, spans of time."""
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Any
 
 import attrs
 
 from workbench.errors import Problem, WorkbenchError
+from workbench.interface.rules import ISO_DAY, UUID
 
 
 class InvalidSequence(WorkbenchError, ValueError):
@@ -22,7 +23,7 @@ class InvalidSequence(WorkbenchError, ValueError):
 
 @attrs.frozen
 class Ref:
-    """A value of an earlier step's result, by the dotted path `step.attribute`."""
+    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
 
     path: str
 
@@ -39,37 +40,80 @@ class Ref:
 
 @attrs.frozen
 class Param:
-    """A value of a parameter of the run."""
+    """Refer to a parameter of the run: `param("amount")`."""
 
     name: str
 
 
 @attrs.frozen
 class Guide:
-    """An example id from the sandbox's guide, by the dotted path `cards.active` or `cards.active.2`."""
+    """Refer to an example id of the sandbox's guide: `guide("cards.active")`, or `guide("cards.active.2")`."""
 
     path: str
 
 
 Reference = Ref | Param | Guide
+ref, param, guide = Ref, Param, Guide
 
 
-def ref(path: str) -> Ref:
-    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
-    return Ref(path)
+def references(value: Any) -> Iterator[Reference]:
+    """Yield every reference inside a value, however deep."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from references(item)
 
 
-def param(name: str) -> Param:
-    """Refer to a parameter of the run: `param("amount")`."""
-    return Param(name)
+_DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
+_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
-def guide(path: str) -> Guide:
-    """Refer to an example id of the sandbox: `guide("cards.active")`."""
-    return Guide(path)
+def duration(span: str | timedelta) -> timedelta:
+    """Read a span of time such as `2d`, `1h 30m` or `2.5s`.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    if isinstance(span, timedelta):
+        return span
+    parts = _DURATION.findall(str(span))
+    if not parts or _DURATION.sub("", str(span)).strip():
+        raise ValueError("must be a span of time such as 2d, 1h 30m or 2.5s")
+    return sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
 
 
-PARAMETER_TYPES = ("text", "whole", "flag", "id", "date", "duration")
+def duration_text(span: timedelta) -> str:
+    """Write a span of time as `duration` reads it."""
+    seconds = span.total_seconds()
+    parts = []
+    for unit in "dhm":
+        count, seconds = divmod(seconds, _SECONDS[unit])
+        if count:
+            parts.append(f"{count:.0f}{unit}")
+    if seconds or not parts:
+        parts.append(f"{seconds:.3f}".rstrip("0").rstrip(".") + "s")
+    return " ".join(parts)
+
+
+def is_duration(value: Any) -> bool:
+    """Return whether a value is a span of time, or text that `duration` reads."""
+    try:
+        duration(value)
+    except ValueError:
+        return False
+    return True
+
+
+PARAMETER_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "text"),
+    "whole": (lambda value: type(value) is int, "a whole number"),
+    "flag": (lambda value: type(value) is bool, "true or false"),
+    "id": (lambda value: isinstance(value, str) and UUID.fullmatch(value) is not None, "a UUID"),
+    "date": (lambda value: type(value) is date, "a date"),
+    "duration": (is_duration, "a span of time such as 2d or 1h 30m"),
+}
+"""The types of parameters: which values fit, and how that is said."""
 
 
 @attrs.frozen(kw_only=True)
@@ -81,12 +125,30 @@ class Parameter:
     doc: str = ""
     default: Any = None  # a value or a Guide; None: it has to be given
 
+    def problem(self, value: Any) -> str | None:
+        """Return why a value does not fit, or None if it does."""
+        fits, words = PARAMETER_TYPES[self.type]
+        return None if fits(value) else f"must be {words}"
+
+    def read(self, text: Any) -> Any:
+        """Return a cell of a file as a value of the type; what does not fit stays as it is."""
+        if not isinstance(text, str):
+            return text
+        try:
+            if self.type == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
+                return int(text)
+            if self.type == "date" and ISO_DAY.fullmatch(text):
+                return date.fromisoformat(text)
+        except ValueError:
+            return text
+        return {"true": True, "false": False}.get(text, text) if self.type == "flag" else text
+
 
 @attrs.frozen(kw_only=True)
 class ExpectedEvent:
     """An event that has to follow a step: its kind, members of its body, and by when in sandbox time."""
 
-    kind: str
+    kind: str = ""
     within: timedelta = timedelta(0)
     where: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -121,6 +183,11 @@ class Step:
     doc: str = ""
     line: int | None = attrs.field(default=None, eq=False)  # in its file
 
+    def references(self) -> Iterator[Reference]:
+        """Yield the references in its arguments and expectations."""
+        expect = self.expect
+        yield from references([self.arguments, expect.state, expect.result, *(event.where for event in expect.events)])
+
     def __repr__(self) -> str:
         return f"<step {self.name}: {self.do}>"
 
@@ -137,53 +204,8 @@ def step(
         doc: A sentence on the step.
         arguments: What it is called with; values may be references.
     """
-    if expect is None:
-        expect = NOTHING
-    elif not isinstance(expect, Expect):
-        members = dict(expect)
-        events = tuple(
-            event if isinstance(event, ExpectedEvent) else ExpectedEvent(**event) for event in members.pop("events", ())
-        )
-        expect = Expect(events=events, **members)
+    if not isinstance(expect, Expect):
+        members = dict(expect or {})
+        events = (one if isinstance(one, ExpectedEvent) else ExpectedEvent(**one) for one in members.pop("events", ()))
+        expect = Expect(events=tuple(events), **members)
     return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
-
-
-def references(value: Any) -> Iterator[Reference]:
-    """Yield every reference inside a value, however deep."""
-    if isinstance(value, Reference):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from references(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from references(item)
-
-
-_DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
-_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-
-
-def duration(text: str) -> timedelta:
-    """Read a span of time such as `2d`, `1h 30m` or `2.5s`.
-
-    Raises:
-        ValueError: The text is something else.
-    """
-    parts = _DURATION.findall(text)
-    if not parts or _DURATION.sub("", text).strip():
-        raise ValueError("must be a span of time such as 2d, 1h 30m or 2.5s")
-    return sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
-
-
-def duration_text(span: timedelta) -> str:
-    """Write a span of time as `duration` reads it."""
-    seconds = span.total_seconds()
-    parts = []
-    for unit in "dhm":
-        count, seconds = divmod(seconds, _SECONDS[unit])
-        if count:
-            parts.append(f"{count:.0f}{unit}")
-    if seconds or not parts:
-        parts.append(f"{seconds:.3f}".rstrip("0").rstrip(".") + "s")
-    return " ".join(parts)

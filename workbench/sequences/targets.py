@@ -113,17 +113,11 @@ class SandboxTarget(Target):
 
     def example(self, path: str) -> Any:
         if self._guide is None:
-            guide = self.api.guide if isinstance(self.api, Session) else self._sandbox.guide
-            self._guide = guide()
-        value: Any = self._guide
-        for part in path.split("."):
-            if isinstance(value, Mapping) and part in value:
-                value = value[part]
-            elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-                value = value[int(part)]
-            else:
-                raise WrongEnvironment(f"the sandbox's guide has nothing at {path}; give the parameter")
-        value = value[0] if isinstance(value, list) else value
+            self._guide = (self.api if isinstance(self.api, Session) else self._sandbox).guide()
+        value = walk.get_path(self._guide, path)
+        value = value[0] if isinstance(value, list) and value else value
+        if not value:
+            raise WrongEnvironment(f"the sandbox's guide has nothing at {path}; give the parameter")
         return value["id"] if isinstance(value, Mapping) and "id" in value else value
 
 
@@ -146,7 +140,6 @@ def target_of(api: Any) -> Target:
     if getattr(api, "environment", "sandbox") == "production":
         raise WrongEnvironment("sequences run in sandboxes only; this is production, and nothing was sent")
     try:
-        sandbox = api.sandbox
+        return SandboxTarget(api, api.sandbox)
     except (WrongEnvironment, AttributeError):
         return Target(api)
-    return SandboxTarget(api, sandbox)
