@@ -104,9 +104,10 @@ class Inbox:
         """
         if isinstance(keys, str | bytes):
             keys = (keys,)
-        self._keys = tuple(as_key(key) for key in keys)
+        held = tuple(as_key(key) for key in keys)
+        self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function shows them to no dump
         self._scheme = scheme
-        self._accept_unsigned = not self._keys if accept_unsigned is None else accept_unsigned
+        self._accept_unsigned = not held if accept_unsigned is None else accept_unsigned
         self._source = source
         self._pulled = 0
         self._pulling = OneAtATime()
@@ -144,7 +145,8 @@ class Inbox:
         try:
             if len(body) > self.max_body:
                 raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self.max_body:,}.")
-            signed = self._scheme(lower_headers(headers), body, self._keys) if self._keys else None
+            keys = self._keys()
+            signed = self._scheme(lower_headers(headers), body, keys) if keys else None
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
             event = read_delivery(body, self.max_body)
@@ -390,7 +392,7 @@ class Inbox:
     @property
     def verifies(self) -> bool:
         """Whether only signed deliveries are accepted."""
-        return bool(self._keys) and not self._accept_unsigned
+        return bool(self._keys()) and not self._accept_unsigned
 
     # keeping
 
@@ -429,6 +431,7 @@ class Inbox:
 
     def __repr__(self) -> str:
         where = "in memory" if self._store.file.path is None else f"in {self._store.file.path.name}"
-        checks = f"{len(self._keys)} keys" if self._keys else "no keys: everything is unverified"
+        keys = self._keys()
+        checks = f"{len(keys)} keys" if keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"

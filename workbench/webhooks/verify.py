@@ -7,7 +7,6 @@
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
 
 from workbench.errors import InvalidWebhook
 
@@ -48,30 +47,10 @@ def as_key(key: str | bytes) -> bytes:
     Raises:
         ValueError: The key is empty.
     """
-    made = SigningKey(key.encode() if isinstance(key, str) else bytes(key))
+    made = key.encode() if isinstance(key, str) else bytes(key)
     if not made.strip():
         raise ValueError("a webhook key cannot be empty")
     return made
-
-
-class SigningKey(bytes):
-    """A key held by an inbox: bytes for signing, printed as a fingerprint."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<key {hashlib.sha256(bytes(self)).hexdigest()[:8]}>"
-
-    __str__ = __repr__
-
-    def __reduce_ex__(self, _: Any) -> NoReturn:
-        raise TypeError("a key cannot be pickled")
-
-    def __copy__(self) -> "SigningKey":
-        return self
-
-    def __deepcopy__(self, _: Any) -> "SigningKey":
-        return self
 
 
 def lower_headers(headers: Headers) -> dict[str, str]:
