@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -25,7 +25,6 @@ MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
-DRAIN_TIMEOUT = 3.0  # seconds that a client may go on sending after an early response
 _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
 
 log = logging.getLogger("workbench.http_server")
@@ -128,18 +127,14 @@ class _App:
         length = next((value for name, value in headers if name == "content-length"), "0")
         body = bytearray()
         more = length != "0" or any(name == "transfer-encoding" for name, _ in headers)
-        try:
-            async with asyncio.timeout(BODY_TIMEOUT):
-                while more:
-                    if int(length) > self._max_body or len(body) > self._max_body:
-                        raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return None
-                    body += message["body"]
-                    more = message["more_body"]
-        except TimeoutError:
-            raise _Refused(408, "The body was not received in time") from None
+        while more:
+            if int(length) > self._max_body or len(body) > self._max_body:
+                raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message["body"]
+            more = message["more_body"]
         return Request(
             method=scope["method"], target=scope["raw_path"].decode("latin-1"), query=scope["query_string"],
             headers=headers, body=bytes(body), local=hosts[0] in LOOPBACK,
@@ -175,11 +170,8 @@ async def _send_early(response: Response, receive: Any, send: Any) -> None:
     """Send a response before the request is complete, and end the connection when it is; at once, it could be lost."""
     await send(_start(response, (b"connection", b"close")))
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
-    if response.status != HTTPStatus.REQUEST_TIMEOUT:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_TIMEOUT):
-                while (await receive()).get("more_body"):
-                    pass
+    while (await receive()).get("more_body"):
+        pass
     await send({"type": "http.response.body"})
 
 
@@ -197,63 +189,70 @@ async def _send_slowly(response: Response, send: Any) -> None:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    """Refuses a head that does not end, by size or by time, which uvicorn does not limit."""
+    """Ends requests that are received too slowly, and heads without an end, which uvicorn does not limit."""
 
-    _head: int | None = None  # bytes received of a head that is not complete
+    _part: str | None = "head"  # part of a request that is being received
+    _timed: str | None = None  # part that the timer is for
     _timer: asyncio.TimerHandle | None = None
+    _head = 0  # bytes received of the head
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._expect_head()
+        self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
+        self._part = None
+        self._set_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._head is not None and not self.transport.is_closing():
+        if self._part == "head":
             self._head += len(data)
             if self._head > MAX_HEAD:
                 self._refuse(431, "The headers are too large")
+        if self._part != self._timed:
+            self._set_timer()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {"transport": self.transport}  # type: ignore[dict-item]
-        self._head = 0
-        if self._timer is None:
-            self._expect_head()
+        self._part, self._head = "head", 0
 
     def on_headers_complete(self) -> None:
-        self._head = None
-        self._stop_timer()
         super().on_headers_complete()
+        self._part = "body"
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._part = None
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "Not an HTTP request")
 
     def _refuse(self, status: int, reason: str) -> None:
         app: Any = self.app
-        response = app.refusal(status, reason)
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
-        lines += [f"{name}: {value}" for name, value in response.headers]
-        self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
-        self.transport.close()
-
-    def _expect_head(self) -> None:
-        self._timer = self.loop.call_later(HEAD_TIMEOUT, self._on_head_timeout)
-
-    def _on_head_timeout(self) -> None:
-        self._timer = None
-        if self._head is None:
+        if not self.transport.is_closing():
+            response = app.refusal(status, reason)
+            lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
+            lines += [f"{name}: {value}" for name, value in response.headers]
+            self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
             self.transport.close()
-        elif not self.transport.is_closing():
-            self._refuse(408, "The headers were not received in time")
 
-    def _stop_timer(self) -> None:
+    def _set_timer(self) -> None:
+        """Limit the time of the part that is being received."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT
+        self._timer = self.loop.call_later(seconds, self._on_timeout) if self._part else None
+        self._timed = self._part
+
+    def _on_timeout(self) -> None:
+        silent = self._part == "head" and not self._head
+        if silent or (self._part == "body" and self.cycle.response_started):
+            self.transport.close()
+        else:
+            self._refuse(408, f"The {self._part} of the request was not received in time")
 
 
 def host_name(header: str) -> str:
