@@ -250,6 +250,8 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
                 swallowed += 1
             except KeyboardInterrupt:
                 caught += 1
+            except asyncio.CancelledError:  # how asyncio.run ends where an interrupt meets its own beginning
+                caught += 1
             except RuntimeError as error:  # how asyncio.run ends where an interrupt meets its own end
                 if not isinstance(error.__context__, KeyboardInterrupt):
                     raise

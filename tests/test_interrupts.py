@@ -3,6 +3,7 @@
 import asyncio
 import json
 import linecache
+import signal
 import subprocess
 import sys
 import threading
@@ -106,6 +107,34 @@ def test_a_transaction_left_open_is_rolled_back_before_the_next_use() -> None:
         run.execute("INSERT INTO things VALUES ('kept')")
 
     assert database.run("SELECT name FROM things") == [("kept",)]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGALRM"])
+def test_signals_wait_for_a_transaction(name: str) -> None:
+    """The exception of a handler comes after the commit, once, and other handlers are back by then."""
+    database = Database(None, application=7, schema=SCHEMA)
+    number = signal.Signals[name]
+
+    def handler(*_: object) -> None:
+        raise TimeoutError
+
+    def write() -> None:
+        with database.write() as run:
+            signal.raise_signal(number)
+            run.execute("INSERT INTO things VALUES ('a')")
+
+    before = {one: signal.getsignal(one) for one in signal.Signals if one is not number}
+    original = signal.signal(number, handler)
+    try:
+        with pytest.raises(TimeoutError):
+            write()
+
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, original)
+    assert {one: signal.getsignal(one) for one in before} == before
+    assert database.run("SELECT name FROM things") == [("a",)]
+    assert storage.uninterrupted.depth == 0
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient], ids=["client", "awaited"])
