@@ -8,8 +8,9 @@ from workbench import chains
 from workbench.chains import WithdrawCall
 from workbench.chains.families import Family, family_of
 from workbench.chains.values import refuse_private_key
-from workbench.errors import ApiError, BadRequest, InvalidRequest
+from workbench.errors import InvalidRequest
 from workbench.sandbox.context import Environment
+from workbench.sandbox.control import Refused, usage_error
 from workbench.sandbox.results import ExecutedWithdrawal, WalletAddress, WalletSignature
 from workbench.sandbox.signatures import secret_of, signer_of, wallet_address
 
@@ -45,16 +46,11 @@ class TeachingWallet:
         return f"<TeachingWallet {getattr(self, 'address', 'without address')}, sandbox only>"
 
 
-def refused(name: str, why: str) -> ApiError:
-    """Return the 400 of a control."""
-    return BadRequest(operation=name, status=400, error="BadRequestError", message=why)
-
-
 def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
     """Return the address and the throw-away key of an admin whose wallet the sandbox made.
 
     Raises:
-        ApiError: Not an admin of a contract, not an address that the sandbox made, or not on an EVM chain.
+        Refused: Not an admin of a contract, not an address that the sandbox made, or not on an EVM chain.
     """
     for contract in environment.store.all("contract"):
         for i, address in enumerate(contract["admin_addresses"]):
@@ -62,7 +58,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
                 label = f"{contract['id']}:{i}"
                 if wallet_address(environment.seeds, contract["chain_id"], label) == address:
                     return address, secret_of(environment.seeds, "wallet", label)
-    raise refused("wallet", "the sandbox has a wallet only for admins of its own EVM contracts; see guide()")
+    raise usage_error("the sandbox has a wallet only for admins of its own EVM contracts; see guide()")
 
 
 def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
@@ -71,7 +67,7 @@ def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any])
     try:
         signature = chains.sign(chains.digest(typed_data), secret)
     except InvalidRequest as error:
-        raise refused("wallet_sign", str(error.problems[0])) from None
+        raise usage_error(str(error.problems[0])) from None
     return WalletSignature(address=address, signature="0x" + signature.hex())
 
 
@@ -79,25 +75,25 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     """Execute a withdrawal: check both halves as the contract would, and move the balance.
 
     Raises:
-        ApiError: What the contract would not take, and why.
+        Refused: What the contract would not take, and why.
     """
     call, contract = _call(environment, transaction)
     if call.expires_at * 1000 <= environment.clock.at:
-        raise refused("execute", "the service's signature has expired")
+        raise usage_error("the service's signature has expired")
     if not _signed_by_service(environment, call, contract, contract["nonce"]):
         for nonce in _earlier_nonces(contract):
             if _signed_by_service(environment, call, contract, nonce):
                 raise _stale("the service's signature", nonce, contract)
-        raise refused("execute", "the signature is not the service's over this withdrawal")
+        raise usage_error("the signature is not the service's over this withdrawal")
     _check_admins(call, contract, transaction)
     for token in contract["tokens"]:
         if chains.same_address(token["address"], call.asset):
             break
     else:
-        raise refused("execute", "the contract does not hold this token")
+        raise usage_error("the contract does not hold this token")
     left = Decimal(token["balance"]) - Decimal(call.amount).scaleb(-token["decimals"])
     if left < 0:
-        raise refused("execute", "the contract holds less than asked")
+        raise usage_error("the contract holds less than asked")
     changed = {**token, "balance": _whole_tokens(left)}
     environment.store.put(
         "contract",
@@ -135,23 +131,22 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
         chain = transaction["chainId"]
         chain_id = int(chain, 0) if isinstance(chain, str) else int(chain)
         if chain_id > 0 and family_of(chain_id) is not Family.EVM:
-            raise refused(
-                "execute",
+            raise usage_error(
                 f"the sandbox executes EVM transactions only; how a withdrawal is sent on {family_of(chain_id)} is not public",
             )
         call = chains.read_call_data(data)
     except InvalidRequest as error:
-        raise refused("execute", str(error.problems[0])) from None
+        raise usage_error(str(error.problems[0])) from None
     except (KeyError, TypeError, ValueError):
-        raise refused("execute", "a transaction has to, data and chainId") from None
+        raise usage_error("a transaction has to, data and chainId") from None
     for contract in environment.store.all("contract"):
         if contract["chain_id"] == chain_id and chains.same_address(contract["proxy_address"], call.proxy):
             if not chains.same_address(contract["controller_address"], to):
-                raise refused("execute", "it is not sent to the contract's controller")
+                raise usage_error("it is not sent to the contract's controller")
             if call.version != contract["contract_version"]:
-                raise refused("execute", f"the contract takes version {contract['contract_version']} of the call")
+                raise usage_error(f"the contract takes version {contract['contract_version']} of the call")
             return call, contract
-    raise refused("execute", "the sandbox has no such contract on this chain")
+    raise usage_error("the sandbox has no such contract on this chain")
 
 
 def _earlier_nonces(contract: Record) -> range:
@@ -159,9 +154,9 @@ def _earlier_nonces(contract: Record) -> range:
     return range(contract["nonce"] - 1, max(-1, contract["nonce"] - 21), -1)
 
 
-def _stale(what: str, nonce: int, contract: Record) -> ApiError:
+def _stale(what: str, nonce: int, contract: Record) -> Refused:
     text = f"{what} is for nonce {nonce}, which is used up: the contract's nonce is now {contract['nonce']}. Sign again"
-    return refused("execute", text)
+    return usage_error(text)
 
 
 def _signed_by_service(environment: Environment, call: WithdrawCall, contract: Record, nonce: int) -> bool:
@@ -189,7 +184,7 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
     admins = contract["admin_addresses"]
     if call.version == 1:
         if not any(chains.same_address(str(transaction.get("from")), admin) for admin in admins):
-            raise refused("execute", "version 1 has to be sent from the contract's owner (from)")
+            raise usage_error("version 1 has to be sent from the contract's owner (from)")
         return
     left = list(admins)
     for salt, signature in zip(call.admin_salts, call.admin_signatures, strict=True):
@@ -198,7 +193,7 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
             for nonce in _earlier_nonces(contract):
                 if _admin_signer(call, contract, left, salt, signature, nonce) is not None:
                     raise _stale("an admin's signature", nonce, contract)
-            raise refused("execute", "an admin signature is not that of an admin of the contract over this withdrawal")
+            raise usage_error("an admin signature is not that of an admin of the contract over this withdrawal")
         left.remove(signer)
 
 

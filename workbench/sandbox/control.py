@@ -1,36 +1,137 @@
-"""How a control is declared: a method of the sandbox for what the interface does not have."""
+"""How a control is declared: a method of the sandbox for what the interface does not have.
+
+The annotations of its arguments are the rules they are checked by: a type, and with `Annotated` a `Between` or the values
+that are allowed. A control runs in one transaction, and its events are sent when it has returned.
+"""
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from decimal import Decimal
+from functools import wraps
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import attrs
 
-from workbench.errors import ApiError, BadRequest, NotFound
+from workbench.errors import ApiError
 from workbench.sandbox.engine import Engine
 
 F = TypeVar("F", bound=Callable[..., Any])
 Record = dict[str, Any]
+_KINDS: Mapping[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Mapping: "an object",
+}
+
+
+@attrs.frozen
+class Between:
+    """The least and the largest number an argument may be."""
+
+    low: float
+    high: float
+    unit: str = ""
 
 
 @attrs.frozen
 class Control:
-    """A control: name, documentation, signature, and whether it may change something."""
+    """A control: name, documentation, signature, whether it may change something, and the values that arguments allow."""
 
     name: str
     doc: str
     signature: inspect.Signature
     changes: bool
+    choices: Mapping[str, tuple[str, ...]]
 
 
-def control(*, changes: bool) -> Callable[[F], F]:
-    """Declare a method as a control."""
+class Refused(Exception):
+    """A control cannot be carried out: status, error and message of its answer."""
 
-    def mark(method: F) -> F:
-        method.__dict__["changes"] = changes
-        return method
 
-    return mark
+def usage_error(message: str) -> Refused:
+    """Return the 400 of a control."""
+    return Refused(400, "BadRequestError", message)
+
+
+def not_found(what: str) -> Refused:
+    """Return the 404 of a control."""
+    return Refused(404, "NotFoundError", f"{what} not found")
+
+
+def error_of(name: str, refused: Refused) -> ApiError:
+    """Return the error of a control that was refused."""
+    status, error, message = refused.args
+    return ApiError.of(status)(operation=name, status=status, error=error, message=message)
+
+
+def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
+    """Declare a method as a control.
+
+    Args:
+        changes: Whether it may change something.
+        transaction: Whether it runs in one transaction; one that waits does not.
+    """
+
+    def declare(method: Any) -> Any:
+        declared = inspect.signature(method)
+        hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
+
+        @wraps(method)
+        def run(self: ControlGroup, *args: Any, **kwargs: Any) -> Any:
+            given = declared.bind(self, *args, **kwargs).arguments
+            try:
+                checked = {name: _checked(name, hints[name], value) for name, value in given.items() if name != "self"}
+                with self._engine.store if transaction else nullcontext():
+                    result = method(self, **checked)
+            except Refused as refused:
+                raise error_of(method.__name__, refused) from None
+            if changes:
+                self._engine.dispatch_events()
+            return result
+
+        shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]
+        signature = declared.replace(parameters=shown)
+        choices = {
+            name: tuple(map(str, limit))
+            for name, hint in hints.items()
+            if (limit := _parts(hint)[1]) is not None and not isinstance(limit, Between)
+        }
+        row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, choices)
+        run.__dict__.update(control=row, __signature__=signature)
+        return run
+
+    return declare
+
+
+def _parts(hint: Any) -> tuple[Any, Any]:
+    """Return the type of an annotation, and what limits its values."""
+    return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
+
+
+def _checked(name: str, hint: Any, value: Any) -> Any:
+    """Return an argument as it is declared; numbers may come from JSON."""
+    declared, limit = _parts(hint)
+    kinds = get_args(declared) if get_origin(declared) is UnionType else (declared,)
+    if value is None and NoneType in kinds:
+        return None
+    if float in kinds and type(value) in (int, Decimal):
+        value = float(value)
+    kind = next(get_origin(one) or one for one in kinds if one is not NoneType)
+    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    allowed = _KINDS[kind]
+    if isinstance(limit, Between):
+        right = right and limit.low <= value <= limit.high
+        allowed += f"{limit.unit and f' of {limit.unit}'} from {limit.low:,} to {limit.high:,}"
+    elif limit is not None:
+        right = right and value in tuple(limit)
+        allowed = f"one of {', '.join(limit)}"
+    if not right:
+        raise usage_error(f"{name} must be {allowed}")
+    return value
 
 
 class ControlGroup:
@@ -38,18 +139,15 @@ class ControlGroup:
 
     _engine: Engine
 
-    def _record(self, name: str, kind: str, key: object) -> Record:
-        found: Record | None = self._engine.store.get(kind, key.lower()) if isinstance(key, str) else None
+    def _record(self, kind: str, key: str) -> Record:
+        found: Record | None = self._engine.store.get(kind, key.lower())
         if found is None:
-            raise not_found(name, kind.replace("_", " ").capitalize())
+            raise not_found(kind.replace("_", " ").capitalize())
         return found
 
-
-def usage_error(name: str, message: str) -> ApiError:
-    """Return the 400 of a control."""
-    return BadRequest(operation=name, status=400, error="BadRequestError", message=message)
-
-
-def not_found(name: str, what: str) -> ApiError:
-    """Return the 404 of a control."""
-    return NotFound(operation=name, status=404, error="NotFoundError", message=f"{what} not found")
+    def _tenant_id(self, api_key: str | None = None) -> str:
+        """Return the id of a key's tenant; that of the full key by default."""
+        owner = self._engine.store.get("key", api_key or self._engine.full_key)
+        if owner is None:
+            raise usage_error("api_key is not a key of this sandbox")
+        return str(owner["tenant"])

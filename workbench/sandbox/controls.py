@@ -3,11 +3,10 @@
 `CONTROLS` lists them by name, for servers, commands and documentation; arguments are JSON values, results mostly records.
 """
 
-import inspect
+import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
-from types import UnionType
-from typing import Any, get_args, get_origin
+from decimal import Decimal
+from typing import Annotated, Any
 
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import (
@@ -20,10 +19,10 @@ from workbench.interface.rules import (
     TransactionStatus,
 )
 from workbench.interface.simulations import SimulatedTransaction
-from workbench.interface.walk import build
+from workbench.interface.walk import build, change
 from workbench.sandbox import accounts, cards, chain, people
 from workbench.sandbox.clock import Clock
-from workbench.sandbox.control import Control, ControlGroup, Record, control, not_found, usage_error
+from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.events import StoredRecord, listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
@@ -48,15 +47,15 @@ from workbench.sandbox.store import Store
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant, populate
 
-_MAX_CREDIT = 10**12  # cents
-_MAX_NAME = 50
 _NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
+_CENTS = Between(1, 10**12, "cents")
+_MONEY = ("limit", "available", "held", "posted", "refunded")
 RECORD_KINDS = (
     "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
 )  # fmt: skip
 
 
-class Controls(WebhookControls, FaultControls, ControlGroup):
+class Controls(WebhookControls, FaultControls):
     """All controls, as methods of a sandbox."""
 
     base_url: str
@@ -71,22 +70,20 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         Args:
             api_key: A key of the tenant whose examples come first; default: the full key.
         """
-        store = self._engine.store
-        with store:
-            owner = store.get("key", api_key or self._engine.full_key)
-            if owner is None:
-                raise usage_error("guide", "api_key is not a key of this sandbox")
-            return guide(self._engine.environment, self.base_url, owner["tenant"])
+        return guide(self._engine.environment, self.base_url, self._tenant_id(api_key))
 
     @control(changes=False)
     def tenants(self) -> list[Tenant]:
         """Return the tenants, each with the names of its keys."""
-        with self._engine.store:
-            return [self._tenant(row) for row in self._engine.store.all("tenant")]
+        return [self._tenant(row) for row in self._engine.store.all("tenant")]
 
     @control(changes=True)
     def create_tenant(
-        self, name: str, team: str = "individual", management: str = "self", corporate_cards: bool = True
+        self,
+        name: str,
+        team: Annotated[str, ("individual", "company")] = "individual",
+        management: Annotated[str, ("self", "provider")] = "self",
+        corporate_cards: bool = True,
     ) -> Tenant:
         """Create a tenant with some users, cards and contracts, and a key of its name with all roles.
 
@@ -96,14 +93,9 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             management: Who manages the contracts: self or provider.
             corporate_cards: Whether it issues corporate cards.
         """
-        if team not in ("individual", "company"):
-            raise usage_error("create_tenant", "team must be individual or company")
-        if management not in ("self", "provider"):
-            raise usage_error("create_tenant", "management must be self or provider")
+        self._require_free_name(name)
         kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
-        with self._engine.store as store:
-            self._require_free_name("create_tenant", name)
-            return self._tenant(add_tenant(store, self._engine.seeds, name, kind))
+        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind))
 
     @control(changes=True)
     def create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
@@ -116,41 +108,37 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         """
         chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
         if not frozenset(chosen) <= frozenset(Role):
-            raise usage_error("create_key", f"roles must be of {', '.join(Role)}")
-        with self._engine.store as store:
-            self._require_free_name("create_key", name)
-            owner = next((row for row in store.all("tenant") if row["name"] == tenant), None)
-            if owner is None:
-                raise not_found("create_key", "Tenant")
-            key = add_key(store, self._engine.seeds, name, owner["id"], chosen)
+            raise usage_error(f"roles must be of {', '.join(Role)}")
+        self._require_free_name(name)
+        owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant), None)
+        if owner is None:
+            raise not_found("Tenant")
+        key = add_key(self._engine.store, self._engine.seeds, name, owner["id"], chosen)
         return TenantKey(name=name, tenant=tenant, roles=chosen, api_key=key)
 
     def _tenant(self, row: Record) -> Tenant:
         keys = tuple(key["name"] for key in self._engine.store.all("key") if key["tenant"] == row["id"])
         return Tenant(keys=keys, **row)
 
-    def _require_free_name(self, control: str, name: str) -> None:
-        if not 1 <= len(name) <= _MAX_NAME or not name.isprintable() or name != name.strip():
-            raise usage_error(control, f"name must have 1 to {_MAX_NAME} printable characters")
+    def _require_free_name(self, name: str) -> None:
+        if not 1 <= len(name) <= 50 or not name.isprintable() or name != name.strip():
+            raise usage_error("name must have 1 to 50 printable characters")
         if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
-            raise usage_error(control, f"name {name!r} is already used")
+            raise usage_error(f"name {name!r} is already used")
 
     @control(changes=False)
-    def events(self, kind: str | None = None, since: int | None = None) -> list[Record]:
+    def events(self, kind: Annotated[str | None, EVENT_KINDS] = None, since: int | None = None) -> list[Record]:
         """Return the events in order, each with the request that caused it. They print masked.
 
         Args:
             kind: Only events of this kind, as "user.updated".
             since: Only events after this sequence number.
         """
-        if kind is not None and kind not in EVENT_KINDS:
-            raise usage_error("events", f"kind must be one of {', '.join(EVENT_KINDS)}")
-        with self._engine.store:
-            return [
-                listed(self._engine.environment, number, kept)
-                for number, kept in self._engine.events(since or 0)
-                if kind in (None, kept["kind"])
-            ]
+        return [
+            listed(self._engine.environment, number, kept)
+            for number, kept in self._engine.events(since or 0)
+            if kind in (None, kept["kind"])
+        ]
 
     @control(changes=False)
     def last_event(self) -> int:
@@ -165,37 +153,36 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
     @control(changes=False)
     def balance(self, card_id: str) -> CardBalance:
         """Return the money of a card in cents: limit, available, held, posted, refunded."""
-        with self._engine.store:
-            card = self._record("balance", "card", card_id)
-        return CardBalance(**{name: card[name] for name in ("limit", "available", "held", "posted", "refunded")})
+        card = self._record("card", card_id)
+        return CardBalance(**{name: card[name] for name in _MONEY})
 
     @control(changes=False)
     def state(self, record_id: str) -> Record:
         """Return a record as the sandbox stores it, with its kind. It prints masked."""
-        with self._engine.store:
-            for kind in RECORD_KINDS:
-                found = self._engine.store.get(kind, record_id.lower())
-                if found is not None:
-                    return StoredRecord({"kind": kind, **found})
-        raise not_found("state", "Record")
+        for kind in RECORD_KINDS:
+            found = self._engine.store.get(kind, record_id.lower())
+            if found is not None:
+                return StoredRecord({"kind": kind, **found})
+        raise not_found("Record")
 
     @control(changes=False)
-    def records(self, kind: str) -> list[Record]:
+    def records(self, kind: Annotated[str, RECORD_KINDS]) -> list[Record]:
         """Return all records of a kind as the sandbox stores them, oldest first. They print masked.
 
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
         """
-        if kind not in RECORD_KINDS:
-            raise usage_error("records", f"kind must be one of {', '.join(RECORD_KINDS)}")
-        with self._engine.store:
-            return [StoredRecord({"kind": kind, **found}) for found in self._engine.store.all(kind)]
+        return [StoredRecord({"kind": kind, **found}) for found in self._engine.store.all(kind)]
 
     # applications
 
     @control(changes=True)
     def review(
-        self, user_or_owner_id: str, status: str, reason: str | None = None, status_change_reason: str | None = None
+        self,
+        user_or_owner_id: str,
+        status: Annotated[str, EventApplicationStatus],
+        reason: str | None = None,
+        status_change_reason: Annotated[str | None, StatusChangeReason] = None,
     ) -> ApplicationState:
         """Move the application of a user, an owner or a company to a status, and send the event.
 
@@ -205,10 +192,6 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             reason: Rejection labels, separated by commas; default: those usual with the status.
             status_change_reason: "provider_initiated", or nothing.
         """
-        if status not in frozenset(EventApplicationStatus):
-            raise usage_error("review", f"status must be one of {', '.join(EventApplicationStatus)}")
-        if status_change_reason is not None and status_change_reason not in frozenset(StatusChangeReason):
-            raise usage_error("review", f"status_change_reason must be one of {', '.join(StatusChangeReason)}")
         return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
 
     @control(changes=True)
@@ -216,22 +199,25 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         """Accept the program's terms for a user: `tosNotAccepted` becomes `approved`."""
         return self._decide("accept_terms", user_id, "approved", action="accept_terms")
 
+    def _decide(self, name: str, key: str, status: str, **how: Any) -> ApplicationState:
+        store = self._engine.store
+        kind = next((kind for kind in ("user", "owner", "company") if store.get(kind, key.lower())), "user")
+        context = self._engine.context(name, self._record(kind, key))
+        applicant = people.decide(context, kind, key.lower(), status, **how)
+        return ApplicationState(id=applicant["id"], status=str(applicant["status"]), reason=applicant["reason"])
+
     # cards and money
 
     @control(changes=True)
-    def issue_card(self, user_id: str, limit: int = 1_000_000) -> CardState:
+    def issue_card(self, user_id: str, limit: Annotated[int, _CENTS] = 1_000_000) -> CardState:
         """Issue a new, active card to a user.
 
         Args:
             user_id: Card holder.
             limit: Credit limit in cents.
         """
-        if type(limit) is not int or not 1 <= limit <= _MAX_CREDIT:
-            raise usage_error("issue_card", f"limit must be a whole number of cents, 1 to {_MAX_CREDIT}")
-        with self._engine.store:
-            user = self._record("issue_card", "user", user_id)
-            card = cards.issue(self._engine.context("issue_card", user), user, limit)
-        self._engine.dispatch_events()
+        user = self._record("user", user_id)
+        card = cards.issue(self._engine.context("issue_card", user), user, limit)
         return CardState(id=card["id"], status=card["status"])
 
     @control(changes=True)
@@ -254,35 +240,34 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         """Cancel a card permanently."""
         return self._change_card(card_id, "cancel")
 
+    def _change_card(self, card_id: str, action: str) -> CardState:
+        card = self._record("card", card_id)
+        card = cards.set_card(self._engine.context(f"{action}_card", card), card, action)
+        return CardState(id=card["id"], status=card["status"])
+
     @control(changes=True)
-    def settle(self, transaction_id: str, amount: int | None = None) -> SimulatedTransaction:
+    def settle(self, transaction_id: str, amount: Annotated[int | None, _CENTS] = None) -> SimulatedTransaction:
         """Settle an authorization, in full or in part; the rest is released.
 
         Args:
             transaction_id: Authorized transaction.
             amount: Amount in cents; default: all that is held.
         """
-        if amount is not None and (type(amount) is not int or amount < 1):
-            raise usage_error("settle", "amount must be a whole number of cents, at least 1")
-        with self._engine.store:
-            transaction = self._record("settle", "transaction", transaction_id)
-            context = self._engine.context("settle", transaction)
-            context.operation = ROWS["settle"]
-            request = SettleTransaction(transaction_id=transaction["id"], amount=amount or transaction["held"] or FULL)
-            answer = cards.settle(context, request)
-        self._engine.dispatch_events()
-        return SimulatedTransaction(
-            transaction_id=answer.transaction_id,
-            status=TransactionStatus(answer.status),
-            completion_reason=CompletionReason(answer.completion_reason or ""),
-        )
+        transaction = self._record("transaction", transaction_id)
+        context = self._engine.context("settle", transaction)
+        context.operation = ROWS["settle"]
+        request = SettleTransaction(transaction_id=transaction["id"], amount=amount or transaction["held"] or FULL)
+        answer = cards.settle(context, request)
+        reason = CompletionReason(answer.completion_reason or "")
+        settled: SimulatedTransaction = change(answer, status=TransactionStatus.SETTLED, completion_reason=reason)
+        return settled
 
     @control(changes=True)
     def deposit(
         self,
         payment_route_id: str | None = None,
         amount: str = "0.37",
-        rail: str = "ach",
+        rail: Annotated[str, MicroDepositRail] = "ach",
         description: str | None = "ACCTVERIFY",
         originator_name: str | None = "Example Verification",
         reference_id: str | None = None,
@@ -297,22 +282,24 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             originator_name: Name of the sender.
             reference_id: Reference of the transfer.
         """
-        if rail not in frozenset(MicroDepositRail):
-            raise usage_error("deposit", f"rail must be one of {', '.join(MicroDepositRail)}")
-        dollars = _dollars(amount)
+        if not re.fullmatch(r"\d{1,9}(\.\d\d?)?", amount, re.ASCII) or not Decimal(amount):
+            raise usage_error("amount must be dollars and cents as text, above 0.00")
+        routes = self._engine.store.all("payment_route")
+        first = next(route["id"] for route in routes if route["fiat_deposit"] is not None)
+        route = self._record("payment_route", payment_route_id or first)
         texts = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
-        with self._engine.store:
-            route = self._record("deposit", "payment_route", payment_route_id or self._first_route())
-            given = {name: text for name, text in texts.items() if text is not None}
-            context = self._engine.context("deposit", route)
-            answer = accounts.receive_deposit(context, route, dollars, rail, given)
-        self._engine.dispatch_events()
-        return answer
+        memo = {name: text for name, text in texts.items() if text is not None}
+        return accounts.receive_deposit(self._engine.context("deposit", route), route, Decimal(amount), rail, memo)
 
     # withdrawals
 
     @control(changes=True)
-    def pending_first(self, times: int = 1, retry_after: int = 3, contract_id: str | None = None) -> PendingSignatures:
+    def pending_first(
+        self,
+        times: Annotated[int, Between(0, 1_000)] = 1,
+        retry_after: Annotated[int, Between(0, 86_400)] = 3,
+        contract_id: str | None = None,
+    ) -> PendingSignatures:
         """Return `pending` for the next requests for a new withdrawal signature.
 
         Args:
@@ -320,15 +307,8 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             retry_after: Seconds in the response's `retryAfter`, at most a day.
             contract_id: Contract of the tenant; default: the tenant of the full key.
         """
-        if not 0 <= times <= 1_000 or not 0 <= retry_after <= 86_400:
-            raise usage_error("pending_first", "times must be 0 to 1,000, and retry_after 0 to 86,400 seconds")
-        store = self._engine.store
-        with store:
-            if contract_id is None:
-                tenant = store.get("key", self._engine.full_key)["tenant"]
-            else:
-                tenant = self._record("pending_first", "contract", contract_id)["tenant"]
-            store.put("pending", tenant, {"times": times, "retry_after": retry_after})
+        tenant = self._record("contract", contract_id)["tenant"] if contract_id else self._tenant_id()
+        self._engine.store.put("pending", tenant, {"times": times, "retry_after": retry_after})
         return PendingSignatures(times=times, retry_after=retry_after)
 
     @control(changes=False)
@@ -338,8 +318,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         Args:
             admin: Address of an admin of one of the sandbox's EVM contracts.
         """
-        with self._engine.store:
-            return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
+        return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
     @control(changes=False)
     def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
@@ -349,8 +328,7 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
             admin: Address of an admin of one of the sandbox's EVM contracts.
             typed_data: EIP-712 typed data.
         """
-        with self._engine.store:
-            return chain.sign_as(self._engine.environment, admin, typed_data)
+        return chain.sign_as(self._engine.environment, admin, typed_data)
 
     @control(changes=True)
     def execute(self, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
@@ -359,31 +337,26 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         Args:
             transaction: `to`, `data`, `chainId`, and `from` for contracts of version 1.
         """
-        with self._engine.store:
-            return chain.execute(self._engine.environment, transaction)
+        return chain.execute(self._engine.environment, transaction)
 
     # time
 
-    @control(changes=True)
+    @control(changes=True, transaction=False)
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
         """Move the clock forward; scheduled changes on the way happen at their own times."""
         try:
-            self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        except (ValueError, OverflowError, TypeError):
-            raise usage_error("advance", "the clock can only move forward: give positive numbers") from None
-        return SandboxTime(now=self._engine.clock.now())
+            return SandboxTime(now=self.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
+        except (ValueError, OverflowError):
+            raise usage_error("the clock can only move forward: give positive numbers") from None
 
     @control(changes=True)
-    def settle_after(self, seconds: float | None) -> AutomaticSettlement:
+    def settle_after(self, seconds: Annotated[float | None, Between(0.001, 10**9)]) -> AutomaticSettlement:
         """Settle later authorizations automatically after some time; null: only by `settle`.
 
         Args:
             seconds: Seconds of the sandbox's clock.
         """
-        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < 10**9):
-            raise usage_error("settle_after", "seconds must be a number above 0, or null")
-        with self._engine.store:
-            self._engine.store.put("meta", "settle_by_clock", seconds)
+        self._engine.store.put("meta", "settle_by_clock", seconds)
         return AutomaticSettlement(seconds=seconds)
 
     # copies
@@ -394,29 +367,24 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         fresh = Store()
         with fresh:
             populate(fresh, self._engine.seeds)
-        with self._engine.store:
-            self._replace(fresh.copy())
-        return SandboxTime(now=self._engine.clock.now())
+        return self._replace(fresh.copy())
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
         """Save the state under a name."""
         store = self._engine.store
-        with store:
-            store.put("snapshot", name, {kind: v for kind, v in store.copy().items() if kind not in _NOT_WORLD})
-            return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
+        store.put("snapshot", name, {kind: v for kind, v in store.copy().items() if kind not in _NOT_WORLD})
+        return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
 
     @control(changes=True)
     def restore(self, name: str) -> SandboxTime:
         """Restore the state saved under a name."""
-        with self._engine.store:
-            world = self._engine.store.get("snapshot", name)
-            if world is None:
-                raise not_found("restore", "Snapshot")
-            self._replace(world)
-        return SandboxTime(now=self._engine.clock.now())
+        world = self._engine.store.get("snapshot", name)
+        if world is None:
+            raise not_found("Snapshot")
+        return self._replace(world)
 
-    def _replace(self, contents: dict[str, dict[str, Any]]) -> None:
+    def _replace(self, contents: dict[str, dict[str, Any]]) -> SandboxTime:
         """Replace the state, but keep its settings, and never use the number of an event or a request twice."""
         store = self._engine.store
         made = store.get("meta", "made")
@@ -427,34 +395,14 @@ class Controls(WebhookControls, FaultControls, ControlGroup):
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)
-
-    def _change_card(self, card_id: str, action: str) -> CardState:
-        name = f"{action}_card"
-        with self._engine.store:
-            card = self._record(name, "card", card_id)
-            card = cards.set_card(self._engine.context(name, card), card, action)
-        self._engine.dispatch_events()
-        return CardState(id=card["id"], status=card["status"])
-
-    def _decide(self, name: str, key: str, status: str, **how: Any) -> ApplicationState:
-        store = self._engine.store
-        with store:
-            kind = next((kind for kind in ("user", "owner", "company") if store.get(kind, key.lower())), "user")
-            context = self._engine.context(name, self._record(name, kind, key))
-            applicant = people.decide(context, kind, key.lower(), status, **how)
-        self._engine.dispatch_events()
-        return ApplicationState(id=applicant["id"], status=str(applicant["status"]), reason=applicant["reason"])
-
-    def _first_route(self) -> str:
-        routes = self._engine.store.all("payment_route")
-        return str(next(route["id"] for route in routes if route["fiat_deposit"] is not None))
+        return SandboxTime(now=self.clock.now())
 
 
 CONTROLS: Mapping[str, Control] = {
-    name: Control(name, inspect.getdoc(method) or "", inspect.signature(method), method.changes)
-    for group in (Controls, WebhookControls, FaultControls)
+    name: method.control
+    for group in Controls.__mro__
     for name, method in vars(group).items()
-    if hasattr(method, "changes")
+    if hasattr(method, "control")
 }
 """The controls by name."""
 
@@ -467,31 +415,9 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
     """
     row = CONTROLS.get(name)
     if row is None:
-        raise not_found(name, "Control")
+        raise error_of(name, not_found("Control"))
     try:
         row.signature.bind(sandbox, **arguments)
     except TypeError as error:
-        raise usage_error(name, str(error)) from None
-    exact = {argument: _exact(name, argument, row, value) for argument, value in arguments.items()}
-    return getattr(sandbox, name)(**exact)
-
-
-def _exact(name: str, argument: str, row: Control, value: Any) -> Any:
-    """Return a JSON value as the declared type of an argument."""
-    declared = row.signature.parameters[argument].annotation
-    for hint in get_args(declared) if get_origin(declared) is UnionType else (declared,):
-        if hint is float and type(value) in (int, float, Decimal):
-            return float(value)
-        if hint is type(value) or (get_origin(hint) is Mapping and isinstance(value, Mapping)):
-            return value
-    raise usage_error(name, f"{argument} has the wrong type")
-
-
-def _dollars(text: object) -> Decimal:
-    try:
-        amount = Decimal(text) if isinstance(text, str) else Decimal("NaN")
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or not 0 < amount < 10**9 or amount != round(amount, 2):
-        raise usage_error("deposit", "amount must be dollars and cents as text, above 0.00")
-    return amount
+        raise error_of(name, usage_error(str(error))) from None
+    return getattr(sandbox, name)(**arguments)

@@ -5,17 +5,18 @@ rule, the `Workbench-Fault` header of every response says so.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import attrs
 
 from workbench.interface import strict_json, table
+from workbench.interface.walk import change
+from workbench.sandbox.results import FaultRule
 from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.service import Request, Response
 
 HEADER = "workbench-fault"
-Record = dict[str, Any]
 
 OF_ANSWERS: Mapping[str, str] = {
     "latency": "executed; the response is delayed by `seconds`",
@@ -62,22 +63,6 @@ def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 @attrs.frozen(kw_only=True)
-class Fault:
-    """A fault rule."""
-
-    id: int
-    kind: str
-    of: str | None  # an operation or a kind of event; None: any
-    nth: int | None  # only the nth matching call; None: each
-    times: int | None  # how often at most; None: without limit
-    probability: float
-    seconds: float
-    status: int
-    body: str
-    retry_after: int | None
-
-
-@attrs.frozen(kw_only=True)
 class FaultedResponse:
     """The response to a request, and what a fault rule makes of the connection."""
 
@@ -90,67 +75,55 @@ class FaultRules:
     """The rules of one sandbox, with counts."""
 
     def __init__(self, seeds: Seeds) -> None:
-        self.rules: dict[int, Fault] = {}
+        self.rules: dict[int, FaultRule] = {}
         self._seeds = seeds
-        self._matched: dict[int, int] = {}
-        self._applied: dict[int, int] = {}
         self._last = 0
         self._lock = threading.Lock()
 
-    def add(self, **how: Any) -> Fault:
+    def add(self, **how: Any) -> FaultRule:
         """Add a rule."""
         with self._lock:
             self._last += 1
-            rule = Fault(id=self._last, **how)
-            self.rules[rule.id] = rule
+            rule = self.rules[self._last] = FaultRule(id=self._last, **how)
             return rule
 
-    def clear(self) -> None:
-        """Remove all rules."""
-        with self._lock:
-            self.rules.clear()
-
-    def counts(self, rule: Fault) -> tuple[int, int]:
-        """Return how often a rule was matched and how often it was applied."""
-        return self._matched.get(rule.id, 0), self._applied.get(rule.id, 0)
-
-    def match(self, name: str | None, kinds: Mapping[str, str]) -> Fault | None:
+    def match(self, name: str | None, kinds: Collection[str]) -> FaultRule | None:
         """Return the first rule that applies to a call or a delivery; every matching rule counts it."""
         found = None
         with self._lock:
-            for rule in self.rules.values():
+            for rule in tuple(self.rules.values()):
                 if rule.kind not in kinds or rule.of not in (None, name):
                     continue
-                count = self._matched[rule.id] = self._matched.get(rule.id, 0) + 1
-                if found is None and self._applies(rule, count):
-                    self._applied[rule.id] = self._applied.get(rule.id, 0) + 1
-                    found = rule
+                applies = found is None and self._applies(rule)
+                counted = change(rule, matched=rule.matched + 1, applied=rule.applied + applies)
+                self.rules[rule.id] = counted
+                found = counted if applies else found
         return found
 
-    def _applies(self, rule: Fault, count: int) -> bool:
-        if rule.nth not in (None, count) or (rule.times is not None and self._applied.get(rule.id, 0) >= rule.times):
+    def _applies(self, rule: FaultRule) -> bool:
+        count = rule.matched + 1
+        if rule.nth not in (None, count) or (rule.times is not None and rule.applied >= rule.times):
             return False
-        return self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000
+        return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, answer: Callable[[Request], Response], request: Request, name: str | None) -> FaultedResponse:
-        """Answer a request as the rules say."""
+        """Answer a request as the rules say; the `Workbench-Fault` header names their number, and the rule applied."""
+        text = f"{len(self.rules)} active"
         rule = self.match(name, OF_ANSWERS)
-        if rule is None:
-            return FaultedResponse(response=self._marked(answer(request), None))
-        if rule.kind in _EXECUTED:
-            response = answer(request)
-            if rule.kind == "malformed":
-                response = attrs.evolve(response, body=response.body[: len(response.body) // 2] + b"\x00<")
-        else:
+        if rule is not None and rule.kind not in _EXECUTED:
             content_type, body = BODIES[rule.body](rule.status)
             headers = {"content-type": content_type} if content_type else {}
             if rule.retry_after is not None:
                 headers["retry-after"] = str(rule.retry_after)
             response = Response(rule.status, headers, body)
+        else:
+            response = answer(request)
+        if rule is not None:
+            text += f"; {rule.kind} applied"
+            if rule.kind == "malformed":
+                response = attrs.evolve(response, body=response.body[: len(response.body) // 2] + b"\x00<")
+        response = attrs.evolve(response, headers={**response.headers, HEADER: text})
+        if rule is None:
+            return FaultedResponse(response=response)
         manner = "whole" if rule.kind in _WHOLE else rule.kind
-        return FaultedResponse(response=self._marked(response, rule), manner=manner, seconds=rule.seconds)
-
-    def _marked(self, response: Response, rule: Fault | None) -> Response:
-        """Name the number of rules, and the one that was applied, in a header."""
-        text = f"{len(self.rules)} active" + (f"; {rule.kind} applied" if rule else "")
-        return attrs.evolve(response, headers={**response.headers, HEADER: text})
+        return FaultedResponse(response=response, manner=manner, seconds=rule.seconds)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -17,13 +17,9 @@ from cyclopts import App, Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.rules import EventApplicationStatus, MicroDepositRail, StatusChangeReason
-from workbench.interface.table import OPERATIONS
 from workbench.rendering.screen import screen_of
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
-from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error
@@ -50,18 +46,6 @@ _HELP = {
 }
 """What an argument is, where the control's own documentation does not say."""
 _SHOWN_TYPES: Mapping[Any, Any] = {int: int, float: float, bool: Literal["true", "false"]}
-_CHOICES: Mapping[tuple[str, str], Iterable[str]] = {
-    ("events", "kind"): EVENT_KINDS,
-    ("review", "status"): EventApplicationStatus,
-    ("review", "status_change_reason"): StatusChangeReason,
-    ("deposit", "rail"): MicroDepositRail,
-    ("create_tenant", "team"): ("individual", "company"),
-    ("create_tenant", "management"): ("self", "provider"),
-    ("deliveries", "state"): ("waiting", "delivered", "failed"),
-    ("add_fault", "kind"): (*OF_ANSWERS, *OF_DELIVERIES),
-    ("add_fault", "of"): (*OPERATIONS, *EVENT_KINDS),
-    ("add_fault", "body"): BODIES,
-}
 
 
 def _command(control: Control) -> Callable[..., int]:
@@ -89,7 +73,7 @@ def _command(control: Control) -> Callable[..., int]:
 
 def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     required = one.default is one.empty
-    choices = tuple(map(str, _CHOICES.get((control.name, one.name), ())))
+    choices = control.choices.get(one.name, ())
     kind = _kind(one.annotation)
     annotation: Any = Literal[choices] if choices else _SHOWN_TYPES.get(kind, str)
     options = Parameter(
