@@ -89,9 +89,11 @@ def test_an_event_is_awaited_in_the_inbox(
     sandbox = served[0]
     card = sandbox.guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
-        sandbox.subscribe(lambda headers, body: api.inbox.receive(headers, body))
         wait = step("event", "wait", kind="transaction.created", within="20s")
-        result = run(Sequence(name="wait", parameters=catalogue["authorize"].parameters, steps=(
-            without_events("authorize").steps[0], wait)), api, card_id=card)  # fmt: skip
+        steps = (without_events("authorize").steps[0], wait)
+        with api.inbox.serve() as url:
+            sandbox.register_endpoint(url)
+            sequence = Sequence(name="wait", parameters=catalogue["authorize"].parameters, steps=steps)
+            result = run(sequence, api, card_id=card)
 
     assert result.ok, result.verdict

@@ -103,11 +103,6 @@ class Mirrored(Sandbox):
         assert headers == dict(here.headers)
         return here
 
-    def subscribe(self, *args: Any, **kwargs: Any) -> None:
-        """Subscribe; what subscribers call comes in between, so the twin cannot follow."""
-        self._alone = True
-        super().subscribe(*args, **kwargs)
-
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
         if name not in CONTROLS or name in _OWN or self._alone:

@@ -16,7 +16,7 @@ from tests.chains.cases import ORDER, chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
 from workbench import chains
-from workbench.sandbox.seeds import Seeds
+from workbench.sandbox.context import Seeds
 from workbench.sandbox.signatures import secret_of
 from workbench.withdrawals import explain
 

@@ -8,36 +8,48 @@ from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import RequestContext, plain
+from workbench.sandbox.context import RequestContext, Seeds, plain
+from workbench.sandbox.contracts import WARNING
 from workbench.sandbox.results import DepositReceived
+
+Record = dict[str, Any]
 
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team."""
     company = context.tenant["team"] == "company"
     owner = request.company_id if company else request.user_id
-    if owner is None:  # assumed: account_owner_kind
-        context.assumed.append("account_owner_kind")
-        raise context.error(table.INVALID_ACCOUNT)
+    if owner is None:
+        raise context.error(table.INVALID_ACCOUNT, "account_owner_kind")
     context.get_for_tenant("company" if company else "user", owner.lower(), "Company" if company else "User")
-    account = {
-        "id": context.new_id("payment_account"),
-        "tenant": context.tenant["id"],
-        "created_at": context.clock.at,
-        "members": {
-            "type": request.type,
-            **({} if request.nickname is None else {"nickname": request.nickname}),
-            ("company_id" if company else "user_id"): owner.lower(),
-            # "The response externalFiatAccount carries the request members and adds rail … and bankAccountType"
-            "external_fiat_account": {"third_party": False, "rail": "ach", "bank_account_type": "checking"}
-            | plain(request.external_fiat_account),
-        },
-    }
+    name = {} if request.nickname is None else {"nickname": request.nickname}
+    of = {("company_id" if company else "user_id"): owner.lower()}
+    key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
+    account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
     context.store.put("payment_account", account["id"], account)
     return shown(account)
 
 
-def shown(account: dict[str, Any]) -> PaymentAccount:
+def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
+    """Make a payment account as the store keeps it.
+
+    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
+    """
+    fiat = {"third_party": False, "rail": "ach", "bank_account_type": "checking", **bank}
+    members = {"type": "externalFiatAccount", **members}
+    return {
+        "id": key, "tenant": tenant, "created_at": at, "members": {**members, **owner, "external_fiat_account": fiat},
+    }  # fmt: skip
+
+
+def new_route(seeds: Seeds, key: str, tenant: str, owner: Record, fiat: bool) -> Record:
+    """Make a payment route as the store keeps it, with or without a fiat deposit address."""
+    number = f"000{seeds.number(f'route:{key}', 0, 10**9 - 1):09d}"
+    address = {"beneficiary_name": WARNING, "account_number": number, "routing_number": "000000000"}
+    return {"id": key, "tenant": tenant, **owner, "fiat_deposit": address if fiat else None}
+
+
+def shown(account: Record) -> PaymentAccount:
     """Return an account as it is answered."""
     made: PaymentAccount = build(
         PaymentAccount,
@@ -64,13 +76,12 @@ def list_automations(context: RequestContext, request: Any) -> list[Any]:
 
 
 def receive_deposit(
-    context: RequestContext, route: dict[str, Any], amount: Decimal, rail: str, memo: dict[str, str]
+    context: RequestContext, route: Record, amount: Decimal, rail: str, memo: dict[str, str]
 ) -> DepositReceived:
     """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events."""
     small = amount < MINIMUM_DEPOSIT
-    sends = (
-        small and route["fiat_deposit"] is not None
-    )  # "Only routes with a fiat deposit address receive these events"
+    # "Only routes with a fiat deposit address receive these events"
+    sends = small and route["fiat_deposit"] is not None
     deposit = {
         "id": context.new_id("deposit"),
         "tenant": route["tenant"],

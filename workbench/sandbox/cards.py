@@ -29,35 +29,28 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
     card = context.get_for_tenant("card", request.card_id.lower(), "Card")
     if card["status"] != "active":  # assumed: card_not_active
         raise context.error(table.CARD_NOT_ACTIVE, card=card["id"])
-    if request.currency not in context.settings["currency"]:  # assumed: currency
-        context.assumed.append("currency")
-        raise context.bad_request(f"currency must be one of {', '.join(context.settings['currency'])}")
+    if request.currency not in context.settings["currency"]:
+        raise context.bad_request(f"currency must be one of {', '.join(context.settings['currency'])}", "currency")
     reason = request.decline_reason
     if reason is not None:
         context.assumed.append("simulate_authorization.decline_reason")
-    if reason is None and request.amount > card["available"]:  # assumed: over_limit
+    elif request.amount > card["available"]:
         context.assumed.append("over_limit")
         if context.settings["over_limit"] != "authorized":
             reason = DeclineReason(context.settings["over_limit"])
     step = TRANSACTION["", "authorize" if reason is None else "decline"]
-    status = step.to
-    transaction: Record = {
-        "id": context.new_id("transaction"),
-        "tenant": card["tenant"],
-        "card": card["id"],
-        "user": card["user"],
-        "status": status,
-        "authorized": request.amount,
-        "held": request.amount if reason is None else 0,
-        "settled": 0,
-        "refunded": 0,
-        "currency": request.currency,
-        "merchant_name": request.merchant_name,
-        "merchant_category_code": request.merchant_category_code,
-        "declined_reason": None if reason is None else str(reason),
-        "authorized_at": context.clock.at,
-        "posted_at": None,
-    }
+    transaction = new_transaction(
+        context.new_id("transaction"),
+        card,
+        at=context.clock.at,
+        status=step.to,
+        authorized=request.amount,
+        held=request.amount if reason is None else 0,
+        currency=request.currency,
+        merchant_name=request.merchant_name,
+        merchant_category_code=request.merchant_category_code,
+        declined_reason=None if reason is None else str(reason),
+    )
     context.store.put("transaction", transaction["id"], transaction)
     if reason is None:
         _move(context, card, available=-request.amount, held=request.amount)
@@ -65,33 +58,44 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
         if by_clock is not None:  # assumed: settle_by_clock
             context.schedule(by_clock, "settle", transaction["id"])
     _emit(context, transaction, "transaction.requested", step.emits)
-    return SimulatedTransaction(transaction_id=transaction["id"], status=status or "", declined_reason=reason)
+    return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"], declined_reason=reason)
+
+
+def new_transaction(key: str, card: Record, at: int, **members: Any) -> Record:
+    """Make a transaction of a card as the store keeps it."""
+    nothing = {"settled": 0, "refunded": 0, "held": 0, "currency": "USD", "declined_reason": None, "posted_at": None}
+    of = {"id": key, "tenant": card["tenant"], "card": card["id"], "user": card["user"], "authorized_at": at}
+    return {**of, **nothing, **members}
+
+
+def new_card(key: str, user: Record, number: int, limit: int, status: str = "active") -> Record:
+    """Make a card as the store keeps it."""
+    of = {"id": key, "tenant": user["tenant"], "user": user["id"], "status": status, "last4": f"{number % 10_000:04d}"}
+    money = {"limit": limit, "available": limit, "held": 0, "posted": 0, "refunded": 0}
+    return {**of, **money, "expiration_month": "12", "expiration_year": "2029"}
 
 
 def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTransaction:
     """Release a hold, or a part of it."""
     transaction = _transaction(context, request.transaction_id)
-    remains = 0 if request.new_amount is FULL else request.new_amount
-    assert not isinstance(remains, Full)
+    remains = 0 if request.new_amount is FULL else int(request.new_amount)
     step = _step(context, TRANSACTION, transaction["status"], "reduce" if remains else "reverse", "transaction")
     freed = transaction["held"] - remains
     if freed < 0:  # assumed: reversal_bounds
-        raise context.error(
-            table.WRONG_STATE, reason=f"newAmount is above the {transaction['held']} cents that are held"
-        )
-    if remains:
+        reason = f"newAmount is above the {transaction['held']} cents that are held"
+        raise context.error(table.WRONG_STATE, reason=reason)
+    if remains and not freed:
         context.assumed.append("partial_reversal")
-        if not freed:
-            return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
-    if not remains:
-        context.cancel(f"settle:{transaction['id']}")
+        return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
     _move(context, context.store.get("card", transaction["card"]), available=freed, held=-freed)
     transaction = _change(context, transaction, status=step.to, held=remains)
     _emit(context, transaction, step.emits, change=-freed)  # assumed: reversal_events
-    if not remains and context.settings["full_reversal_completed"]:  # assumed: full_reversal_completed
-        _emit(context, {**transaction, "posted_at": context.clock.at}, "transaction.completed")
     if remains:
+        context.assumed.append("partial_reversal")
         return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
+    context.cancel(f"settle:{transaction['id']}")
+    if context.settings["full_reversal_completed"]:  # assumed: full_reversal_completed
+        _emit(context, {**transaction, "posted_at": context.clock.at}, "transaction.completed")
     context.assumed += ("full_reversal_status", "full_reversal_reason")
     return SimulatedTransaction(
         transaction_id=transaction["id"],
@@ -105,8 +109,7 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
     transaction = _transaction(context, request.transaction_id)
     _require_amount(context, request.amount)
     step = _step(context, TRANSACTION, transaction["status"], "settle", "transaction")
-    amount = transaction["held"] if request.amount is FULL else request.amount
-    assert not isinstance(amount, Full)
+    amount = transaction["held"] if request.amount is FULL else int(request.amount)
     if amount > transaction["held"]:  # assumed: settle_bounds
         raise context.error(table.WRONG_STATE, reason=f"amount is above the {transaction['held']} cents that are held")
     context.cancel(f"settle:{transaction['id']}")
@@ -123,13 +126,11 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
     _require_amount(context, request.amount)
     step = _step(context, TRANSACTION, transaction["status"], "refund", "transaction")
     left = transaction["settled"] - transaction["refunded"]
-    amount = (
-        transaction["settled"] if request.amount is FULL else request.amount
-    )  # "the full settlement amount is refunded"
-    assert not isinstance(amount, Full)
-    if amount > left:  # assumed: refund_bounds
-        context.assumed.append("refund_bounds")
-        raise context.error(table.WRONG_STATE, reason=f"amount is above the {left} cents left to refund")
+    # "the full settlement amount is refunded"
+    amount = transaction["settled"] if request.amount is FULL else int(request.amount)
+    if amount > left:
+        reason = f"amount is above the {left} cents left to refund"
+        raise context.error(table.WRONG_STATE, "refund_bounds", reason=reason)
     if amount:
         _move(context, context.store.get("card", transaction["card"]), available=amount, refunded=amount)
         transaction = _change(context, transaction, status=step.to, refunded=transaction["refunded"] + amount)
@@ -149,20 +150,7 @@ def set_card(context: RequestContext, card: Record, action: str) -> Record:
 
 def issue(context: RequestContext, user: Record, limit: int) -> Record:
     """Return a user a new, active card."""
-    card = {
-        "id": context.new_id("card"),
-        "tenant": user["tenant"],
-        "user": user["id"],
-        "status": "active",
-        "limit": limit,
-        "available": limit,
-        "held": 0,
-        "posted": 0,
-        "refunded": 0,
-        "last4": f"{context.store.count('card') % 10_000:04d}",
-        "expiration_month": "12",
-        "expiration_year": "2029",
-    }
+    card = new_card(context.new_id("card"), user, context.store.count("card"), limit)
     context.store.put("card", card["id"], card)
     context.emit("card.updated", card["tenant"], card=card)
     return card
@@ -172,18 +160,15 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
     dispute = context.get_for_tenant("dispute", request.dispute_id.lower(), "Dispute")
     if request.text_evidence is not None:
-        dispute = {
-            **dispute,
-            "status": _next_dispute_status(context, dispute["status"], "add_evidence", "given evidence"),
-        }
+        step = _step(context, DISPUTE, dispute["status"], "add_evidence", "dispute")
         # that it is appended is assumed: evidence_appended
         text = "\n".join(filter(None, (dispute["text_evidence"], request.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
             raise context.bad_request("textEvidence is too long together with the evidence that is there")
-        dispute["text_evidence"] = text
+        dispute = {**dispute, "status": step.to, "text_evidence": text}
     if request.status is not None:
-        to = _next_dispute_status(context, dispute["status"], "cancel", "canceled")
-        dispute = {**dispute, "status": to, "resolved_at": context.clock.at}
+        step = _step(context, DISPUTE, dispute["status"], "cancel", "dispute")
+        dispute = {**dispute, "status": step.to, "resolved_at": context.clock.at}
     context.store.put("dispute", dispute["id"], dispute)
     return Dispute(
         id=dispute["id"],
@@ -195,14 +180,12 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     )
 
 
-def _next_dispute_status(context: RequestContext, status: str, action: str, done: str) -> str:
-    step = DISPUTE.get((status, action))
-    if step is None or step.to is None:  # assumed: dispute_cancel_twice
-        reason = (
-            f"the dispute is already {status}" if status == done else f"a dispute that is {status} cannot be {done}"
-        )
-        raise context.error(table.WRONG_STATE, reason=reason)
-    return step.to
+def new_dispute(
+    key: str, transaction: Record, at: int, status: str, resolved_at: int | None, text: str | None = None
+) -> Record:
+    """Make a dispute of a transaction as the store keeps it."""
+    of = {"id": key, "tenant": transaction["tenant"], "transaction": transaction["id"], "created_at": at}
+    return {**of, "status": status, "text_evidence": text, "resolved_at": resolved_at}
 
 
 def _transaction(context: RequestContext, key: str) -> Record:
@@ -212,7 +195,7 @@ def _transaction(context: RequestContext, key: str) -> Record:
 
 def _step(context: RequestContext, of: Table, status: str, action: str, what: str) -> Transition:
     found = of.get((status, action))
-    if found is None:  # assumed: wrong_state
+    if found is None:  # assumed: wrong_state, dispute_cancel_twice
         done = _DONE[action]
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
         raise context.error(table.WRONG_STATE, reason=reason)
@@ -228,13 +211,13 @@ _DONE = {
     "lock": "locked",
     "unlock": "unlocked",
     "cancel": "canceled",
+    "add_evidence": "given evidence",
 }
 
 
 def _require_amount(context: RequestContext, amount: int | Full) -> None:
-    if amount is FULL and context.settings["refund_amount_omitted"] == "400":  # assumed: refund_amount_omitted
-        context.assumed.append("refund_amount_omitted")
-        raise context.bad_request("body must have required property 'amount'")
+    if amount is FULL and context.settings["refund_amount_omitted"] == "400":
+        raise context.bad_request("body must have required property 'amount'", "refund_amount_omitted")
 
 
 def _move(context: RequestContext, card: Record, **by: int) -> None:

@@ -1,8 +1,8 @@
 """The sandbox's chain, EVM only: the teaching wallets of admins, and the transaction that executes a withdrawal."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 from workbench import chains
 from workbench.chains import WithdrawCall
@@ -10,21 +10,11 @@ from workbench.chains.families import Family, family_of
 from workbench.chains.values import refuse_private_key
 from workbench.errors import InvalidRequest
 from workbench.sandbox.context import Environment
-from workbench.sandbox.control import Refused, usage_error
-from workbench.sandbox.results import ExecutedWithdrawal, WalletAddress, WalletSignature
+from workbench.sandbox.control import usage_error
+from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature
 from workbench.sandbox.signatures import secret_of, signer_of, wallet_address
 
 Record = dict[str, Any]
-
-
-class KeyHolder(Protocol):
-    """Holds the keys: an embedded sandbox, or the client of a served one."""
-
-    def wallet_address(self, admin: str) -> WalletAddress:
-        """Return the address of an admin's teaching wallet."""
-
-    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
-        """Sign typed data as an admin."""
 
 
 class TeachingWallet:
@@ -32,14 +22,21 @@ class TeachingWallet:
 
     note = "A teaching wallet of the sandbox. Its key is made from the seed; it is never the key of a real wallet."
 
-    def __init__(self, holder: KeyHolder, admin: str) -> None:
+    def __init__(self, sandbox: Any, admin: str) -> None:
+        """Find an admin's wallet.
+
+        Args:
+            sandbox: An embedded sandbox or the client of a served one: it holds the keys.
+            admin: Address of the admin.
+        """
         refuse_private_key(admin, "admin")
-        self._holder = holder
-        self.address = holder.wallet_address(admin=admin).address
+        self._holder = sandbox
+        self.address: str = sandbox.wallet_address(admin=admin).address
 
     def sign(self, typed_data: Mapping[str, Any]) -> str:
         """Return the signature over EIP-712 typed data, as 0x hex."""
-        return self._holder.wallet_sign(admin=self.address, typed_data=typed_data).signature
+        signed: WalletSignature = self._holder.wallet_sign(admin=self.address, typed_data=typed_data)
+        return signed.signature
 
     def __repr__(self) -> str:
         # a traceback with locals may print a wallet that was refused before it had an address
@@ -80,16 +77,11 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     call, contract = _call(environment, transaction)
     if call.expires_at * 1000 <= environment.clock.at:
         raise usage_error("the service's signature has expired")
-    if not _signed_by_service(environment, call, contract, contract["nonce"]):
-        for nonce in _earlier_nonces(contract):
-            if _signed_by_service(environment, call, contract, nonce):
-                raise _stale("the service's signature", nonce, contract)
-        raise usage_error("the signature is not the service's over this withdrawal")
+    signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
+    _check_half(contract, "service", lambda nonce: _signed_by_service(call, contract, signer, nonce))
     _check_admins(call, contract, transaction)
-    for token in contract["tokens"]:
-        if chains.same_address(token["address"], call.asset):
-            break
-    else:
+    token = next((one for one in contract["tokens"] if chains.same_address(one["address"], call.asset)), None)
+    if token is None:
         raise usage_error("the contract does not hold this token")
     left = Decimal(token["balance"]) - Decimal(call.amount).scaleb(-token["decimals"])
     if left < 0:
@@ -149,76 +141,59 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
     raise usage_error("the sandbox has no such contract on this chain")
 
 
-def _earlier_nonces(contract: Record) -> range:
-    """Return the last nonces that were used up, the latest first."""
-    return range(contract["nonce"] - 1, max(-1, contract["nonce"] - 21), -1)
+def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
+    """Refuse a signature that is not over this withdrawal with the contract's nonce."""
+    now = contract["nonce"]
+    if signed(now):
+        return
+    for nonce in range(now - 1, max(-1, now - 21), -1):  # the last that were used up
+        if signed(nonce):
+            raise usage_error(
+                f"the {what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign again"
+            )
+    raise usage_error(f"the {what} signature is not the {what}'s over this withdrawal")
 
 
-def _stale(what: str, nonce: int, contract: Record) -> Refused:
-    text = f"{what} is for nonce {nonce}, which is used up: the contract's nonce is now {contract['nonce']}. Sign again"
-    return usage_error(text)
-
-
-def _signed_by_service(environment: Environment, call: WithdrawCall, contract: Record, nonce: int) -> bool:
-    signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
-    for admin in contract["admin_addresses"]:
-        message = chains.coordinator_typed_data(
-            chain_id=contract["chain_id"],
-            controller=contract["controller_address"],
-            user=admin,
-            collateral=contract["proxy_address"],
-            asset=call.asset,
-            amount=call.amount,
-            recipient=call.recipient,
-            nonce=nonce,
-            expires_at=call.expires_at,
-            salt=call.salt,
+def _signed_by_service(call: WithdrawCall, contract: Record, signer: str, nonce: int) -> bool:
+    messages = (
+        chains.coordinator_typed_data(
+            user=admin, controller=contract["controller_address"], collateral=contract["proxy_address"], salt=call.salt,
+            expires_at=call.expires_at, **_common(call, contract, nonce),
         )
-        if _recovers(chains.digest(message), call.signature, signer):
-            return True
-    return False
+        for admin in contract["admin_addresses"]
+    )  # fmt: skip
+    return any(_recovers(message, call.signature, signer) for message in messages)
 
 
 def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str, Any]) -> None:
     """Check the admins' half: version 1 takes the owner as the sender, version 2 one signature for each admin."""
-    admins = contract["admin_addresses"]
-    if call.version == 1:
-        if not any(chains.same_address(str(transaction.get("from")), admin) for admin in admins):
-            raise usage_error("version 1 has to be sent from the contract's owner (from)")
-        return
-    left = list(admins)
+    left = list(contract["admin_addresses"])
+    if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
+        raise usage_error("version 1 has to be sent from the contract's owner (from)")
     for salt, signature in zip(call.admin_salts, call.admin_signatures, strict=True):
-        signer = _admin_signer(call, contract, left, salt, signature, contract["nonce"])
-        if signer is None:
-            for nonce in _earlier_nonces(contract):
-                if _admin_signer(call, contract, left, salt, signature, nonce) is not None:
-                    raise _stale("an admin's signature", nonce, contract)
-            raise usage_error("an admin signature is not that of an admin of the contract over this withdrawal")
-        left.remove(signer)
+
+        def signed(nonce: int, salt: bytes = salt, signature: bytes = signature) -> bool:
+            for admin in left:
+                message = chains.withdraw_typed_data(
+                    user=admin, proxy=contract["proxy_address"], salt=salt, **_common(call, contract, nonce)
+                )
+                if _recovers(message, signature, admin):
+                    left.remove(admin)
+                    return True
+            return False
+
+        _check_half(contract, "admin", signed)
 
 
-def _admin_signer(
-    call: WithdrawCall, contract: Record, admins: list[str], salt: bytes, signature: bytes, nonce: int
-) -> str | None:
-    """Return the admin whose signature over the withdrawal this is."""
-    for admin in admins:
-        message = chains.withdraw_typed_data(
-            chain_id=contract["chain_id"],
-            proxy=contract["proxy_address"],
-            user=admin,
-            asset=call.asset,
-            amount=call.amount,
-            recipient=call.recipient,
-            nonce=nonce,
-            salt=salt,
-        )
-        if _recovers(chains.digest(message), signature, admin):
-            return admin
-    return None
+def _common(call: WithdrawCall, contract: Record, nonce: int) -> dict[str, Any]:
+    return {
+        "chain_id": contract["chain_id"], "asset": call.asset, "amount": call.amount, "recipient": call.recipient,
+        "nonce": nonce,
+    }  # fmt: skip
 
 
-def _recovers(digest: bytes, signature: bytes, address: str) -> bool:
+def _recovers(message: Mapping[str, Any], signature: bytes, address: str) -> bool:
     try:
-        return chains.same_address(chains.recover(digest, signature), address)
+        return chains.same_address(chains.recover(chains.digest(message), signature), address)
     except InvalidRequest:
         return False

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 from workbench.interface.text import write_time
 from workbench.sandbox.store import Store
@@ -28,7 +27,6 @@ class Clock:
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
         self._store = store
         self._move = move
-        self._shown: tuple[int, str, str] = (-1, "", "")
 
     @property
     def at(self) -> int:
@@ -42,18 +40,7 @@ class Clock:
 
     def text(self) -> str:
         """Return the time as the wire writes it."""
-        return self._texts()[1]
-
-    def http_date(self) -> str:
-        """Return the time as HTTP writes it."""
-        return self._texts()[2]
-
-    def _texts(self) -> tuple[int, str, str]:
-        at = self.at
-        if self._shown[0] != at:
-            now = moment_of(at)
-            self._shown = (at, write_time(now), format_datetime(now, usegmt=True))
-        return self._shown
+        return write_time(self.now())
 
     def advance(
         self,
@@ -73,13 +60,10 @@ class Clock:
             ValueError: The step is negative.
             TypeError: `by` is neither a timedelta nor a number.
         """
-        if by is not None and not isinstance(by, timedelta):
-            if isinstance(by, bool) or not isinstance(by, int | float):
-                raise TypeError(
-                    "by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds="
-                )
-            by = timedelta(seconds=by)
-        step = (by or timedelta()) + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        if not isinstance(by, timedelta | float | int | None):
+            raise TypeError("by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds=")
+        step = by if isinstance(by, timedelta) else timedelta(seconds=by or 0)
+        step += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if step < timedelta():
             raise ValueError("the clock can only move forward")
         self._move(step // _MILLISECOND)

@@ -1,18 +1,21 @@
 """What handlers work with: the environment of a sandbox, and the context of one request or control."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import attrs
 
 from workbench.errors import ApiError
 from workbench.interface import table
 from workbench.interface.convert import Converter
 from workbench.interface.operation import Failure, Operation
-from workbench.interface.walk import given, is_record, members, snake
+from workbench.interface.walk import given, is_record, member, snake
 from workbench.sandbox.clock import Clock
-from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.store import Store
 
+T = TypeVar("T")
 _BY_MESSAGE: Mapping[str, Failure] = {
     failure.message: failure for row in table.OPERATIONS.values() for failure in row.failures
 }
@@ -25,44 +28,54 @@ def _assumption_id(operation: Operation[..., Any], failure: Failure) -> str:
     return "validation_errors"
 
 
+class Seeds:
+    """Everything that looks random, made from the seed: the same label gives the same value on every machine."""
+
+    def __init__(self, seed: int) -> None:
+        self._key = blake2b(b"card-issuing-workbench:%d" % seed, digest_size=32).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Seeds) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def octets(self, label: str, size: int = 32) -> bytes:
+        """Return up to 64 bytes."""
+        return blake2b(label.encode(), key=self._key, digest_size=size).digest()
+
+    def uuid(self, label: str) -> str:
+        """Return an id in the shape of a random UUID."""
+        h = blake2b(label.encode(), key=self._key, digest_size=16).hexdigest()
+        return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
+
+    def number(self, label: str, low: int, high: int) -> int:
+        """Return a whole number from low to high, both included."""
+        return low + int.from_bytes(self.octets(label, 8)) % (high - low + 1)
+
+    def pick(self, label: str, options: Sequence[T]) -> T:
+        """Return one of the options."""
+        return options[self.number(label, 0, len(options) - 1)]
+
+
+@attrs.define
 class Environment:
     """Store, clock, seeds, settings and converter of one sandbox."""
 
-    def __init__(
-        self, store: Store, clock: Clock, seeds: Seeds, settings: Mapping[str, Any], converter: Converter
-    ) -> None:
-        self.store = store
-        self.clock = clock
-        self.seeds = seeds
-        self.settings = settings
-        self.converter = converter
-        self.rewards: dict[str, Any] = {}  # rows by user, made when first requested
-        self._names: dict[type[Any], dict[str, str]] = {}
+    store: Store
+    clock: Clock
+    seeds: Seeds
+    settings: Mapping[str, Any]
+    converter: Converter
+    rewards: dict[str, Any] = attrs.field(factory=dict)  # rows by user, made when first requested
 
-    def names(self, cls: type[Any]) -> dict[str, str]:
-        """Return the wire names of a record's attributes."""
-        found = self._names.get(cls)
-        if found is None:
-            found = self._names[cls] = {one.name: self.converter.wire_name(cls, one) for one in members(cls)}
-        return found
+    def wire_name(self, cls: type[Any], name: str) -> str:
+        """Return the wire name of a record's attribute."""
+        return self.converter.wire_name(cls, member(cls, name))
 
 
 class RequestContext:
     """The context of a request or control: its tenant, and the assumptions that its answer rests on."""
-
-    __slots__ = (
-        "assumed",
-        "cause",
-        "clock",
-        "converter",
-        "environment",
-        "headers",
-        "operation",
-        "seeds",
-        "settings",
-        "store",
-        "tenant",
-    )  # fmt: skip
 
     def __init__(self, environment: Environment, name: str) -> None:
         self.environment = environment
@@ -70,7 +83,6 @@ class RequestContext:
         self.clock = environment.clock
         self.seeds = environment.seeds
         self.settings = environment.settings
-        self.converter = environment.converter
         self.cause: list[Any] = [0, name]  # number of the request, given when it first matters; what it was
         self.operation: Operation[..., Any] | None = None
         self.tenant: Mapping[str, Any] = {}
@@ -114,9 +126,16 @@ class RequestContext:
             raise self.error(f"{what} not found")
         return found
 
-    def error(self, of: Failure | str, **words: object) -> ApiError:
-        """Return the error of a failure, or of the failure with this message."""
-        failure = self._row(of) if isinstance(of, str) else of
+    def error(self, of: Failure | str, assumed: str | None = None, **words: object) -> ApiError:
+        """Return the error of a failure, or of the failure with this message.
+
+        Args:
+            assumed: Id of the assumption that it rests on.
+        """
+        own = () if self.operation is None else self.operation.failures
+        failure = of if isinstance(of, Failure) else next((f for f in own if f.message == of), None) or _BY_MESSAGE[of]
+        if assumed is not None:
+            self.assumed.append(assumed)
         if failure.assumed and self.operation is not None:
             self.assumed.append(_assumption_id(self.operation, failure))
         return ApiError.of(failure.status)(
@@ -126,15 +145,11 @@ class RequestContext:
             message=failure.message.format(**words) if words else failure.message,
         )
 
-    def _row(self, message: str) -> Failure:
-        own = () if self.operation is None else self.operation.failures
-        return next((failure for failure in own if failure.message == message), None) or _BY_MESSAGE[message]
-
-    def bad_request(self, problems: str) -> ApiError:
+    def bad_request(self, problems: str, assumed: str | None = None) -> ApiError:
         """Return the 400 for a request that breaks a rule."""
         if self.operation is table.CREATE_PAYMENT_ACCOUNT:
-            return self.error(table.INVALID_ACCOUNT)
-        return self.error("{problems}", problems=problems)
+            return self.error(table.INVALID_ACCOUNT, assumed)
+        return self.error("{problems}", assumed, problems=problems)
 
 
 def plain(record: Any) -> dict[str, Any]:

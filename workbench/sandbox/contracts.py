@@ -13,8 +13,7 @@ from workbench.chains.families import Family, family_of
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.walk import build
-from workbench.sandbox.context import RequestContext
-from workbench.sandbox.seeds import Seeds
+from workbench.sandbox.context import RequestContext, Seeds
 
 Record = dict[str, Any]
 WARNING = "SANDBOX, do not send funds"
@@ -41,22 +40,13 @@ def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingCon
 def shown(contract: Record) -> IssuingContract:
     """Return a contract as it is answered."""
     tokens = [
-        {
-            "address": token["address"],
-            "balance": token["balance"],
-            "exchange_rate": Decimal(token["exchange_rate"]),
-            "advance_rate": Decimal(token["advance_rate"]),
-        }
+        {name: token[name] for name in ("address", "balance")}
+        | {name: Decimal(token[name]) for name in ("exchange_rate", "advance_rate")}
         for token in contract["tokens"]
     ]
     kept = {name: value for name, value in contract.items() if name not in _OWN and value is not None}
     made: IssuingContract = build(IssuingContract, {**kept, "tokens": tokens})
     return made
-
-
-def given(record: Any) -> tuple[str | None, ...]:
-    """Return the wallets of a request."""
-    return tuple(getattr(record, name) for name in WALLETS)
 
 
 def check_changes(context: RequestContext, user: Record, changes: Record) -> None:

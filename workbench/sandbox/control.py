@@ -90,7 +90,7 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
             except Refused as refused:
                 raise error_of(method.__name__, refused) from None
             if changes:
-                self._engine.dispatch_events()
+                self._engine.dispatcher.notify()
             return result
 
         shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]

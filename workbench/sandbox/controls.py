@@ -24,7 +24,7 @@ from workbench.sandbox import accounts, cards, chain, people
 from workbench.sandbox.clock import Clock
 from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
-from workbench.sandbox.events import StoredRecord, listed
+from workbench.sandbox.events import listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.sandbox.guide import guide
 from workbench.sandbox.results import (
@@ -34,10 +34,12 @@ from workbench.sandbox.results import (
     CardState,
     DepositReceived,
     ExecutedWithdrawal,
+    ListedEvent,
     PendingSignatures,
     RequestEntry,
     SandboxTime,
     Snapshots,
+    StoredRecord,
     Tenant,
     TenantKey,
     WalletAddress,
@@ -45,7 +47,7 @@ from workbench.sandbox.results import (
 )
 from workbench.sandbox.store import Store
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
-from workbench.sandbox.world import PRIMARY, add_key, add_tenant, populate
+from workbench.sandbox.world import PRIMARY, add_key, add_tenant, world
 
 _NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
 _CENTS = Between(1, 10**12, "cents")
@@ -127,7 +129,7 @@ class Controls(WebhookControls, FaultControls):
             raise usage_error(f"name {name!r} is already used")
 
     @control(changes=False)
-    def events(self, kind: Annotated[str | None, EVENT_KINDS] = None, since: int | None = None) -> list[Record]:
+    def events(self, kind: Annotated[str | None, EVENT_KINDS] = None, since: int | None = None) -> list[ListedEvent]:
         """Return the events in order, each with the request that caused it. They print masked.
 
         Args:
@@ -157,7 +159,7 @@ class Controls(WebhookControls, FaultControls):
         return CardBalance(**{name: card[name] for name in _MONEY})
 
     @control(changes=False)
-    def state(self, record_id: str) -> Record:
+    def state(self, record_id: str) -> StoredRecord:
         """Return a record as the sandbox stores it, with its kind. It prints masked."""
         for kind in RECORD_KINDS:
             found = self._engine.store.get(kind, record_id.lower())
@@ -166,7 +168,7 @@ class Controls(WebhookControls, FaultControls):
         raise not_found("Record")
 
     @control(changes=False)
-    def records(self, kind: Annotated[str, RECORD_KINDS]) -> list[Record]:
+    def records(self, kind: Annotated[str, RECORD_KINDS]) -> list[StoredRecord]:
         """Return all records of a kind as the sandbox stores them, oldest first. They print masked.
 
         Args:
@@ -364,10 +366,9 @@ class Controls(WebhookControls, FaultControls):
     @control(changes=True)
     def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
-        fresh = Store()
-        with fresh:
-            populate(fresh, self._engine.seeds)
-        return self._replace(fresh.copy())
+        initial = Store()
+        initial.load(world(self._engine.seeds))
+        return self._replace(initial.copy())
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
@@ -379,10 +380,10 @@ class Controls(WebhookControls, FaultControls):
     @control(changes=True)
     def restore(self, name: str) -> SandboxTime:
         """Restore the state saved under a name."""
-        world = self._engine.store.get("snapshot", name)
-        if world is None:
+        saved = self._engine.store.get("snapshot", name)
+        if saved is None:
             raise not_found("Snapshot")
-        return self._replace(world)
+        return self._replace(saved)
 
     def _replace(self, contents: dict[str, dict[str, Any]]) -> SandboxTime:
         """Replace the state, but keep its settings, and never use the number of an event or a request twice."""

@@ -12,13 +12,13 @@ from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
 from workbench.sandbox.chain import TeachingWallet
+from workbench.sandbox.context import Seeds
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
-from workbench.sandbox.engine import Deliveries, Engine, Subscriber
-from workbench.sandbox.seeds import Seeds
+from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
 from workbench.sandbox.store import Store
-from workbench.sandbox.world import populate
+from workbench.sandbox.world import world
 
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
@@ -73,34 +73,21 @@ class Sandbox(Controls):
         store = Store(path)
         try:
             with store:
-                made = _made(store, seed=seed, environment=environment, behavior=behavior)
+                _make(store, seed=seed, environment=environment, behavior=behavior)
         except UnusableFile:
             store.close()
             raise
-        self._set_up(store, made, settings or {}, wire_names or {}, public_webhooks)
+        self._set_up(store, settings or {}, wire_names or {}, public_webhooks)
 
-    def _set_up(
-        self,
-        store: Store,
-        made: Mapping[str, Any],
-        settings: Mapping[str, Any],
-        wire_names: Names,
-        public_webhooks: bool,
-    ) -> None:
+    def _set_up(self, store: Store, settings: Mapping[str, Any], wire_names: Names, public_webhooks: bool) -> None:
+        made = store.get("meta", "made")
         self.seed: int = made["seed"]
         self.environment: ServiceEnvironment = made["environment"]
         self.behavior: BehaviorName = made["behavior"]
         self.settings = {**settings_of(self.behavior), **settings}
         self.wire_names = dict(wire_names)
         self.base_url = BASE_URL
-        self._engine = Engine(
-            store,
-            seed=self.seed,
-            service_environment=self.environment,
-            settings=self.settings,
-            wire_names=self.wire_names,
-            public_webhooks=public_webhooks,
-        )
+        self._engine = Engine(store, self.settings, self.wire_names, public_webhooks)
         self.clock = self._engine.clock
 
     @property
@@ -128,15 +115,6 @@ class Sandbox(Controls):
         """
         return self._engine.drain(after, api_key or self.full_key)
 
-    def subscribe(self, callback: Subscriber, api_key: str | None = None) -> None:
-        """Call a function with the headers and the body of every later delivery.
-
-        Args:
-            callback: Called after each request or control that caused events.
-            api_key: A key of the tenant, which signs the deliveries; default: the full key.
-        """
-        self._engine.subscribe(callback, api_key or self.full_key)
-
     @hide_arguments
     def wallet(self, admin: str) -> TeachingWallet:
         """Return the teaching wallet of an admin of one of the sandbox's contracts; its key is made from the seed.
@@ -158,8 +136,7 @@ class Sandbox(Controls):
         contents = self._engine.store.copy()
         store.load((kind, k, v) for kind, vs in contents.items() if kind not in DELIVERY_KINDS for k, v in vs.items())
         copy = Sandbox.__new__(Sandbox)
-        public = self._engine.dispatcher.reach == "public"
-        copy._set_up(store, store.get("meta", "made"), self.settings, self.wire_names, public)
+        copy._set_up(store, self.settings, self.wire_names, self._engine.dispatcher.reach == "public")
         return copy
 
     def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> AbstractContextManager[str]:
@@ -197,11 +174,10 @@ class Sandbox(Controls):
         return sorted({*CONTROLS, *public, *(name for name in vars(self) if not name.startswith("_"))})
 
     def __repr__(self) -> str:
+        made = f"seed {self.seed}, {self.environment}, behavior {self.behavior}"
         count = len(self._engine.faults.rules)
         faults = f", {count} fault rule{'s' if count > 1 else ''}" if count else ""
-        return (
-            f"<Sandbox seed {self.seed}, {self.environment}, behavior {self.behavior}, at {self.clock.text()}{faults}>"
-        )
+        return f"<Sandbox {made}, at {self.clock.text()}{faults}>"
 
 
 def renew_file(path: Path) -> None:
@@ -215,18 +191,19 @@ def renew_file(path: Path) -> None:
             if made is None or "behavior" in made:
                 return
             store.replace({})
-            _made(store, seed=made["seed"], environment=made["environment"], behavior=made["profile"])
+            _make(store, seed=made["seed"], environment=made["environment"], behavior=made["profile"])
     finally:
         store.close()
 
 
-def _made(store: Store, **given: Any) -> Mapping[str, Any]:
-    """Return what the world was made with; make it in an empty store."""
+def _make(store: Store, **given: Any) -> None:
+    """Make the world in an empty store; one that has a world must have been made with the same."""
     made: dict[str, Any] | None = store.get("meta", "made")
     if made is None:
         made = {**_DEFAULTS, **{name: value for name, value in given.items() if value is not None}}
         store.put("meta", "made", made)
-        populate(store, Seeds(made["seed"]))
+        for kind, key, value in world(Seeds(made["seed"])):
+            store.put(kind, key, value)
     elif "behavior" not in made:
         raise UnusableFile(
             "The sandbox's file was written by version 0.1 and cannot be read; file left unchanged. To start anew, delete "
@@ -237,19 +214,17 @@ def _made(store: Store, **given: Any) -> Mapping[str, Any]:
             raise UnusableFile(
                 f"The file was made with {name} {made[name]!r}, which cannot be changed; file left unchanged."
             )
-    return made
 
 
 def _check(seed: object, environment: object, behavior: object, settings: Mapping[str, Any]) -> None:
-    problems = []
-    if seed is not None and type(seed) is not int:
-        problems.append("seed must be a whole number")
-    if environment is not None and environment not in get_args(ServiceEnvironment):
-        problems.append(f"environment must be {' or '.join(get_args(ServiceEnvironment))}")
-    if behavior is not None and behavior not in get_args(BehaviorName):
-        problems.append(f"behavior must be {' or '.join(get_args(BehaviorName))}")
-    unknown = [name for name in settings if name not in BEHAVIORS]
-    if unknown:
+    problems = [] if seed is None or type(seed) is int else ["seed must be a whole number"]
+    for name, value, allowed in (
+        ("environment", environment, get_args(ServiceEnvironment)),
+        ("behavior", behavior, get_args(BehaviorName)),
+    ):
+        if value is not None and value not in allowed:
+            problems.append(f"{name} must be {' or '.join(allowed)}")
+    if unknown := [name for name in settings if name not in BEHAVIORS]:
         problems.append(f"unknown behavior {', '.join(unknown)}; see assumptions()")
     if problems:
         raise ValueError("; ".join(problems))

@@ -1,24 +1,21 @@
 """The parts of one sandbox put together: state, clock, service, faults, and the events that go out."""
 
-from collections.abc import Callable, Mapping
-from threading import RLock
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface.convert import Names, converter
 from workbench.sandbox import cards, people
 from workbench.sandbox.clock import Clock
-from workbench.sandbox.context import Environment, RequestContext
+from workbench.sandbox.context import Environment, RequestContext, Seeds
 from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.events import signed
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultedResponse, FaultRules
-from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.service import Request, Service
 from workbench.sandbox.store import Store
 from workbench.sandbox.world import key_of
 
 Record = dict[str, Any]
-Subscriber = Callable[[dict[str, str], bytes], object]
 Deliveries = list[tuple[int, dict[str, str], bytes]]
 
 
@@ -27,50 +24,31 @@ class Engine:
 
     Args:
         store: State with a world in it.
-        seed: Seed of that world.
-        service_environment: "sandbox" or "production".
         settings: The value of each behavior.
         wire_names: Wire names that differ, by `record.attribute`.
         public_webhooks: Whether webhooks may go to public addresses as well as to this machine.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        seed: int,
-        service_environment: str,
-        settings: Mapping[str, Any],
-        wire_names: Names,
-        public_webhooks: bool,
-    ) -> None:
+    def __init__(self, store: Store, settings: Mapping[str, Any], wire_names: Names, public_webhooks: bool) -> None:
+        made = store.get("meta", "made")
         self.store = store
-        self.seeds = Seeds(seed)
+        self.seeds = Seeds(made["seed"])
         self.wire_names = wire_names
         self.clock = Clock(store, self._move_clock)
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
-        self.service = Service(service_environment, self.environment)
+        self.service = Service(made["environment"], self.environment)
         self.full_key = key_of(self.seeds, "full")
         self.faults = FaultRules(self.seeds)
         self.dispatcher = WebhookDispatcher(self.environment, self.faults, public_webhooks)
-        self._subscribers: list[tuple[Subscriber, str]] = []
-        self._dispatching = RLock()
-        self._busy = False
-        self._dispatched = 0  # number of the last event that subscribers were sent
         self.dispatcher.notify()
 
-    def answer(self, request: Request, *, dispatch: bool = True) -> FaultedResponse:
-        """Answer a request, and apply the fault rules to it.
-
-        Args:
-            dispatch: Whether to send its events at once; otherwise the caller calls `dispatch_events`.
-        """
+    def answer(self, request: Request) -> FaultedResponse:
+        """Answer a request, and apply the fault rules to it."""
         if self.faults.rules:
             answer = self.faults.apply(self.service.handle, request, self.service.name_of(request))
         else:
             answer = FaultedResponse(response=self.service.handle(request))
-        if dispatch:
-            self.dispatch_events()
+        self.dispatcher.notify()
         return answer
 
     def context(self, name: str, record: Mapping[str, Any] | None = None) -> RequestContext:
@@ -79,31 +57,6 @@ class Engine:
         if record is not None:
             context.tenant = self.store.get("tenant", record["tenant"])
         return context
-
-    def subscribe(self, callback: Subscriber, api_key: str) -> None:
-        """Call a function with the headers and the body of each later event of a key's tenant."""
-        self.dispatch_events()
-        self._dispatched = self.last_event
-        self._subscribers.append((callback, api_key))
-
-    def dispatch_events(self) -> None:
-        """Send new events to subscribers, and wake the dispatcher of webhooks."""
-        self.dispatcher.notify()
-        if not self._subscribers:
-            return
-        with self._dispatching:
-            if self._busy:
-                return  # events of a subscriber's own calls follow when it has returned
-            self._busy = True
-            try:
-                while (last := self.last_event) > self._dispatched:
-                    after, self._dispatched = self._dispatched, last
-                    for callback, key in tuple(self._subscribers):
-                        for number, headers, body in self.drain(after, key)[0]:
-                            if number <= last:
-                                callback(headers, body)
-            finally:
-                self._busy = False
 
     @property
     def last_event(self) -> int:
@@ -140,7 +93,7 @@ class Engine:
                         self.store.delete("due", name)
                         self._run_due(row["do"], row["of"])
             self.store.put("meta", "clock", end)
-        self.dispatch_events()
+        self.dispatcher.notify()
 
     def _run_due(self, action: str, key: str) -> None:
         if action == "settle":

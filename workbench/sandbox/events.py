@@ -3,58 +3,65 @@
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
-from workbench.interface import masks, strict_json
+from workbench.interface import strict_json
 from workbench.interface.events import (
-    EVENT_KINDS,
     CardUpdated,
     Event,
     MicroDepositReceived,
     TransactionChanged,
     UserUpdated,
 )
-from workbench.interface.fields import OPEN, About
-from workbench.interface.table import OPERATIONS
 from workbench.interface.text import write_time
-from workbench.interface.walk import build, leaves, record_of
+from workbench.interface.walk import build
 from workbench.sandbox.clock import moment_of
 from workbench.sandbox.context import Environment
 from workbench.sandbox.people import links
+from workbench.sandbox.results import ListedEvent
 
 Record = dict[str, Any]
 _MERCHANT_CATEGORIES = {"5411": "Grocery Stores", "5812": "Restaurants", "4511": "Airlines", "5541": "Service Stations"}
 
 
+class Delivered(bytes):
+    """The body of a delivery; its repr shows the length only."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
 def wire_event(environment: Environment, sequence: int, kept: Record) -> Record:
     """Return an event as it is sent, in its envelope."""
     resource, _, action = kept["kind"].partition(".")
-    event = {
+    event: Record = {
         "id": environment.seeds.uuid(f"event:{sequence}"),
         "resource": resource,
         "action": action,
         # the version is assumed: event_version
         "version": "1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0",
+        "body": _BODIES[resource](environment, kept),
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
-    made: dict[str, Any] = environment.converter.unstructure(
-        build(Event, {**event, "body": _BODIES[resource](environment, kept)})
-    )
+    made: Record = environment.converter.unstructure(build(Event, event))
     return made
 
 
-def listed(environment: Environment, sequence: int, kept: Record) -> Record:
+def listed(environment: Environment, sequence: int, kept: Record) -> ListedEvent:
     """Return an event as the sandbox lists it: the wire form, and what caused it."""
-    return {
-        "sequence": sequence,
-        "event": envelope(wire_event(environment, sequence, kept)),
-        "request_id": environment.seeds.uuid(f"request:{kept['request']}"),
-        "cause": kept["cause"],
-        "tenant": kept["tenant"],
-        "at": write_time(moment_of(kept["at"])),
-    }
+    return ListedEvent(
+        {
+            "sequence": sequence,
+            "event": wire_event(environment, sequence, kept),
+            "request_id": environment.seeds.uuid(f"request:{kept['request']}"),
+            "cause": kept["cause"],
+            "tenant": kept["tenant"],
+            "at": write_time(moment_of(kept["at"])),
+        }
+    )
 
 
 def signed(
@@ -136,9 +143,8 @@ def _transaction(environment: Environment, kept: Record) -> Any:
 
 def _completion_reason(environment: Environment, kept: Record) -> str | None:
     settings = environment.settings
-    if (
-        kept["kind"] != "transaction.completed" or not settings["event_completion_reason"]
-    ):  # assumed: event_completion_reason
+    sent = settings["event_completion_reason"]  # assumed: event_completion_reason
+    if kept["kind"] != "transaction.completed" or not sent:
         return None
     if kept["transaction"]["status"] != "settled":
         reversal: str | None = settings["full_reversal_reason"]
@@ -153,25 +159,14 @@ def _words(reason: str | None) -> str | None:
 
 def _card(environment: Environment, kept: Record) -> Any:
     card = kept["card"]
-    return build(
-        CardUpdated,
-        {
-            "id": card["id"],
-            "user_id": card["user"],
-            "type": "virtual",
-            "status": card["status"],
-            "limit": {"amount": card["limit"], "frequency": "allTime"},
-            "last4": card["last4"],
-            "expiration_month": card["expiration_month"],
-            "expiration_year": card["expiration_year"],
-        },
-    )
+    same = {name: card[name] for name in ("id", "status", "last4", "expiration_month", "expiration_year")}
+    limit = {"amount": card["limit"], "frequency": "allTime"}
+    return build(CardUpdated, {**same, "user_id": card["user"], "type": "virtual", "limit": limit})
 
 
 def _deposit(environment: Environment, kept: Record) -> Any:
-    one = dict(kept["deposit"])
-    del one["tenant"]
-    return build(MicroDepositReceived, {**one, "received_at": moment_of(one["received_at"])})
+    deposit = {name: value for name, value in kept["deposit"].items() if name != "tenant"}
+    return build(MicroDepositReceived, {**deposit, "received_at": moment_of(deposit["received_at"])})
 
 
 _BODIES: Mapping[str, Callable[[Environment, Record], Any]] = {
@@ -180,86 +175,3 @@ _BODIES: Mapping[str, Callable[[Environment, Record], Any]] = {
     "card": _card,
     "microDeposit": _deposit,
 }
-
-
-_DEPOSIT = "originator_name"  # next to it an amount proves who owns an account; elsewhere amounts are open
-
-
-class Body(masks.MaskedDict):
-    """The body of an event, by its wire names."""
-
-    __slots__ = ()
-
-    def shown(self) -> dict[str, Any]:
-        """Return it with everything masked: the kind of event is not known here."""
-        return {name: value if name == "id" else masks.DOTS for name, value in self.items()}
-
-
-class Envelope(masks.MaskedDict):
-    """An event by its wire names; it prints masked."""
-
-    __slots__ = ()
-
-    def shown(self) -> dict[str, Any]:
-        """Return it with the body masked by its kind, or entirely if the kind is unknown."""
-        kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
-        return {**self, "body": masks.masked(dict(self.get("body") or {}), of=kind.body if kind else None)}
-
-
-class StoredRecord(masks.MaskedDict):
-    """A record as the sandbox stores it, by attribute names."""
-
-    __slots__ = ()
-
-    def shown(self) -> dict[str, Any]:
-        """Return it with every member masked that is private in the interface."""
-        return _masked(self)
-
-
-class Delivered(bytes):
-    """The body of a delivery; its repr shows the length only."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} bytes>"
-
-
-def envelope(raw: Mapping[str, Any]) -> Envelope:
-    """Return an event in its wire form."""
-    return Envelope({**raw, "body": Body(raw.get("body") or {})})
-
-
-def _listed(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**one, "event": envelope(one["event"])} for one in raw]
-
-
-def _stored(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [StoredRecord(one) for one in raw]
-
-
-READERS: Mapping[str, Callable[[Any], Any]] = {"events": _listed, "state": StoredRecord, "records": _stored}
-"""By control: makes the results of a served sandbox print masked as well."""
-
-
-@cache
-def _private() -> Mapping[str, About]:
-    roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
-    members = [one for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, one in leaves(cls)]
-    opened = {one.name for one in members if one.about.privacy is OPEN}
-    return {one.name: one.about for one in members if one.name not in opened and record_of(one.kind) is None}
-
-
-def _masked(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _look(name, value, _DEPOSIT in raw) for name, value in raw.items()}
-
-
-def _look(name: str, value: Any, of_deposit: bool) -> Any:
-    if isinstance(value, Mapping):
-        return _masked(value)
-    if isinstance(value, list | tuple):
-        return [_look(name, one, of_deposit) for one in value]
-    about = _private().get(name)
-    if about is None:
-        return masks.DOTS if of_deposit and name == "amount" else value
-    return about.mask(value)

@@ -12,8 +12,8 @@ import attrs
 
 from workbench.interface import strict_json, table
 from workbench.interface.walk import change
+from workbench.sandbox.context import Seeds
 from workbench.sandbox.results import FaultRule
-from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.service import Request, Response
 
 HEADER = "workbench-fault"

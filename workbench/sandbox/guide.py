@@ -20,19 +20,18 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
         tenant: Id of the tenant whose examples come first.
     """
     store = environment.store
+    others = {
+        one["name"]: {name: one[name] for name in ("team", "management", "corporate_cards")}
+        | _examples(environment, one["id"])
+        for one in store.all("tenant")
+        if one["name"] != PRIMARY
+    }
     return {
         "base_url": base_url,
         "api_keys": {row["name"]: key for key, row in store.items("key")},
         **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",
-        "tenants": {
-            one["name"]: {
-                **{name: value for name, value in one.items() if name not in {"id", "name"}},
-                **_examples(environment, one["id"]),
-            }
-            for one in store.all("tenant")
-            if one["name"] != PRIMARY
-        },
+        "tenants": others,
     }
 
 
@@ -40,19 +39,14 @@ def _examples(environment: Environment, tenant: str) -> Record:
     def theirs(kind: str) -> list[Record]:
         return [one for one in environment.store.all(kind) if one["tenant"] == tenant]
 
+    def owners(company: Record) -> list[Record]:
+        return [{"id": key, "status": environment.store.get("owner", key)["status"]} for key in company["owners"]]
+
     users = theirs("user")
     return {
         "cards": _by_status(theirs("card")),
         "users": _by_status(users),
-        "companies": [
-            {
-                "id": one["id"],
-                "owners": [
-                    {"id": key, "status": environment.store.get("owner", key)["status"]} for key in one["owners"]
-                ],
-            }
-            for one in theirs("company")
-        ],
+        "companies": [{"id": one["id"], "owners": owners(one)} for one in theirs("company")],
         "contracts": [_contract(environment, one) for one in theirs("contract")],
         "disputes": _by_status(theirs("dispute")),
         "payment_accounts": [one["id"] for one in theirs("payment_account")],
@@ -80,17 +74,16 @@ def _by_status(records: list[Record]) -> dict[str, list[str]]:
     return dict(found)
 
 
+_SAME = (
+    "id", "chain_id", "contract_version", "proxy_address", "controller_address", "admin_addresses", "nonce",
+)  # fmt: skip
+
+
 def _contract(environment: Environment, one: Record) -> Record:
     return {
-        "id": one["id"],
-        "chain_id": one["chain_id"],
+        **{name: one[name] for name in _SAME},
         "chain": str(chain_of(one["chain_id"])),
-        "contract_version": one["contract_version"],
-        "proxy_address": one["proxy_address"],
-        "controller_address": one["controller_address"],
-        "admin_addresses": one["admin_addresses"],
         "deposit_address": f"{one['deposit_address']} ({WARNING})",
-        "nonce": one["nonce"],
         "signer": signer_of(environment.seeds, one["chain_id"], one["id"]),
         "tokens": [
             {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in one["tokens"]

@@ -27,28 +27,22 @@ REASONS = {
 }
 _SHOWN = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
 _KEPT = (
-    "first_name",
-    "last_name",
-    "email",
-    "address",
-    "phone_country_code",
-    "phone_number",
-    "wallet_address",
-    "solana_address",
-    "stellar_address",
-    "external_id",
-    "source_key",
-    "is_active",
-)
+    "first_name", "last_name", "email", "address", "phone_country_code", "phone_number", "wallet_address", "solana_address",
+    "stellar_address", "external_id", "source_key", "is_active",
+)  # fmt: skip
 
 
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
     """File an application, or the one that was initiated before."""
     tenant = context.tenant
-    if tenant["management"] == "provider" and not any(contracts.given(request)):  # assumed: wallet_required
-        context.assumed.append("wallet_required")
-        raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required")
-    user = _initiated(context, request.id.lower()) if request.id is not None else _new(context)
+    if tenant["management"] == "provider" and not any(getattr(request, name) for name in contracts.WALLETS):
+        raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required", "wallet_required")
+    if request.id is None:
+        user = new_user(context.new_id("user"), tenant["id"], context.clock.at)
+    else:
+        user = context.get_for_tenant("user", request.id.lower(), "User")
+        if user["status"] != "notStarted":
+            raise context.bad_request("id is of an application that was filed already")
     _claim(context, user, request.external_id)
     filed = plain(request)
     accepted = request.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
@@ -174,75 +168,69 @@ def links(applicant: Record, sign: Any = None) -> Record:
     """Return the links that go with a status, as attribute names."""
     if applicant["status"] not in _ASKS_MORE:
         return {}
-    made = {}
-    for name, page in (
-        ("application_completion_link", "complete"),
-        ("application_external_verification_link", "verify"),
-    ):
-        if page == "complete" or applicant["status"] == "needsVerification":
-            params = {"user_id": applicant["id"]} | ({"signature": sign(page, applicant["id"])} if sign else {})
-            made[name] = {"url": f"{LINKS}/{page}", "params": params}
-    return made
+    pages = {"application_completion_link": "complete"}
+    if applicant["status"] == "needsVerification":
+        pages["application_external_verification_link"] = "verify"
+    return {
+        name: {
+            "url": f"{LINKS}/{page}",
+            "params": {"user_id": applicant["id"]} | ({"signature": sign(page, applicant["id"])} if sign else {}),
+        }
+        for name, page in pages.items()
+    }
 
 
 def shown(context: RequestContext, user: Record) -> User:
     """Return a user as it is answered."""
-    made: User = build(
-        User,
-        {
-            **{name: user.get(name) for name in ("id", *_KEPT, "company_id") if name != "stellar_address"},
-            "application_status": shown_status(context, user["status"]),
-            "application_reason": user["reason"],
-            "created_at": moment_of(user["created_at"]),
-            "updated_at": moment_of(user["updated_at"]),
-            **links(user),
-        },
-    )
+    kept = {name: user.get(name) for name in (*_KEPT, "company_id") if name != "stellar_address"}
+    times = {"created_at": moment_of(user["created_at"]), "updated_at": moment_of(user["updated_at"])}
+    made: User = build(User, {**kept, **_application(context, user), **times})
     return made
 
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
     """Return a company with its owners as it is answered."""
-    owners = [context.store.get("owner", key) for key in company["owners"]]
-    made: CompanyApplication = build(
-        CompanyApplication,
-        {
-            **{name: company.get(name) for name in ("id", "name", "address", "external_id", "source_key")},
-            "application_status": shown_status(context, company["status"]),
-            "application_reason": company["reason"],
-            **links(company),
-            "ultimate_beneficial_owners": [
-                {
-                    "id": owner["id"],
-                    "application_status": shown_status(context, owner["status"]),
-                    "application_reason": owner["reason"],
-                    **links(owner),
-                }
-                for owner in owners
-            ],
-        },
-    )
+    kept = {name: company.get(name) for name in ("name", "address", "external_id", "source_key")}
+    owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
+    members = {**kept, **_application(context, company), "ultimate_beneficial_owners": owners}
+    made: CompanyApplication = build(CompanyApplication, members)
     return made
 
 
-def _new(context: RequestContext) -> Record:
+def _application(context: RequestContext, applicant: Record) -> Record:
+    status = shown_status(context, applicant["status"])
     return {
-        "id": context.new_id("user"),
-        "tenant": context.tenant["id"],
-        "status": "",
-        "reason": "",
-        "terms": True,
-        "is_active": True,
-        "created_at": context.clock.at,
-        "updated_at": context.clock.at,
+        "id": applicant["id"],
+        "application_status": status,
+        "application_reason": applicant["reason"],
+        **links(applicant),
     }
 
 
-def _initiated(context: RequestContext, key: str) -> Record:
-    user: Record = context.get_for_tenant("user", key, "User")
-    if user["status"] != "notStarted":
-        raise context.bad_request("id is of an application that was filed already")
-    return user
+def new_user(key: str, tenant: str, at: int, **members: Any) -> Record:
+    """Make a user as the store keeps it."""
+    state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
+    return {"id": key, "tenant": tenant, **state, **members}
+
+
+def new_owner(key: str, tenant: str, company: str, status: str, **members: Any) -> Record:
+    """Make an owner of a company as the store keeps it."""
+    of = {"id": key, "tenant": tenant, "company_id": company}
+    return {**of, "status": status, "reason": REASONS.get(status, ""), **members}
+
+
+def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: Any) -> Record:
+    """Make a company as the store keeps it; its status is that of its owners."""
+    keys, address = [owner["id"] for owner in owners], owners[0].get("address")
+    return {"id": key, "tenant": tenant, "name": name, "address": address, "owners": keys, **_common(owners), **members}
+
+
+def _common(owners: list[Record]) -> Record:
+    """Return what a company's application shows: approved when all owners are, pending while one is, else as the first that is not approved."""
+    open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
+    if any(owner["status"] == "pending" for owner in open_):
+        return {"status": "pending", "reason": ""}
+    return {name: open_[0][name] for name in ("status", "reason")} if open_ else {"status": "approved", "reason": ""}
 
 
 def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
@@ -260,22 +248,15 @@ def _claim(context: RequestContext, user: Record, external_id: str | None) -> No
     tenant = user["tenant"]
     holder = context.store.get("external_id", f"{tenant}:{external_id}")
     if holder is not None and holder != user["id"]:
-        context.assumed.append("duplicate_external_id")
-        raise context.error(table.DUPLICATE_EXTERNAL_ID)
+        raise context.error(table.DUPLICATE_EXTERNAL_ID, "duplicate_external_id")
     if user.get("external_id") is not None:
         context.store.delete("external_id", f"{tenant}:{user['external_id']}")
     context.store.put("external_id", f"{tenant}:{external_id}", user["id"])
 
 
 def _company_follows(context: RequestContext, key: str) -> None:
-    """Move a company with its owners: approved when all are, else as the first that is not. assumed: owner_reapplies"""
+    """Move a company with its owners. assumed: owner_reapplies"""
     company = context.store.get("company", key)
-    owners = [context.store.get("owner", one) for one in company["owners"]]
-    open_ = next((owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED), None)
-    status, reason = ("approved", "") if open_ is None else (open_["status"], open_["reason"])
-    if any(owner["status"] == "pending" for owner in owners):
-        status, reason = "pending", ""
-    if status != company["status"]:
-        context.store.put(
-            "company", key, {**company, "status": status, "reason": reason, "updated_at": context.clock.at}
-        )
+    common = _common([context.store.get("owner", one) for one in company["owners"]])
+    if common["status"] != company["status"]:
+        context.store.put("company", key, {**company, **common, "updated_at": context.clock.at})

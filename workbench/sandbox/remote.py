@@ -1,19 +1,18 @@
-"""The control of a served sandbox: the same methods as of an embedded one, over HTTP by the standard library."""
+"""The control of a served sandbox: the same methods as of an embedded one, over HTTP."""
 
-import http.client
 import inspect
-import json
-import ssl
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
+
 from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments
 from workbench.interface import strict_json, table
 from workbench.sandbox.chain import TeachingWallet
 from workbench.sandbox.controls import CONTROLS
-from workbench.sandbox.events import READERS, Delivered
+from workbench.sandbox.events import Delivered
 from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 
@@ -43,8 +42,8 @@ class RemoteSandbox:
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
         self.url = f"{parts.scheme}://{parts.netloc}"
-        self._parts = parts
-        self._seconds = seconds
+        none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes the control of a served sandbox
+        self._http = httpx.Client(base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept)
         self._key = api_key
         self._identity: str | None = None
         guide = self._exchange("guide", {}, method="GET" if api_key is None else "POST")
@@ -84,51 +83,38 @@ class RemoteSandbox:
         return sorted({*super().__dir__(), *CONTROLS})
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
-        headers = {"content-type": "application/json", "connection": "close"}
-        if self._key is not None:
-            headers["api-key"] = self._key
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "https":
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, port, timeout=self._seconds, context=ssl.create_default_context()
-            )
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=self._seconds)
+        headers = {"content-type": "application/json"} | ({} if self._key is None else {"api-key": self._key})
+        body = strict_json.dumps(arguments) if method == "POST" else None
         try:
-            connection.request(
-                method, CONTROL_PATH + name, strict_json.dumps(arguments) if method == "POST" else None, headers
-            )
-            answer = connection.getresponse()
-            body = answer.read()
-        except ConnectionRefusedError as error:
+            answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
+        except httpx.ConnectError as error:
             raise NotSent(f"Connection refused at {self.url}: is the sandbox still served?") from error
-        except (OSError, http.client.HTTPException) as error:
+        except httpx.HTTPError as error:
             raise WrongEnvironment(f"{self.url} is not a sandbox of the workbench.") from error
-        finally:
-            connection.close()
-        return self._result(name, answer.status, answer.headers.get(IDENTITY), body)
+        return self._result(name, answer)
 
-    def _result(self, name: str, status: int, identity: str | None, body: bytes) -> Any:
+    def _result(self, name: str, answer: httpx.Response) -> Any:
         try:
-            said = json.loads(body)
+            said = answer.json()
         except ValueError:
             said = None
-        refused = isinstance(said, Mapping) and {"statusCode", "error", "message"} == said.keys() and status >= 400
-        if not refused and (identity is None or status != 200):
+        identity, host = answer.headers.get(IDENTITY), self._http.base_url.host
+        refused = isinstance(said, dict) and said.keys() == {"statusCode", "error", "message"} and answer.is_error
+        if not refused and (identity is None or answer.status_code != 200):
             raise WrongEnvironment(
-                f"{self._parts.hostname} is a real service or another program: it has no controls such as settle or advance."
+                f"{host} is a real service or another program: it has no controls such as settle or advance."
             )
         if identity is not None:
             if self._identity not in (None, identity):
                 raise WrongEnvironment(f"{self.url} now serves another sandbox than the one connected to.")
             self._identity = identity
-        if refused and isinstance(said, Mapping):
-            if self._identity is None:
-                raise WrongEnvironment(
-                    f"{self._parts.hostname} refused access to its controls; a sandbox on this machine returns its guide without a key."
-                )
-            raise ApiError.of(status)(
-                operation=name, status=status, error=said["error"], message=said["message"], body=said
+        if refused and self._identity is None:
+            raise WrongEnvironment(
+                f"{host} refused access to its controls; a sandbox on this machine returns its guide without a key."
+            )
+        if refused:
+            raise ApiError.of(answer.status_code)(
+                operation=name, status=answer.status_code, error=said["error"], message=said["message"], body=said
             )
         return said
 
@@ -160,10 +146,8 @@ def _method(
     name: str, doc: str, signature: inspect.Signature, exchange: Callable[[str, Mapping[str, Any]], Any]
 ) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
-        answer = exchange(name, signature.bind(*args, **kwargs).arguments)
-        return READERS[name](answer) if name in READERS else from_json(signature.return_annotation, answer)
+        return from_json(signature.return_annotation, exchange(name, signature.bind(*args, **kwargs).arguments))
 
-    method.__name__ = name
-    method.__doc__ = doc
+    method.__name__, method.__doc__ = name, doc
     method.__dict__["__signature__"] = signature
     return method

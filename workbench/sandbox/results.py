@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, get_args, get_origin
 
-from workbench.interface.fields import about, record
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.fields import OPEN, About, about, record
+from workbench.interface.masks import DOTS, MaskedDict, masked
 from workbench.interface.rules import CENTS, ID, MOMENT
+from workbench.interface.table import OPERATIONS
 from workbench.interface.text import write_time
-from workbench.interface.walk import Array, DateTime, Nested, build, is_record, members
+from workbench.interface.walk import DateTime, Kind, build, is_record, leaves, members, record_of
 
 
 @record
@@ -200,6 +204,64 @@ class RequestEntry:
     body: Any = about("Request body or query, masked", default=None)
 
 
+class Envelope(MaskedDict):
+    """An event by its wire names; it prints masked."""
+
+    __slots__ = ()
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with the body masked by its kind, or entirely if the kind is unknown."""
+        kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
+        return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
+
+
+class ListedEvent(MaskedDict):
+    """An event, and what caused it; it prints masked."""
+
+    __slots__ = ()
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__({**raw, "event": Envelope(raw["event"])})
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with the event masked."""
+        return {**self, "event": self["event"].shown()}
+
+
+class StoredRecord(MaskedDict):
+    """A record as the sandbox stores it, by attribute names; it prints masked."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with every member masked that is private in the interface."""
+        shown: dict[str, Any] = _masked(self)
+        return shown
+
+
+@cache
+def _private() -> Mapping[str, About]:
+    """Return the members that are private wherever they occur in the interface, by attribute name."""
+    roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    members = [one for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, one in leaves(cls)]
+    opened = {one.name for one in members if one.about.privacy is OPEN}
+    return {one.name: one.about for one in members if one.name not in opened and record_of(one.kind) is None}
+
+
+def _masked(raw: Any, name: str = "") -> Any:
+    if isinstance(raw, Mapping):
+        shown = {inner: _masked(value, inner) for inner, value in raw.items()}
+        # next to the name of its sender an amount proves who owns an account; elsewhere amounts are open
+        return {**shown, "amount": DOTS} if "originator_name" in raw else shown
+    if isinstance(raw, list | tuple):
+        return [_masked(one, name) for one in raw]
+    about = _private().get(name)
+    return raw if about is None else about.mask(raw)
+
+
 def to_json(result: Any) -> Any:
     """Return a result as JSON values: records by attribute name, times as text."""
     if is_record(result):
@@ -212,21 +274,14 @@ def to_json(result: Any) -> Any:
 def from_json(annotation: Any, raw: Any) -> Any:
     """Return JSON values as what a control is annotated to return."""
     if get_origin(annotation) is list:
-        (item,) = get_args(annotation)
-        return [from_json(item, value) for value in raw]
+        return [from_json(get_args(annotation)[0], value) for value in raw]
     if isinstance(annotation, type) and is_record(annotation):
-        return build(annotation, _with_times(annotation, raw))
-    return raw
+        return build(annotation, {one.name: _value(one.kind, raw.get(one.name)) for one in members(annotation)})
+    return annotation(raw) if isinstance(annotation, type) and issubclass(annotation, MaskedDict) else raw
 
 
-def _with_times(cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(raw)
-    for one in members(cls):
-        value = found.get(one.name)
-        if value is None:
-            continue
-        if isinstance(one.kind, DateTime):
-            found[one.name] = datetime.fromisoformat(value)
-        elif isinstance(one.kind, Array) and isinstance(one.kind.of, Nested):
-            found[one.name] = [_with_times(one.kind.of.of, item) for item in value]
-    return found
+def _value(kind: Kind, raw: Any) -> Any:
+    if isinstance(kind, DateTime) and raw is not None:
+        return datetime.fromisoformat(raw)
+    of = record_of(kind)
+    return raw if of is None else [from_json(of, item) for item in raw]

@@ -5,11 +5,12 @@ redemptions that are PENDING or FAILED, which are hidden before paging. assumed:
 """
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from workbench.interface import strict_json
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
-from workbench.interface.text import write_time
+from workbench.interface.walk import build
 from workbench.sandbox.clock import START
 from workbench.sandbox.context import Environment, RequestContext
 
@@ -42,7 +43,7 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
     skip = request.offset or 0
     limit = DEFAULT_LIMIT if request.limit is None else request.limit
     return b'{"%s":[%s]}' % (
-        context.environment.names(RewardsActivity)["items"].encode(),
+        context.environment.wire_name(RewardsActivity, "items").encode(),
         b",".join([item for _, item in rows[skip : skip + limit]]),
     )
 
@@ -71,7 +72,7 @@ def _row(environment: Environment, user: str, i: int, count: int) -> Row | None:
         if status != "COMPLETED":
             return None
         points = 25 * (1 + dice[3] % 40)
-        item |= {"type": "redeemed", "points": points, "status": status}
+        item |= {"type": "redeemed", "points": Decimal(points), "status": status}
     else:
         name, category = _MERCHANTS[dice[2] % len(_MERCHANTS)]
         cents = 150 + int.from_bytes(dice[3:5]) % 20_000
@@ -79,18 +80,10 @@ def _row(environment: Environment, user: str, i: int, count: int) -> Row | None:
             "type": "earned",
             # "CARD_SPEND for all rows, including non-card adjustments"
             "reason": "CARD_SPEND",
-            "points": -(1 + dice[5] % 50) if dice[1] < 26 else max(1, cents // 100),
+            "points": Decimal(-(1 + dice[5] % 50) if dice[1] < 26 else max(1, cents // 100)),
             "posted_at": created + timedelta(days=1),
             "minted_at": created + timedelta(days=2),
         }
         if dice[1] >= 26:  # an adjustment has no merchant
             item |= {"merchant_name": name, "transaction_amount_cents": cents, "spend_category": category}
-    return item["type"], strict_json.dumps(_wired(environment, item))
-
-
-def _wired(environment: Environment, item: dict[str, Any]) -> dict[str, Any]:
-    names = environment.names(RewardsItem)
-    return {
-        names[name]: write_time(value) if name.endswith("_at") else str(value) if name == "points" else value
-        for name, value in item.items()
-    }
+    return item["type"], strict_json.dumps(environment.converter.unstructure(build(RewardsItem, item)))

@@ -10,7 +10,6 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,7 +29,6 @@ CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
 """The header of control responses that tells one sandbox from another."""
 
-log = logging.getLogger("workbench.sandbox")
 _JSON = ("content-type", "application/json")
 _ERRORS: Mapping[int, str] = {
     400: "BadRequestError", 401: "Unauthorized", 403: "ForbiddenError", 404: "NotFoundError",
@@ -76,18 +74,11 @@ class App:
                 return self._control(request)
             if request.target == "/openapi.json":
                 return self._describe(request)
-            answer = self._engine.answer(
-                service.Request(
-                    request.method, request.target, request.query.decode("latin-1"), dict(request.headers), request.body
-                ),
-                dispatch=False,
-            )
+            query, headers = request.query.decode("latin-1"), dict(request.headers)
+            asked = service.Request(request.method, request.target, query, headers, request.body)
+            answer = self._engine.answer(asked)
         except UnusableFile as error:
             return _unusable(error)
-        try:
-            self._engine.dispatch_events()
-        except Exception as error:  # noqa: BLE001 - the request was executed, whatever a subscriber does
-            log.error("a subscriber failed with %s", type(error).__name__)
         response = answer.response
         return Response(
             status=response.status, headers=tuple(response.headers.items()), body=response.body, seconds=answer.seconds,

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -115,7 +116,7 @@ class Service:
         self._name = name  # "sandbox" or "production"
         self._environment = environment
         self._fixed, self._patterns = _routes()
-        self._unit_flag = environment.names(table.SIGN_WITHDRAWAL.request)["is_amount_native"]
+        self._unit_flag = environment.wire_name(table.SIGN_WITHDRAWAL.request, "is_amount_native")
         self._log: deque[tuple[Request, Operation[..., Any] | None, RequestContext, int]] = deque(maxlen=LOGGED)
 
     def handle(self, request: Request) -> Response:
@@ -133,7 +134,7 @@ class Service:
             status = error.status
             body = error_body(error)
         headers = {"content-type": "application/json", **context.headers} if body else dict(context.headers)
-        headers["date"] = context.clock.http_date()
+        headers["date"] = format_datetime(context.clock.now(), usegmt=True)
         if context.assumed:
             headers["workbench-assumed"] = ", ".join(dict.fromkeys(context.assumed))
         if len(request.body) > _LOGGED_BODY:
@@ -185,7 +186,7 @@ class Service:
         answer = route.handler(context, asked)
         if type(answer) is bytes or answer is None:
             return answer
-        write = context.converter.unstructure
+        write = context.environment.converter.unstructure
         return [write(one) for one in answer] if type(answer) is list else write(answer)
 
     def _read(
@@ -196,7 +197,9 @@ class Service:
             raw = self._query(context, operation, request.query)
         elif operation.method != "DELETE" and request.body:
             raw = self._body(context, request)
-        asked, mistyped, unknown = context.converter.read_request(operation, raw, path, from_query=operation.in_query)
+        asked, mistyped, unknown = context.environment.converter.read_request(
+            operation, raw, path, from_query=operation.in_query
+        )
         found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         if found:
             said = {problem.path: problem for problem in reversed(found)}  # one problem a member is enough

@@ -16,9 +16,8 @@ from workbench.interface import table
 from workbench.interface.walk import build
 from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
 from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import RequestContext
+from workbench.sandbox.context import RequestContext, Seeds
 from workbench.sandbox.contracts import of_tenant
-from workbench.sandbox.seeds import Seeds
 
 Record = dict[str, Any]
 
@@ -45,7 +44,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     if kept is not None and kept["expires_at"] > context.clock.at:
         context.assumed.append("withdrawal_same_again")
         return _ready(kept)
-    if _other_lives(context):  # assumed: withdrawal_other_while_active
+    if (context.store.get("active_signature", context.tenant["id"]) or 0) > context.clock.at:
         context.assumed.append("withdrawal_other_while_active")
         if context.settings["withdrawal_other_while_active"] == "409":
             raise context.error(table.SIGNATURE_ACTIVE)
@@ -84,11 +83,6 @@ def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record,
                     context.assumed.append("withdrawal_contract_choice")
                 return contract, token, admin
     raise context.error(table.NOT_AN_ADMIN, address=request.admin_address)
-
-
-def _other_lives(context: RequestContext) -> bool:
-    active = context.store.get("active_signature", context.tenant["id"])
-    return active is not None and bool(active > context.clock.at)
 
 
 def _recipient(context: RequestContext, contract: Record, address: str) -> str:

@@ -89,18 +89,18 @@ class _FaultedBody(httpx.SyncByteStream, httpx.AsyncByteStream):
         self._body = body[: len(body) // 2] if self._cut else body
         self._pause = 0.0 if self._cut else answer.seconds / max(len(body), 1)
 
-    def __iter__(self) -> Iterator[bytes]:
+    def _pieces(self) -> Iterator[bytes]:
         for i in range(len(self._body)):
             yield self._body[i : i + 1]
-            time.sleep(self._pause)
-        self._end()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for i in range(len(self._body)):
-            yield self._body[i : i + 1]
-            await asyncio.sleep(self._pause)
-        self._end()
-
-    def _end(self) -> None:
         if self._cut:
             raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces():
+            yield piece
+            time.sleep(self._pause)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces():
+            yield piece
+            await asyncio.sleep(self._pause)

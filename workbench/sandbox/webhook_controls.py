@@ -142,7 +142,7 @@ class WebhookControls(ControlGroup):
 
 
 class FaultControls(ControlGroup):
-    """Have calls and deliveries go wrong."""
+    """Inject faults into calls and deliveries."""
 
     @control(changes=True)
     def add_fault(

@@ -6,11 +6,13 @@ from typing import Any
 
 from workbench.chains.families import Family, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
+from workbench.sandbox.accounts import new_account, new_route
+from workbench.sandbox.cards import new_card, new_dispute, new_transaction
 from workbench.sandbox.clock import START, milliseconds
-from workbench.sandbox.contracts import WARNING, contract_on
-from workbench.sandbox.people import REASONS
+from workbench.sandbox.context import Seeds
+from workbench.sandbox.contracts import WALLETS, contract_on
+from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.rewards import BEYOND_PAGING
-from workbench.sandbox.seeds import Seeds
 from workbench.sandbox.signatures import wallet_address
 from workbench.sandbox.store import Change, Store
 
@@ -32,8 +34,25 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
 }
 """What a key may do, its tenant, its roles."""
 
-_FIRST = ("Ada", "Ben", "Cleo", "Dara", "Emil", "Fay", "Gus", "Hana", "Ivo", "June", "Kai", "Lena", "Milo", "Nia", "Omar", "Pia")  # fmt: skip
-_LAST = (
+_FIRST = [
+    "Ada",
+    "Ben",
+    "Cleo",
+    "Dara",
+    "Emil",
+    "Fay",
+    "Gus",
+    "Hana",
+    "Ivo",
+    "June",
+    "Kai",
+    "Lena",
+    "Milo",
+    "Nia",
+    "Omar",
+    "Pia",
+]
+_LAST = [
     "Abbot",
     "Berg",
     "Castell",
@@ -47,7 +66,7 @@ _LAST = (
     "Kern",
     "Lund",
     "Marsh",
-)
+]
 _DAY = 24 * 60 * 60 * 1000
 _CARD_STATES = ("active", "notActivated", "locked", "canceled")
 _APPROVED = 24
@@ -79,15 +98,9 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
     return key
 
 
-def populate(store: Store, seeds: Seeds) -> None:
-    """Put the world into an empty store."""
-    for kind, key, value in _world(seeds):
-        store.put(kind, key, value)
-
-
 @lru_cache(maxsize=8)
-def _world(seeds: Seeds) -> tuple[Change, ...]:
-    """Make the world, once for each seed: its addresses and keys take milliseconds, and no value is changed in place."""
+def world(seeds: Seeds) -> tuple[Change, ...]:
+    """Return the world, made once for each seed: its addresses and keys take milliseconds, and no value is changed in place."""
     store = Store()
     store.put("meta", "clock", milliseconds(START))
     for name, (tenant, roles) in KEYS.items():
@@ -145,7 +158,6 @@ class _Tenant:
         first = _FIRST[number % len(_FIRST)]
         last = _LAST[number % len(_LAST)]
         return {
-            "tenant": self.id,
             "first_name": first,
             "last_name": last,
             "email": f"{first}.{last}.{number}@example.com".lower(),
@@ -165,145 +177,81 @@ class _Tenant:
         external = f"customer-{number:04d}"
         key = self.new("user", number)
         self.store.put("external_id", f"{self.id}:{external}", key)
-        return self.kept(
-            "user",
-            {
-                "id": key,
-                **person,
-                "phone_country_code": "1",
-                "phone_number": f"31255501{number % 100:02d}",
-                "external_id": external,
-                "source_key": "workbench",
-                "status": status,
-                "reason": REASONS.get(status, ""),
-                "terms": status not in {"tosNotAccepted", "notStarted"},
-                "is_active": status not in {"locked", "canceled", "denied"},
-                "created_at": at,
-                "updated_at": at + _DAY,
-                "rewards": rewards,
-            },
-            **({"company_id": company_id} if company_id else {}),
-        )
+        user = new_user(
+            key, self.id, at, status=status, reason=REASONS.get(status, ""), updated_at=at + _DAY, rewards=rewards,
+            phone_country_code="1", phone_number=f"31255501{number % 100:02d}", external_id=external,
+            source_key="workbench", terms=status not in {"tosNotAccepted", "notStarted"},
+            is_active=status not in {"locked", "canceled", "denied"}, **person,
+        )  # fmt: skip
+        return self.kept("user", user, **({"company_id": company_id} if company_id else {}))
 
     def company(self) -> dict[str, Any]:
         key = self.new("company", 1)
-        owners = []
-        for i, status in enumerate(("approved", "needsInformation", "denied")):
-            owner = {
-                "id": self.new("owner", i),
-                **self.person(),
-                "company_id": key,
-                "status": status,
-                "reason": REASONS.get(status, ""),
-            }
-            self.store.put("owner", owner["id"], owner)
-            owners.append(owner["id"])
-        return self.kept(
-            "company",
-            {
-                "id": key,
-                "tenant": self.id,
-                "name": "Example Trading Company",
-                "address": self.store.get("owner", owners[0])["address"],
-                "external_id": "company-0001",
-                "source_key": "workbench",
-                "status": "needsInformation",
-                "reason": REASONS["needsInformation"],
-                "owners": owners,
-            },
+        owners = [
+            self.kept("owner", new_owner(self.new("owner", i), self.id, key, status, **self.person()))
+            for i, status in enumerate(("approved", "needsInformation", "denied"))
+        ]
+        company = new_company(
+            key, self.id, "Example Trading Company", owners, external_id="company-0001", source_key="workbench"
         )
+        return self.kept("company", company)
 
     def contracts(self, people: list[dict[str, Any]]) -> None:
         """Make a contract on each kind of chain; those of the first people are their own collateral."""
         made = []
+        balances = ("25000.50", "3.25") if self.name == PRIMARY else ("1250.50", "0.5")
         for i, (chain, version) in enumerate(_CONTRACTS):
             key = self.new("contract", i)
-            count = 1 if version == 1 else 2
-            admins = tuple(wallet_address(self.seeds, chain, f"{key}:{one}") for one in range(count))
-            balances = ("25000.50", "3.25") if self.name == PRIMARY else ("1250.50", "0.5")
-            contract = contract_on(
-                self.seeds,
-                self.id,
-                key,
-                chain,
-                version,
-                admins,
-                balances=balances,
-                onramp=family_of(chain) is Family.EVM,
+            evm = family_of(chain) is Family.EVM
+            admins = tuple(wallet_address(self.seeds, chain, f"{key}:{one}") for one in range(version))
+            self.kept(
+                "contract",
+                contract_on(self.seeds, self.id, key, chain, version, admins, balances=balances, onramp=evm),
             )
-            self.store.put("contract", key, contract)
             made.append(key)
             if i < len(people) - 1:  # the second person on has collateral, so that the first may change any wallet
-                field = {Family.EVM: "wallet_address", Family.SOLANA: "solana_address"}.get(
-                    family_of(chain), "stellar_address"
-                )
+                field = next(name for name, family in WALLETS.items() if family is family_of(chain))
                 self.kept("user", self.store.get("user", people[i + 1]["id"]), **{field: admins[0], "contracts": [key]})
         self.store.put("contracts_of", self.id, made)
 
     def cards(self, people: list[dict[str, Any]], states: tuple[str, ...]) -> None:
-        """Return each person an active card, and some people cards in every other state too."""
-        limits = [(25_000 - 500 * i) * 100 for i in range(len(people))]
-        wanted = [(person, "active", limit) for person, limit in zip(people, limits, strict=True)]
+        """Make an active card for each person, and cards in every other state for some."""
+        wanted = [(person, "active", (25_000 - 500 * i) * 100) for i, person in enumerate(people)]
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]
         wanted.append((people[-1], "active", 5_000))  # one whose credit is soon used up
         for number, (person, state, limit) in enumerate(wanted):
-            card = {
-                "id": self.new("card", number),
-                "tenant": self.id,
-                "user": person["id"],
-                "status": state,
-                "limit": limit,
-                "available": limit,
-                "held": 0,
-                "posted": 0,
-                "refunded": 0,
-                "last4": f"{number:04d}",
-                "expiration_month": "12",
-                "expiration_year": "2029",
-            }
-            self.store.put("card", card["id"], card)
+            self.kept("card", new_card(self.new("card", number), person, number, limit, state))
 
     def accounts(self, people: list[dict[str, Any]], company_id: str | None) -> None:
         """Make payment accounts, and payment routes with and without a fiat deposit address."""
         for number in range(2):
-            owner: dict[str, Any] = {"company_id": company_id} if company_id else {"user_id": people[number]["id"]}
-            account: dict[str, Any] = {
-                "id": self.new("payment_account", number),
-                "tenant": self.id,
-                "created_at": milliseconds(START) - 30 * _DAY,
-                "members": {
-                    "type": "externalFiatAccount",
-                    "nickname": f"Example account {number + 1}",
-                    **owner,
-                    "external_fiat_account": {
-                        "beneficiary_type": "individual",
-                        "beneficiary_first_name": people[number]["first_name"],
-                        "beneficiary_last_name": people[number]["last_name"],
-                        "currency": "usd",
-                        "third_party": False,
-                        "beneficiary_address": {
-                            "address_line1": "1 Example Street",
-                            "city": "Springfield",
-                            "region": "IL",
-                            "postal_code": "62701",
-                            "country_code": "US",
-                        },
-                        "bank_name": "Example Bank",
-                        "account_number": f"00012345{number:04d}",
-                        "routing_number": "000000000",
-                        "rail": "ach",
-                        "bank_account_type": "checking",
-                    },
+            person = people[number]
+            owner = {"company_id": company_id} if company_id else {"user_id": person["id"]}
+            bank = {
+                "beneficiary_type": "individual",
+                "beneficiary_first_name": person["first_name"],
+                "beneficiary_last_name": person["last_name"],
+                "currency": "usd",
+                "third_party": False,
+                "beneficiary_address": {
+                    "address_line1": "1 Example Street",
+                    "city": "Springfield",
+                    "region": "IL",
+                    "postal_code": "62701",
+                    "country_code": "US",
                 },
-            }
-            self.store.put("payment_account", account["id"], account)
-            route: dict[str, Any] = {"id": self.new("payment_route", number), "tenant": self.id, **owner}
-            fiat = {
-                "beneficiary_name": WARNING,
-                "account_number": f"000{self.seeds.number(f'route:{self.name}', 0, 10**9 - 1):09d}",
+                "bank_name": "Example Bank",
+                "account_number": f"00012345{number:04d}",
                 "routing_number": "000000000",
             }
-            self.store.put("payment_route", route["id"], {**route, "fiat_deposit": None if number else fiat})
+            account = new_account(
+                self.new("payment_account", number), self.id, milliseconds(START) - 30 * _DAY, owner, bank,
+                nickname=f"Example account {number + 1}",
+            )  # fmt: skip
+            self.kept("payment_account", account)
+            self.kept(
+                "payment_route", new_route(self.seeds, self.new("payment_route", number), self.id, owner, not number)
+            )
 
     def disputes(self, person: dict[str, Any]) -> None:
         """Make two disputes of each status, about settled transactions of the first card."""
@@ -311,32 +259,11 @@ class _Tenant:
         for i, status in enumerate(tuple(DisputeStatus) * 2):
             at = milliseconds(START) - (40 - i) * _DAY
             cents = 1_500 + 100 * i
-            spend = {
-                "id": self.new("transaction", i),
-                "tenant": self.id,
-                "card": card["id"],
-                "user": person["id"],
-                "status": "settled",
-                "authorized": cents,
-                "held": 0,
-                "settled": cents,
-                "refunded": 0,
-                "currency": "USD",
-                "merchant_name": "Corner Grocery",
-                "merchant_category_code": "5411",
-                "declined_reason": None,
-                "authorized_at": at,
-                "posted_at": at + _DAY,
-            }
-            self.store.put("transaction", spend["id"], spend)
+            spend = new_transaction(
+                self.new("transaction", i), card, at, status="settled", authorized=cents, settled=cents,
+                merchant_name="Corner Grocery", merchant_category_code="5411", posted_at=at + _DAY,
+            )  # fmt: skip
+            self.kept("transaction", spend)
             card = self.kept("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
-            dispute = {
-                "id": self.new("dispute", i),
-                "tenant": self.id,
-                "transaction": spend["id"],
-                "status": status.value,
-                "text_evidence": None,
-                "created_at": at + 2 * _DAY,
-                "resolved_at": None if status in {"pending", "inReview"} else at + 9 * _DAY,
-            }
-            self.store.put("dispute", dispute["id"], dispute)
+            resolved = None if status in {"pending", "inReview"} else at + 9 * _DAY
+            self.kept("dispute", new_dispute(self.new("dispute", i), spend, at + 2 * _DAY, status.value, resolved))
