@@ -15,7 +15,7 @@ APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL, host TEXT NOT NULL,
   environment TEXT NOT NULL, began TEXT NOT NULL);
-CREATE TABLE row (number INTEGER PRIMARY KEY, place INTEGER NOT NULL, digest TEXT NOT NULL, state TEXT NOT NULL,
+CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
   at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT)
 """
 PLANNED = "planned"
@@ -50,18 +50,17 @@ class RunRecord:
     """The results of one run so far. One writer at a time; a row is `sending` on disk before its call leaves."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = None if path is None else Database(path, application=APPLICATION, schema=SCHEMA)
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA)
         self._rows: dict[int, RowResult] = {}
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     @property
     def operation(self) -> str | None:
         """The operation of the run in the file; None if it was killed before it started."""
-        found = [] if self._file is None else self._file.run("SELECT operation FROM run")
+        found = self._file.run("SELECT operation FROM run")
         return found[0][0] if found else None
 
     def start(self, plan: Plan, host: str, environment: str, *, accept_changes: bool = False) -> None:
@@ -70,64 +69,52 @@ class RunRecord:
         Raises:
             RunChanged: The file holds another run.
         """
-        if self._file is not None:
-            found = self._file.run("SELECT operation, host, environment FROM run")
-            if found:
-                self._continue(self._file, plan, found[0], (host, environment), accept_changes)
-                return
-            with self._file.write() as connection:
-                now = datetime.now(UTC).isoformat()
-                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?)", (plan.name, host, environment, now))
-                connection.executemany(
-                    "INSERT INTO row (number, place, digest, state) VALUES (?, ?, ?, 'planned')",
-                    [(row.number, place, row.digest) for place, row in enumerate(plan.rows)],
-                )
-        self._rows = {row.number: RowResult(row=row.number, outcome=PLANNED) for row in plan.rows}
-
-    def _continue(
-        self, file: Database, plan: Plan, run: tuple[str, ...], target: tuple[str, str], accept_changes: bool
-    ) -> None:
-        operation, *earlier = run
-        problems = []
-        if operation != plan.name:
-            problems.append(Problem("operation", "changed", f"was {operation}, is now {plan.name}"))
-        if tuple(earlier) != target:
-            was, now = " at ".join(reversed(earlier)), " at ".join(reversed(target))
-            problems.append(Problem("target", "changed", f"was {was}, is now {now}"))
-        if problems:
-            raise RunChanged(tuple(problems))
-        rows = {number: rest for number, *rest in file.run("SELECT number, digest, state FROM row")}
+        run = {"operation": plan.name, "host": host, "environment": environment}
+        found = self._file.run("SELECT operation, host, environment FROM run")
+        earlier = {number: rest for number, *rest in self._file.run("SELECT number, digest, state FROM row")}
         digests = {row.number: row.digest for row in plan.rows}
-        changed = {number for number in rows if number in digests and rows[number][0] != digests[number]}
-        removed = rows.keys() - digests.keys()
-        added = digests.keys() - rows.keys()
-        sent = {number for number in changed | removed if rows[number][1] != PLANNED}
-        for numbers, message, allowed in (
-            (sent, "were sent already, and have changed since", False),
-            (changed - sent, "have changed", accept_changes),
-            (removed - sent, "are gone", accept_changes),
-            (added, "are new", accept_changes),
-        ):
-            if numbers and not allowed:
-                problems.append(Problem(f"rows {_listed(numbers)}", "changed", message))
+        changed = {number for number in earlier if number in digests and earlier[number][0] != digests[number]}
+        removed, added = earlier.keys() - digests.keys(), digests.keys() - earlier.keys()
+        sent = {number for number in changed | removed if earlier[number][1] != PLANNED}
+        problems = []
+        if found:
+            was = dict(zip(run, found[0], strict=True))
+            problems = [
+                Problem(name, "changed", f"was {was[name]}, is now {run[name]}")
+                for name in run
+                if was[name] != run[name]
+            ]
+            for numbers, message, allowed in (
+                (sent, "were sent already, and have changed since", False),
+                (changed - sent, "have changed", accept_changes),
+                (removed - sent, "are gone", accept_changes),
+                (added, "are new", accept_changes),
+            ):
+                if numbers and not allowed:
+                    problems.append(Problem(f"rows {_listed(numbers)}", "changed", message))
         if problems:
             raise RunChanged(tuple(problems))
-        with file.write() as connection:
-            connection.executemany("DELETE FROM row WHERE number = ?", [(n,) for n in removed])
-            connection.executemany("UPDATE row SET digest = ? WHERE number = ?", [(digests[n], n) for n in changed])
+        with self._file.write() as connection:
+            if not found:
+                began = datetime.now(UTC).isoformat()
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?)", (*run.values(), began))
+            connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
             connection.executemany(
-                "INSERT INTO row (number, place, digest, state) VALUES (?, ?, ?, 'planned')",
-                [(n, place, digests[n]) for place, n in enumerate(digests) if n in added],
+                "UPDATE row SET digest = ? WHERE number = ?", [(digests[number], number) for number in changed]
+            )
+            connection.executemany(
+                "INSERT INTO row (number, digest, state) VALUES (?, ?, 'planned')",
+                [(number, digests[number]) for number in digests if number in added],
             )
             connection.execute(
                 "UPDATE row SET state = 'unknown', said = 'the run ended while this call was in flight' "
                 "WHERE state = 'sending'"
             )
-        for number, state, at, status, attempt, message, id_ in file.run(
+        for number, state, at, status, attempt, message, id_ in self._file.run(
             "SELECT number, state, at, status, attempt, said, answer FROM row ORDER BY number"
         ):
             self._rows[number] = RowResult(
-                row=number, outcome=state.replace(" ", "_"), id=id_, status=status, attempt=attempt, message=message,
+                row=number, outcome=state, id=id_, status=status, attempt=attempt, message=message,
                 at=None if at is None else datetime.fromisoformat(at),
             )  # fmt: skip
 
@@ -140,10 +127,7 @@ class RunRecord:
         try:
             self.record(RowResult(row=number, outcome=Outcome.SENDING.value, at=datetime.now(UTC)))
         except (UnusableFile, OSError) as error:
-            reason = str(error)
-        else:
-            return
-        raise CannotRecord(f"cannot record row {number}, so not sending: {reason}")
+            raise CannotRecord(f"cannot record row {number}, so not sending: {error}") from None
 
     def record(self, result: RowResult) -> None:
         """Record the result of a row.
@@ -151,15 +135,14 @@ class RunRecord:
         Raises:
             UnusableFile: It cannot be written. The file says `sending`, which a resume reads as unknown.
         """
-        if self._file is not None:
-            with self._file.write() as connection:
-                connection.execute(
-                    "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ? WHERE number = ?",
-                    (
-                        result.outcome, result.at and result.at.isoformat(), result.status, result.attempt,
-                        result.message, result.id, result.row,
-                    ),
-                )  # fmt: skip
+        with self._file.write() as connection:
+            connection.execute(
+                "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ? WHERE number = ?",
+                (
+                    result.outcome, result.at and result.at.isoformat(), result.status, result.attempt,
+                    result.message, result.id, result.row,
+                ),
+            )  # fmt: skip
         self._rows[result.row] = result
 
     def record_or_keep(self, result: RowResult) -> Exception | None:

@@ -1,7 +1,6 @@
 """Many writes, each sent at most once: `run` starts a run, `resume` continues one."""
 
 import os
-import queue
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -268,15 +267,12 @@ class _Sender:
         self._lock = threading.Lock()
         self._in_flight: set[int] = set()
         self._failures = 0
-        self._queue: queue.SimpleQueue[PlannedRow] = queue.SimpleQueue()
         pending = {one.row for one in record.all() if one.outcome in (PLANNED, Outcome.NOT_SENT)}
-        for row in plan.rows:
-            if row.number in pending:
-                self._queue.put(row)
         self._progress = Progress(
             total=len(plan.rows), label=plan.name, done=len(plan.rows) - len(pending), on_stop=self._stop
         )
-        self._pool = ThreadPool(self._send_next, workers, "run")
+        left = [row for row in plan.rows if row.number in pending]
+        self._pool = ThreadPool(self._send, left, workers, "run")
 
     def run(self) -> None:
         """Send what is planned."""
@@ -303,20 +299,16 @@ class _Sender:
                 )
             self._in_flight = set()
 
-    def _send_next(self) -> bool:
-        """Send one row; return whether there may be more."""
-        try:
-            row = self._queue.get_nowait()
-        except queue.Empty:
-            return False
+    def _send(self, row: PlannedRow) -> None:
+        """Send one row, and record it before and after."""
         with self._lock:
             if self._pool.stopping:
-                return False
+                return
             try:
                 self._record.sending(row.number)
             except CannotRecord as error:
                 self._stop(str(error))
-                return False
+                return
             self._in_flight.add(row.number)
         failure: BaseException | None = None
         now = datetime.now(UTC)
@@ -338,7 +330,6 @@ class _Sender:
                 self._progress.done += 1
         if failure is not None and not isinstance(failure, Exception):
             raise failure
-        return True
 
     def _failed(self, row: int, error: BaseException, at: datetime) -> RowResult:
         outcome = Outcome.NOT_SENT.value

@@ -2,11 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 POLL_INTERVAL = 0.05  # seconds between two progress reports
 _MAX_WAIT = 0.2  # seconds: a wait without end cannot be interrupted everywhere
+_END: Any = object()
 
 
 class Interrupted(KeyboardInterrupt):
@@ -20,22 +23,26 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(result.verdict)
 
 
-class ThreadPool:
-    """Threads that call `work` until it returns False or the pool is stopped.
+class ThreadPool(Generic[T]):
+    """Threads that do `work` with each item, until there is none left or the pool is stopped.
 
     They are never joined: an interrupt inside `join` may take a running thread for one that has ended.
 
     Args:
-        work: Does one piece of the work; returns False where none is left.
+        work: Does the work of one item.
+        items: What there is to do, in order.
         workers: Number of threads.
         name: Prefix of the threads' names.
-        halt: Ends a piece of work early that has begun; called for an exception that is not Ctrl-C, or for a second one.
+        halt: Ends work early that has begun; called for an exception that is not Ctrl-C, or for a second one.
     """
 
     def __init__(
-        self, work: Callable[[], bool], workers: int, name: str, *, halt: Callable[[], object] = lambda: None
-    ) -> None:
+        self, work: Callable[[T], object], items: Iterable[T], workers: int, name: str, *,
+        halt: Callable[[], object] = lambda: None,
+    ) -> None:  # fmt: skip
         self._work = work
+        self._items = iter(items)
+        self._lock = threading.Lock()
         self._halt = halt
         self._stopping = threading.Event()
         self._error: BaseException | None = None
@@ -86,10 +93,17 @@ class ThreadPool:
                 ended.wait(min(left, _MAX_WAIT))
         return True
 
+    def _left(self) -> Iterator[T]:
+        while True:
+            with self._lock:
+                if self.stopping or (item := next(self._items, _END)) is _END:
+                    return
+            yield item
+
     def _loop(self, ended: threading.Event) -> None:
         try:
-            while not self.stopping and self._work():
-                pass
+            for item in self._left():
+                self._work(item)
         except BaseException as error:  # noqa: BLE001 - `run` raises it
             self._error = error
             self._stop_for(error)

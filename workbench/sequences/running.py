@@ -216,29 +216,23 @@ def run_many(
     todo = [row for row in given for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
     target = target_of(api)
-    numbers = iter(range(len(earlier), len(todo)))
+    numbers = range(len(earlier), len(todo))
     done: dict[int, Run] = {}
-    lock = threading.Lock()
     halted = threading.Event()  # no further step of any run
 
-    def play_next() -> bool:
-        with lock:
-            number = next(numbers, None)
-        if number is None:
-            return False
+    def play(number: int) -> None:
         player = Player(sequence, target, todo[number], check_balances=False)
         for step in player.pending():
             if halted.is_set():
-                return False
+                return
             player.play(step)
         done[number] = Run(player)
-        return True
 
     def played() -> Runs:
         """Return the runs in the order of their rows, up to the first that was not played."""
-        return Runs((*earlier, *(done[n] for n in takewhile(done.__contains__, range(len(earlier), len(todo))))))
+        return Runs((*earlier, *(done[number] for number in takewhile(done.__contains__, numbers))))
 
-    pool = ThreadPool(play_next, workers, "sequence", halt=halted.set)
+    pool = ThreadPool(play, numbers, workers, "sequence", halt=halted.set)
     progress = Progress(total=len(todo), unit="runs", label=sequence.name)
     show = progress_callback(len(todo) >= LONG)
 
