@@ -31,11 +31,11 @@ _ID = "00000000-0000-4000-8000-000000000000"
 
 @attrs.frozen(kw_only=True)
 class Body:
-    """One file: what it belongs to, and its bytes. `status` is None for a request."""
+    """One file: what it belongs to, and its bytes. `status` is 0 for a request."""
 
     name: str
     of: str  # an operation, or "error"
-    status: int | None
+    status: int
     variant: str
     data: bytes = attrs.field(repr=False)
     origin: str  # "this package", or the folder
@@ -58,7 +58,7 @@ class Bodies:
     def request(self, operation: str, *variants: str) -> Body:
         """Return a request body: the first of the variants found, else any of the operation, else the package's."""
         for bodies in (self._found, self._own):
-            requests = [body for body in bodies if body.of == operation and body.status is None]
+            requests = [body for body in bodies if body.of == operation and not body.status]
             for variant in variants:
                 requests.sort(key=lambda body, variant=variant: body.variant != variant)  # type: ignore[misc]
             if requests:
@@ -67,8 +67,8 @@ class Bodies:
 
     def answers(self) -> tuple[Body, ...]:
         """Return the answers and error bodies of the folder, or those of the package if it has none."""
-        found = tuple(body for body in self._found if body.status is not None)
-        return found or tuple(body for body in self._own if body.status is not None)
+        found = tuple(body for body in self._found if body.status)
+        return found or tuple(body for body in self._own if body.status)
 
 
 def _read(folder: Traversable | Path, origin: str) -> Iterator[Body]:
@@ -79,7 +79,7 @@ def _read(folder: Traversable | Path, origin: str) -> Iterator[Body]:
         data = entry.read_bytes()
         if len(data) > _MAX_BYTES:
             raise InvalidRequest(f"{entry.name} is larger than {_MAX_BYTES:,} bytes", of="demo")
-        status = int(match["status"]) if match["status"] else None
+        status = int(match["status"] or 0)
         yield Body(
             name=entry.name, of=match["of"], status=status, variant=match["variant"] or "", data=data, origin=origin
         )
@@ -115,63 +115,52 @@ def fitted(body: Body, known: Collection[str], stand_ins: Mapping[str, str]) -> 
     return request, replaced
 
 
-@attrs.frozen
-class Reading:
-    """What an answer was read as, and remarks about it."""
-
-    body: Body
-    read_as: str
-    remarks: tuple[str, ...]
-
-
-def read_all(bodies: Iterable[Body]) -> list[Reading]:
+def read_all(bodies: Iterable[Body]) -> list[dict[str, str]]:
     """Read every answer and error body with the client, write it again, and compare it with the original.
+
+    Returns:
+        A row of a table for each: its file, what it was read as, and remarks about it.
 
     Raises:
         InvalidRequest: A file cannot be read, or is written differently; the files are named.
     """
-    readings, problems = [], []
+    rows, problems = [], []
     for body in bodies:
         try:
-            readings.append(_read_answer(body))
+            raw = strict_json.loads(body.data)
+            read_as, remarks = _refusal(body, raw) if body.of == "error" or body.status >= 400 else _answer(body, raw)
+            rows.append({"file": body.name, "read as": read_as, "remarks": "; ".join(remarks[:2]) or "–"})
         except (ValueError, WorkbenchError) as error:
             problems.append(Problem(body.name, "read", str(error).split("\n")[0]))
     if problems:
         raise InvalidRequest(problems, of="demo")
-    return readings
+    return rows
 
 
-def _read_answer(body: Body) -> Reading:
-    raw = strict_json.loads(body.data)
-    status = body.status or 200
-    if body.of == "error" or status >= 400:
-        # A 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own.
-        return _read_refusal(body, raw, LIST_CONTRACTS if status >= 500 else UPDATE_DISPUTE)
+def _answer(body: Body, raw: Any) -> tuple[str, list[str]]:
     operation = OPERATIONS[body.of]
-    answer = _answer(operation, body)
+    answer = _received(operation, body)
     records = answer if operation.many else [answer]
     again = [converter().unstructure(one) for one in records]
     if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
         raise ValueError("differs when written again")
     name = operation.answer.__name__
-    remarks = tuple(dict.fromkeys(f"{flag.path} {flag.message}" for one in records for flag in checks.flags(one)))
-    return Reading(body, f"{len(records)} × {name}" if operation.many else name, remarks)
+    remarks = dict.fromkeys(f"{flag.path} {flag.message}" for one in records for flag in checks.flags(one))
+    return f"{len(records)} × {name}" if operation.many else name, list(remarks)
 
 
-def _read_refusal(body: Body, raw: Any, operation: Operation[..., Any]) -> Reading:
-    try:
-        _answer(operation, body)
+def _refusal(body: Body, raw: Any) -> tuple[str, list[str]]:
+    try:  # a 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own
+        _received(LIST_CONTRACTS if body.status >= 500 else UPDATE_DISPUTE, body)
     except ApiError as error:
         if error.body != raw or error.status != body.status:
             raise ValueError("differs when written again") from None
         usual = ("statusCode", "error", "message")
-        remarks = {
-            "has no": [name for name in usual if name not in raw],
-            "also has": [name for name in raw if name not in usual],
-        }
-        return Reading(
-            body, type(error).__name__, tuple(f"{words} {', '.join(of)}" for words, of in remarks.items() if of)
+        missing, more = (
+            ", ".join(name for name in usual if name not in raw),
+            ", ".join(name for name in raw if name not in usual),
         )
+        return type(error).__name__, [f"has no {missing}"] * bool(missing) + [f"also has {more}"] * bool(more)
     raise ValueError("is not read as an error")
 
 
@@ -182,9 +171,9 @@ class _NoWait(Clock):
         """Return at once."""
 
 
-def _answer(operation: Operation[..., Any], body: Body) -> Any:
+def _received(operation: Operation[..., Any], body: Body) -> Any:
     """Return what a client makes of an answer."""
-    response = Response(body.status or 200, {"content-type": "application/json"}, body.data)
+    response = Response(body.status, {"content-type": "application/json"}, body.data)
     with Client(
         base_url="https://answers.workbench.invalid/v1", api_key="not-a-key", transport=SandboxTransport(lambda _: response),
         check=False, journal=False, clock=_NoWait(),

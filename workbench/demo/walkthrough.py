@@ -227,20 +227,14 @@ class _Chapters:
         self.page.note("Amounts are in cents on the wire. An inbox stores each event once, by its id.")
 
     def answers(self) -> None:
-        page = self.page
-        readings = read_all(self.bodies.answers())
-        page.chapter(
+        bodies = self.bodies.answers()
+        self.page.chapter(
             "Recorded answers",
-            f"{len(readings)} answers and error bodies from {readings[0].body.origin} are read by the client as if a "
-            "service had sent them. Each is written again and compared with the original; a difference would be an error.",
+            f"{len(bodies)} answers and error bodies from {bodies[0].origin} are read by the client as if a service had "
+            "sent them. Each is written again and compared with the original; a difference would be an error.",
         )
-        page.gap()
-        page.table(
-            [
-                {"file": one.body.name, "read as": one.read_as, "remarks": "; ".join(one.remarks[:2]) or "–"}
-                for one in readings
-            ]
-        )
+        self.page.gap()
+        self.page.table(read_all(bodies))
 
     def assumptions(self) -> None:
         page = self.page

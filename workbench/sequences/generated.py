@@ -1,8 +1,10 @@
 """Sequences that are generated: from seeded random traffic, or from the calls in a journal."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Listed
 from datetime import timedelta
+from itertools import count, product
 from random import Random
 from typing import Any
 
@@ -79,79 +81,61 @@ def traffic(
     if wrong:
         raise InvalidRequest(wrong, of="traffic")
     listed: list[Any] = [Guide(f"cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else list(cards)
-    timed: list[tuple[int, int, Step]] = []
     random = Random(seed)
-    count = 0
-    for card in listed:
-        for day in range(days):
-            for _ in range(int(a_day) + (random.random() < a_day % 1)):
-                count += 1
-                begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
-                timed += _purchase(random, count, card, begins, mix, merchants)
+    timed: list[tuple[int, int, Step]] = []  # seconds, number of the purchase, step
+    numbers = count(1)
+    for card, day in product(listed, range(days)):
+        for _ in range(int(a_day) + (random.random() < a_day % 1)):
+            number = next(numbers)
+            begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
+            purchase = _purchase(random, f"buy {number}", card, begins, mix, random.choice(merchants))
+            timed += [(when, number, attrs.evolve(one, name=f"{one.name} {number}")) for when, one in purchase]
     timed.sort(key=lambda one: one[:2])
     steps: list[Step] = []
     now = 0
-    for number, (when, _, one) in enumerate(timed):
+    for place, (when, _, one) in enumerate(timed, 1):
         if when > now:
-            steps.append(
-                Step(name=f"later {number + 1}", do="advance", arguments={"by": timedelta(seconds=when - now)})
-            )
+            steps.append(Step(name=f"later {place}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
             now = when
         steps.append(one)
-    return Sequence(
-        name=f"traffic-{seed}",
-        doc=f"Random purchases on {len(listed)} cards over {days} days, seed {seed}.",
-        steps=tuple(steps),
-    )
-
-
-_AUTHORIZED = Expect(result={"status": "authorized"})
-_DECLINED = Expect(result={"status": "declined"})
-_DECLINES = tuple(str(reason) for reason in DeclineReason)
+    doc = f"Random purchases on {len(listed)} cards over {days} days, seed {seed}."
+    return Sequence(name=f"traffic-{seed}", doc=doc, steps=tuple(steps))
 
 
 def _purchase(
-    random: Random, number: int, card: Any, begins: int, mix: Mix, merchants: Listed[tuple[str, str, int, int]]
-) -> list[tuple[int, int, Step]]:
-    merchant, code, least, most = merchants[random.randrange(len(merchants))]
+    random: Random, name: str, card: Any, begins: int, mix: Mix, merchant: tuple[str, str, int, int]
+) -> Iterator[tuple[int, Step]]:
+    """Yield the steps of one purchase, each with its time in seconds."""
+    title, code, least, most = merchant
     amount = random.randint(least, most)
-    name = f"buy {number}"
-    asked: dict[str, Any] = {
+    given = {
         "card_id": card,
         "amount": amount,
         "currency": "USD",
-        "merchant_name": merchant,
+        "merchant_name": title,
         "merchant_category_code": code,
     }
-    way = random.random()
-    if way < mix.declined:
-        asked["decline_reason"] = random.choice(_DECLINES)
-        return [(begins, number, Step(name=name, do="simulate_authorization", arguments=asked, expect=_DECLINED))]
-    made = [(begins, number, Step(name=name, do="simulate_authorization", arguments=asked, expect=_AUTHORIZED))]
-    transaction: Mapping[str, Any] = {"transaction_id": Ref(f"{name}.transaction_id")}
-    way -= mix.declined
+    ends = (mix.declined, mix.reversed, mix.reduced, mix.open)
+    way = random.choices(("declined", "reversed", "reduced", "open", "settled"), (*ends, max(0.0, 1 - sum(ends))))[0]
+    if way == "declined":
+        given["decline_reason"] = random.choice([str(reason) for reason in DeclineReason])
+    expect = Expect(result={"status": "declined" if way == "declined" else "authorized"})
+    yield begins, Step(name="buy", do="simulate_authorization", arguments=given, expect=expect)
+    transaction = {"transaction_id": Ref(f"{name}.transaction_id")}
     later = begins + random.randrange(600, 2 * 86400)
-    if way < mix.reversed:
-        made.append((later, number, _then("release", number, "simulate_reversal", {**transaction, "new_amount": FULL})))
-        return made
-    way -= mix.reversed
-    if way < mix.reduced:
+    if way == "reversed":
+        yield later, Step(name="release", do="simulate_reversal", arguments={**transaction, "new_amount": FULL})
+    if way == "reduced":
         amount = random.randint(max(1, amount // 2), amount)
-        reduced = {**transaction, "new_amount": amount}
-        made.append((begins + 300, number, _then("reduce", number, "simulate_reversal", reduced)))
-    elif way < mix.reduced + mix.open:
-        return made
-    made.append((later, number, _then("settle", number, "settle", dict(transaction))))
+        yield begins + 300, Step(name="reduce", do="simulate_reversal", arguments={**transaction, "new_amount": amount})
+    if way not in ("reduced", "settled"):
+        return
+    yield later, Step(name="settle", do="settle", arguments=transaction)
     back = random.random()
     if back < mix.refunded + mix.refunded_in_part:
-        given = amount if back < mix.refunded else random.randint(1, amount)
+        given = {**transaction, "amount": amount if back < mix.refunded else random.randint(1, amount)}
         after = later + random.randrange(3600, 5 * 86400)
-        made.append((after, number, _then("refund", number, "simulate_refund", {**transaction, "amount": given})))
-    return made
-
-
-def _then(word: str, number: int, do: str, arguments: Mapping[str, Any]) -> Step:
-    return Step(name=f"{word} {number}", do=do, arguments=arguments)
+        yield after, Step(name="refund", do="simulate_refund", arguments=given)
 
 
 def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str = "from-the-journal") -> Sequence:
@@ -175,12 +159,8 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
         raise InvalidRequest("the journal holds no call that a sequence could repeat", of="from_journal")
     reader = _JournalReader()
     steps = tuple(one for entry in entries for one in reader.steps(entry))
-    return Sequence(
-        name=name,
-        doc=f"Made from {len(entries)} calls of a journal.",
-        parameters=tuple(reader.parameters.values()),
-        steps=steps,
-    )
+    doc = f"Made from {len(entries)} calls of a journal."
+    return Sequence(name=name, doc=doc, parameters=tuple(reader.parameters.values()), steps=steps)
 
 
 class _JournalReader:
@@ -188,9 +168,9 @@ class _JournalReader:
 
     def __init__(self) -> None:
         self.parameters: dict[str, Parameter] = {}
-        self.known: dict[str, str] = {}  # id -> reference path
-        self.settled: set[str] = set()
-        self.counts: dict[str, int] = {}
+        self._known: dict[str, str] = {}  # id -> reference path
+        self._settled: set[str] = set()
+        self._counts: Counter[str] = Counter()
 
     def steps(self, entry: Any) -> Iterator[Step]:
         operation = OPERATIONS[entry.operation]
@@ -198,30 +178,28 @@ class _JournalReader:
         arguments = self._arguments(operation.request, entry.request, name)
         transaction = entry.request.get("transactionId")
         refunded = entry.operation == "simulate_refund" and entry.outcome is Outcome.DONE
-        if refunded and transaction in self.known and transaction not in self.settled:
-            self.settled.add(transaction)
+        if refunded and transaction in self._known and transaction not in self._settled:
+            self._settled.add(transaction)
             yield Step(
-                name=self._name("settle"),
-                do="settle",
-                arguments={"transaction_id": Ref(self.known[transaction])},
+                name=self._name("settle"), do="settle", arguments={"transaction_id": Ref(self._known[transaction])},
                 doc="Added: a refund needs a settled transaction.",
-            )
+            )  # fmt: skip
+        answer = entry.answer if isinstance(entry.answer, Mapping) else {}
         expect = NOTHING
         if entry.outcome is Outcome.REFUSED:
             expect = Expect(error={"status": entry.status})
-        elif isinstance(entry.answer, Mapping) and "status" in entry.answer:
-            expect = Expect(result={"status": entry.answer["status"]})
+        elif "status" in answer:
+            expect = Expect(result={"status": answer["status"]})
         yield Step(name=name, do=entry.operation, arguments=arguments, expect=expect)
-        if isinstance(entry.answer, Mapping):
-            for one in walk.members(operation.answer):
-                value = entry.answer.get(one.wire)
-                if isinstance(value, str) and UUID.fullmatch(value):
-                    self.known.setdefault(value, f"{name}.{one.name}")
+        for one in walk.members(operation.answer):
+            value = answer.get(one.wire)
+            if isinstance(value, str) and UUID.fullmatch(value):
+                self._known.setdefault(value, f"{name}.{one.name}")
 
     def _name(self, operation: str) -> str:
         word = operation.removeprefix("simulate_").replace("_", " ")
-        self.counts[word] = self.counts.get(word, 0) + 1
-        return word if self.counts[word] == 1 else f"{word} {self.counts[word]}"
+        self._counts[word] += 1
+        return word if self._counts[word] == 1 else f"{word} {self._counts[word]}"
 
     def _arguments(self, cls: type[Any], request: Mapping[str, Any], step: str) -> dict[str, Any]:
         made: dict[str, Any] = {}
@@ -236,8 +214,8 @@ class _JournalReader:
                 made[one.name] = self._arguments(inner, value, f"{step} {one.name}")
             elif isinstance(value, str) and masks.MASK in value:
                 made[one.name] = self._parameter(one, step)
-            elif isinstance(value, str) and value in self.known:
-                made[one.name] = Ref(self.known[value])
+            elif isinstance(value, str) and value in self._known:
+                made[one.name] = Ref(self._known[value])
             else:
                 made[one.name] = value
         return made

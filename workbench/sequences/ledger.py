@@ -5,6 +5,7 @@ settlement moves what was held to posted; a refund gives posted money back to av
 So `available + held + posted - refunded` never changes, and every change has an entry.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -49,26 +50,17 @@ class Ledger:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._balances: dict[str, dict[str, int]] = {}
+        self._balances: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by card
         self._open: dict[str, tuple[str, int]] = {}  # transaction -> card, amount held
         self._settled: dict[str, tuple[str, int]] = {}  # transaction -> card, amount not yet refunded
 
-    def cards(self) -> tuple[str, ...]:
-        """Return the ids of the cards with entries."""
-        return tuple(self._balances)
-
     def balance(self, card_id: str) -> dict[str, int]:
         """Return the change of each account of a card, in cents."""
-        return dict(self._balances.get(card_id) or dict.fromkeys(ACCOUNTS, 0))
+        return {name: self._balances[card_id][name] for name in ACCOUNTS}
 
     def total(self) -> dict[str, int]:
         """Return the change of each account over all cards, in cents."""
         return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
-
-    def held(self, transaction_id: str) -> int | None:
-        """Return the amount held for a transaction, or None if it is not open."""
-        found = self._open.get(transaction_id)
-        return None if found is None else found[1]
 
     def hold(self, step: str, transaction_id: str, card_id: str, amount: int) -> None:
         """Book an authorization."""
@@ -77,22 +69,17 @@ class Ledger:
 
     def reduce(self, step: str, transaction_id: str, remaining: int) -> None:
         """Book a reversal down to the amount that remains."""
-        found = self._open.get(transaction_id)
-        if found is None:
-            return
-        card, held = found
-        self._move(step, transaction_id, card, "held", "available", held - remaining, "release")
-        if remaining:
+        card, held = self._open.pop(transaction_id, ("", 0))
+        if card:
+            self._move(step, transaction_id, card, "held", "available", held - remaining, "release")
+        if card and remaining:
             self._open[transaction_id] = (card, remaining)
-        else:
-            del self._open[transaction_id]
 
     def settle(self, step: str, transaction_id: str, amount: int | None) -> None:
         """Book a settlement; of the amount held if none is given."""
-        found = self._open.pop(transaction_id, None)
-        if found is None:
+        card, held = self._open.pop(transaction_id, ("", 0))
+        if not card:
             return
-        card, held = found
         settled = held if amount is None else amount
         if settled > held:
             self._move(step, transaction_id, card, "available", "held", settled - held, "above the hold")
@@ -103,10 +90,9 @@ class Ledger:
 
     def refund(self, step: str, transaction_id: str, amount: int | None) -> None:
         """Book a refund; of all that is left if no amount is given."""
-        found = self._settled.get(transaction_id)
-        if found is None:
+        card, left = self._settled.get(transaction_id, ("", 0))
+        if not card:
             return
-        card, left = found
         refunded = left if amount is None else amount
         self._settled[transaction_id] = (card, left - refunded)
         self._move(step, transaction_id, card, "refunded", "available", refunded, "refund")
@@ -117,12 +103,10 @@ class Ledger:
         if amount < 0:
             raise Unbalanced(f"{step}: a {kind} of {amount} cents on transaction {transaction}")
         self.entries.append(Entry(step, transaction, card, source, target, amount, kind))
-        balance = self._balances.get(card)
-        if balance is None:
-            balance = self._balances[card] = dict.fromkeys(ACCOUNTS, 0)
+        balance = self._balances[card]
         _post(balance, source, target, amount)
         if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
-            raise Unbalanced(f"{step}: the accounts of card {card} do not add up to 0: {balance}")
+            raise Unbalanced(f"{step}: the accounts of card {card} do not add up to 0: {dict(balance)}")
 
     def differences(
         self, card_id: str, before: Mapping[str, int], after: Mapping[str, int], since: Mapping[str, int] | None = None
@@ -143,22 +127,20 @@ class Ledger:
 
     def rows(self) -> list[LedgerRow]:
         """Return the entries as rows, with the balance of their card after each; amounts in cents."""
-        made: list[LedgerRow] = []
-        running: dict[str, dict[str, int]] = {}
+        rows = []
+        balances: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for one in self.entries:
-            balance = running.setdefault(one.card_id, dict.fromkeys(ACCOUNTS, 0))
+            balance = balances[one.card_id]
             _post(balance, one.source, one.target, one.amount)
-            columns: dict[str, Any] = {**attrs.asdict(one), **balance}
-            made.append(LedgerRow(**columns))
-        return made
+            columns: dict[str, Any] = {**attrs.asdict(one), **{name: balance[name] for name in ACCOUNTS}}
+            rows.append(LedgerRow(**columns))
+        return rows
 
     def add(self, other: "Ledger") -> None:
         """Add the entries of another ledger after those of this one."""
         self.entries += other.entries
-        for card in other.cards():
-            balance = self._balances.setdefault(card, dict.fromkeys(ACCOUNTS, 0))
-            for name, amount in other.balance(card).items():
-                balance[name] += amount
+        for one in other.entries:
+            _post(self._balances[one.card_id], one.source, one.target, one.amount)
 
     def __repr__(self) -> str:
         total = self.total()
@@ -167,7 +149,7 @@ class Ledger:
         )
 
 
-def _post(balance: dict[str, int], source: str, target: str, amount: int) -> None:
+def _post(balance: Counter[str], source: str, target: str, amount: int) -> None:
     """Move an amount. `refunded` counts what was given back, so it grows by what leaves it."""
     balance[source] -= amount if source != "refunded" else -amount
     balance[target] += amount

@@ -133,8 +133,11 @@ class Player:
             result = StepResult(step, BLOCKED, at, {}, before=before, after=before, mismatches=missing)
             self.results[step.name] = result
             return result
-        if self._check_balances and step.do == "simulate_authorization":
-            self._remember_balance(arguments.get("card_id"))
+        card = arguments.get("card_id")
+        if self._check_balances and step.do == "simulate_authorization" and card not in self._balances:
+            balance = self.target.balance(card)
+            if balance is not None:
+                self._balances[card] = (dict(balance), self.ledger.balance(card))
         result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
         self.record(result)
         return result
@@ -192,13 +195,26 @@ class Player:
         return missing
 
     def _mismatches(self, expect: Expect, result: StepResult) -> Iterator[Mismatch]:
-        yield from _result_mismatches(expect, result, self._resolve(expect.result))
+        error = result.error
+        text = result.outcome if error is None else f"{result.outcome}: {error}"
+        if expect.refusal and isinstance(error, ApiError):
+            given = {name: _refusal(error, name, wanted) for name, wanted in expect.error.items()}
+            yield from _differences("error", expect.error, given)
+        elif expect.refusal or error is not None:
+            yield Mismatch("outcome", "a refusal" if expect.refusal else "done", text)
+        else:
+            yield from _differences("result", self._resolve(expect.result), result.answer)
         if expect.events:
             yield from self._await_events(expect.events, result.before)
         if expect.state:
             expected = dict(self._resolve(expect.state))
             record = expected.pop("of")
-            yield from _state_mismatches(record, expected, self.target.state(record))
+            state = self.target.state(record)
+            if state is None:
+                missing = "no such record, or a service that does not show it"
+                yield Mismatch("state", f"the record {_shown(record)}", missing)
+            else:
+                yield from _differences("state", expected, state)
         total = self.ledger.total()
         for name, amount in expect.money.items():
             if total[name] != amount:
@@ -232,12 +248,6 @@ class Player:
         if value is None:
             raise _Blocked(f"{reference.path} cannot be read: the answer does not have it")
         return value
-
-    def _remember_balance(self, card: Any) -> None:
-        if isinstance(card, str) and card not in self._balances:
-            balance = self.target.balance(card)
-            if balance is not None:
-                self._balances[card] = (dict(balance), self.ledger.balance(card))
 
     def _book(self, result: StepResult) -> None:
         step, arguments = result.step.name, result.arguments
@@ -275,23 +285,18 @@ def _shown(value: Any) -> str:
     return visible(str(value) if isinstance(value, str) else repr(value), 120)
 
 
-def _result_mismatches(expect: Expect, result: StepResult, expected: Mapping[str, Any]) -> Iterator[Mismatch]:
-    error = result.error
-    text = result.outcome if error is None else f"{result.outcome}: {error}"
-    if expect.refusal and not isinstance(error, ApiError):
-        yield Mismatch("outcome", "a refusal", text)
-    elif expect.refusal:
-        for name, wanted in expect.error.items():
-            actual = getattr(error, name)
-            if not (wanted in (actual or "") if name == "message" else actual == wanted):
-                yield Mismatch(f"error.{name}", _shown(wanted), _shown(actual))
-    elif error is not None:
-        yield Mismatch("outcome", "done", text)
-    else:
-        for path, wanted in expected.items():
-            actual = get_path(result.answer, path)
-            if actual != wanted:
-                yield Mismatch(f"result.{path}", _shown(wanted), _shown(actual))
+def _differences(what: str, expected: Mapping[str, Any], actual: Any) -> Iterator[Mismatch]:
+    for path, wanted in expected.items():
+        found = get_path(actual, path)
+        if found != wanted:
+            shown = _shown(found) if isinstance(found, str | int | bool | None) else masks.DOTS  # may be private
+            yield Mismatch(f"{what}.{path}", _shown(wanted), shown)
+
+
+def _refusal(error: ApiError, name: str, wanted: Any) -> Any:
+    """Return a member of a refusal; of its message, the part that is wanted where it has it."""
+    found = getattr(error, name)
+    return wanted if name == "message" and wanted in (found or "") else found
 
 
 def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
@@ -316,14 +321,3 @@ def _kind(event: Mapping[str, Any]) -> str:
 def _fits(event: Mapping[str, Any], expected: ExpectedEvent) -> bool:
     members = expected.where.items()
     return _kind(event) == expected.kind and all(get_path(event.get("body"), path) == value for path, value in members)
-
-
-def _state_mismatches(record: Any, expected: Mapping[str, Any], state: Mapping[str, Any] | None) -> Iterator[Mismatch]:
-    if state is None:
-        yield Mismatch("state", f"the record {_shown(record)}", "no such record, or a service that does not show it")
-        return
-    for path, wanted in expected.items():
-        actual = get_path(state, path)
-        if actual != wanted:
-            shown = _shown(actual) if isinstance(actual, str | int | bool | None) else masks.DOTS  # may be private
-            yield Mismatch(f"state.{path}", _shown(wanted), shown)

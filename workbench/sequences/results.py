@@ -17,6 +17,8 @@ from workbench.interface.walk import get_path
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.player import Player, StepResult
 
+SHOWN = 20  # steps of a run that are shown; `rows()` has all
+
 
 @attrs.frozen(kw_only=True)
 class StepRow:
@@ -141,29 +143,23 @@ class Run:
         """Return one row per step."""
         return [_row(number, result) for number, result in enumerate(self.steps, 1)]
 
-    def _shown(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "step": row.step,
-                "do": row.do,
-                "outcome": row.outcome.replace("_", " "),
-                "amount": "" if row.amount is None else rendering.money(row.amount),
-                "status": row.status or "",
-                "events": row.events,
-                "message": row.message or "",
-            }
-            for row in self.rows()
-        ]
-
     def _summary(self) -> dict[str, Any]:
         moved = ", ".join(f"{name} {rendering.money(cents)}" for name, cents in self._ledger.total().items() if cents)
         return {"sequence": self.sequence.name, "verdict": self.verdict, "money": moved or "nothing moved"}
 
+    def _steps(self) -> list[dict[str, Any]]:
+        columns = ("step", "do", "outcome", "amount", "status", "events", "message")
+        rows = [{name: getattr(row, name) for name in columns} for row in self.rows()]
+        for row in rows:
+            row["outcome"] = row["outcome"].replace("_", " ")
+            row["amount"] = None if row["amount"] is None else rendering.money(row["amount"])
+        return rows
+
     def _repr_html_(self) -> str:
-        return rendering.html_table(self._shown()) + rendering.html(self._summary())
+        return rendering.html(self._summary()) + rendering.html_table(self._steps(), limit=SHOWN)
 
     def __str__(self) -> str:
-        return "\n".join((rendering.table(self._shown()), rendering.plain(self._summary())))
+        return "\n".join((rendering.plain(self._summary()), rendering.table(self._steps(), limit=SHOWN)))
 
     def __repr__(self) -> str:
         return f"<run of {self.sequence.name}: {'ok' if self.ok else 'not ok'}, {len(self.steps)} steps>"
