@@ -7,13 +7,13 @@ citation into links. What the declarations do not hold (transitions, keys, versi
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from workbench.interface import rules, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
+from workbench.interface.fields import Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION
 from workbench.sandbox import lifecycle
@@ -204,15 +204,14 @@ def field_rows(fields: Iterable[walk.Member], *, path: str | None = None, method
         yield [f"`{one.wire}`", place, type_words(one), meaning, ", ".join(marks)]
 
 
-def reasons(rows: Iterable[tuple[str, str | None, StrEnum | None]]) -> list[str]:
+def reasons(rows: Iterable[tuple[str, Reason | None]]) -> list[str]:
     """Return what is assumed, one line for each reason."""
     grouped: dict[tuple[str, str], list[str]] = {}
-    for name, reason, confidence in rows:
+    for name, reason in rows:
         if reason:
-            grouped.setdefault((reason, str(confidence or "")), []).append(name)
+            grouped.setdefault((reason, str(reason.confidence)), []).append(name)
     lines = [
-        f"- **assumed**: {codes(names)}: {reason}" + (f" (*{confidence}*)" if confidence else "")
-        for (reason, confidence), names in grouped.items()
+        f"- **assumed**: {codes(names)}: {reason} (*{confidence}*)" for (reason, confidence), names in grouped.items()
     ]
     return [*lines, ""] if lines else []
 
@@ -224,7 +223,7 @@ def fields(cls: type[Any], *, path: str | None = None, method: str = "") -> list
     lines += [
         f"- {rule.doc}." + (f" **Assumed**: {rule.assumed}." if rule.assumed else "") for rule in walk.cross_rules(cls)
     ]
-    return lines + reasons((one.wire, one.about.assumed, one.about.confidence) for one in listed)
+    return lines + reasons((one.wire, one.about.assumed) for one in listed)
 
 
 def resources() -> Iterator[str]:
@@ -265,7 +264,7 @@ def states() -> Iterator[str]:
 
 def failure_row(failure: Failure) -> list[str]:
     """Return the row of a failure."""
-    mark = "assumed" + (f" ({failure.confidence})" if failure.confidence else "") if failure.assumed else ""
+    mark = f"assumed ({failure.assumed.confidence})" if failure.assumed else ""
     return [str(failure.status), f"`{failure.error}`", f"`{failure.message}`", failure.when, mark]
 
 
@@ -287,7 +286,7 @@ def endpoint(operation: Operation[..., Any]) -> Iterator[str]:
     answer = operation.answer
     named = f"{'a list of ' if operation.many else ''}[{answer.__name__}](#{slug(section_of(answer))})"
     yield f"Response {operation.success}: {named if walk.members(answer) else 'no body'}.\n"
-    yield from reasons([("response", operation.assumed, operation.confidence)])
+    yield from reasons([("response", operation.assumed)])
     yield from table(("Status", "Error", "Message", "When", ""), map(failure_row, operation.failures))
 
 
@@ -323,7 +322,7 @@ def errors() -> Iterator[str]:
         ([*failure_row(failure)[:4], ", ".join(f"[{n}](#endpoints-{n})" for n in numbers), "assumed" if failure.assumed else ""]
          for failure, numbers in rows),
     )  # fmt: skip
-    yield from reasons((f"{row.status} {row.message}", row.assumed, row.confidence) for row, _ in rows)
+    yield from reasons((f"{row.status} {row.message}", row.assumed) for row, _ in rows)
 
 
 def limits() -> Iterator[str]:

@@ -12,7 +12,7 @@ from workbench.interface import table
 from workbench.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import Answer
+from workbench.interface.fields import Answer, Confidence
 from workbench.interface.walk import cross_rules, described, is_record, leaves, members, records
 
 ROWS = list(table.OPERATIONS.values())
@@ -95,7 +95,7 @@ def test_every_field_is_described(record: type[Any]) -> None:
     for one in members(record):
         assert one.about.doc.strip()
         assert described(one).endswith(".")
-        assert bool(one.about.assumed) is bool(one.about.confidence)
+        assert one.about.assumed is None or one.about.assumed.confidence in Confidence
     for rule in cross_rules(record):
         assert rule.doc
 

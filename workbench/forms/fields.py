@@ -128,8 +128,8 @@ class Field(Quiet):
         rows += [line("advice", text) for text in advice]
         rows.append(f'<span class="wb-help">{escape(help_of(self.leaf.member))}</span>')
         if about.assumed:
-            known = f" ({about.confidence})" if about.confidence else ""
-            rows.append(f" <details><summary>assumed</summary> {escape(about.assumed + known)}</details>")
+            known = f"{about.assumed} ({about.assumed.confidence})"
+            rows.append(f" <details><summary>assumed</summary> {escape(known)}</details>")
         self.note.value = "".join(rows)
 
     @property

@@ -159,7 +159,7 @@ def _all() -> Iterator[Assumption]:
                 where=f"{operation.method} {operation.path}",
                 value=f"{operation.success} on success",
                 reason=operation.assumed,
-                confidence=operation.confidence or UNCONFIRMED,
+                confidence=operation.assumed.confidence,
                 change="the client reads any 2xx",
             )
         for failure in operation.failures:
@@ -169,7 +169,7 @@ def _all() -> Iterator[Assumption]:
                     where=operation.name,
                     value=f"{failure.status} {failure.error}, when {failure.when}",
                     reason=failure.assumed,
-                    confidence=failure.confidence or UNCONFIRMED,
+                    confidence=failure.assumed.confidence,
                     change="the client takes any status; the sandbox reads the table",
                 )
         for cls in (operation.request, operation.answer):
@@ -208,7 +208,7 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                 where=one.__name__,
                 value=field.wire,
                 reason=field.about.assumed,
-                confidence=field.about.confidence or UNCONFIRMED,
+                confidence=field.about.assumed.confidence,
                 change=f'wire_names."{key}" in a profile',
             )
         for rule in getattr(one, "rules", ()):
@@ -220,6 +220,6 @@ def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
                     where=one.__name__,
                     value=rule.doc,
                     reason=rule.assumed,
-                    confidence=rule.confidence or UNCONFIRMED,
+                    confidence=rule.assumed.confidence,
                     change="check=False sends it all the same",
                 )

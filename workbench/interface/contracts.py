@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from workbench.interface.fields import LIVE, PERSONAL, SECRET, Answer, about, record
+from workbench.interface.fields import LIVE, PERSONAL, SECRET, Answer, Reason, about, record
 from workbench.interface.rules import ACCOUNT_NUMBER, ID, WALLET, Number
 
 
@@ -20,16 +20,16 @@ class Token(Answer):
         "Amount of the token in the contract",
         unit="whole tokens, as decimal text",
         default=None,
-        assumed="the unit of the balance is not shown; live answers carry whole-token text such as 1250.50",
-        confidence=LIVE,
+        assumed=Reason(
+            "the unit of the balance is not shown; live answers carry whole-token text such as 1250.50", LIVE
+        ),
     )
     exchange_rate: Decimal | None = about("Exchange rate of the token", unit="USD a token", default=None)
     advance_rate: Decimal | None = about(
         "Share of the token's value that is advanced",
         unit="percent",
         default=None,
-        assumed="the unit of the rate is not shown; live answers carry 50 and 100",
-        confidence=LIVE,
+        assumed=Reason("the unit of the rate is not shown; live answers carry 50 and 100", LIVE),
     )
 
 

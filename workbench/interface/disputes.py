@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import ClassVar
 
-from workbench.interface.fields import PERSONAL, WIDELY, Answer, about, record
+from workbench.interface.fields import PERSONAL, WIDELY, Answer, Reason, about, record
 from workbench.interface.rules import ID, MOMENT, TEXT_EVIDENCE, DisputeStatus, DisputeUpdateStatus
 
-FIELDS = "the fields of the dispute record are not shown"
+FIELDS = Reason("the fields of the dispute record are not shown", WIDELY)
 
 
 @record
@@ -24,7 +24,7 @@ class UpdateDispute:
 class Dispute(Answer):
     """A dispute. The document shows no success body, so every member may be absent. Source: Resources, "Dispute"."""
 
-    assumed: ClassVar = (FIELDS, WIDELY)
+    assumed: ClassVar = FIELDS
 
     id: str | None = about("Dispute's unique identifier", ID, default=None)
     transaction_id: str | None = about("Disputed transaction", ID, default=None)

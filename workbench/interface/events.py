@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, about, record
+from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 from workbench.interface.people import Link
 from workbench.interface.rules import (
     EMAIL,
@@ -19,8 +19,8 @@ from workbench.interface.rules import (
     StatusChangeReason,
 )
 
-KINDS = "the kinds of transaction events are not shown"
-CARD_FIELDS = "fields of the card record are not shown"
+KINDS = Reason("the kinds of transaction events are not shown", WIDELY)
+CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY)
 MINIMUM_DEPOSIT = Decimal("2.00")
 """USD; a smaller deposit is not processed and raises `microDeposit.received`. Source: Limits."""
 
@@ -81,7 +81,7 @@ class MicroDepositReceived(Answer):
 class Spend(Answer):
     """A card transaction of type spend, in an event. Assumed throughout."""
 
-    assumed: ClassVar = (KINDS, WIDELY)
+    assumed: ClassVar = KINDS
 
     amount: int | None = about("Amount", unit="cents", default=None)
     authorized_amount: int | None = about("Amount held", unit="cents", default=None)
@@ -112,7 +112,7 @@ class Spend(Answer):
 class TransactionChanged(Answer):
     """A card transaction was asked for, made, changed or completed. Assumed throughout."""
 
-    assumed: ClassVar = (KINDS, WIDELY)
+    assumed: ClassVar = KINDS
 
     id: str = about("Transaction id", ID)
     type: str | None = about("Kind of transaction, as spend", default=None)
@@ -123,7 +123,7 @@ class TransactionChanged(Answer):
 class CardLimit(Answer):
     """Spending limit of a card. Assumed."""
 
-    assumed: ClassVar = (CARD_FIELDS, WIDELY)
+    assumed: ClassVar = CARD_FIELDS
 
     amount: int | None = about("Limit", unit="cents", default=None)
     frequency: str | None = about("Period of the limit", default=None)
@@ -133,7 +133,7 @@ class CardLimit(Answer):
 class CardUpdated(Answer):
     """A card changed. Assumed throughout."""
 
-    assumed: ClassVar = (CARD_FIELDS, WIDELY)
+    assumed: ClassVar = CARD_FIELDS
 
     id: str = about("Card id", ID)
     user_id: str | None = about("Cardholder", ID, default=None)
@@ -174,7 +174,7 @@ class EventKind:
     body: type[Answer]
     doc: str
     source: str = "Events"
-    assumed: str | None = None
+    assumed: Reason | None = None
     version: str = "1.0.0"
 
     @property

@@ -29,6 +29,18 @@ class Confidence(StrEnum):
 WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 
 
+class Reason(str):
+    """Why something is an assumption about the service: a text, and how well the assumption is supported."""
+
+    __slots__ = ("confidence",)
+    confidence: Confidence
+
+    def __new__(cls, text: str, confidence: Confidence = UNCONFIRMED) -> "Reason":
+        made = super().__new__(cls, text)
+        made.confidence = confidence
+        return made
+
+
 @attrs.frozen(kw_only=True)
 class Rule:
     """What a value may be, in the words of JSON Schema."""
@@ -51,8 +63,7 @@ class About:
     rule: Rule
     wire: str | None  # None: the attribute name in camelCase
     privacy: Privacy
-    assumed: str | None  # why this is an assumption; None: the document gives it
-    confidence: Confidence | None  # how well the assumption is supported
+    assumed: Reason | None  # why this is an assumption; None: the document gives it
     needed: bool  # the document marks it as required (in an answer) or the service is taken to need it (in a request)
     partial: bool  # a nested record of which the service is taken to accept a part
     nullable: bool = False  # the document lets it be null in an answer
@@ -75,8 +86,7 @@ def about(
     init: bool = True,
     wire: str | None = None,
     privacy: Privacy = OPEN,
-    assumed: str | None = None,
-    confidence: Confidence | None = None,
+    assumed: Reason | None = None,
     needed: bool | None = None,
     partial: bool = False,
     nullable: bool = False,
@@ -92,10 +102,8 @@ def about(
         rule = attrs.evolve(rule, **limits)
     if needed is None:
         needed = default is attrs.NOTHING and factory is None
-    if assumed and confidence is None:
-        confidence = UNCONFIRMED
     fact = About(
-        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, confidence=confidence, needed=needed, partial=partial,
+        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,
     )  # fmt: skip
     return attrs.field(

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.fields import Privacy
+from workbench.interface.fields import Privacy, Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import EMAIL_ADDRESS, UUID, AnyOf, CrossRule, OneOf, When
 from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION
@@ -122,7 +122,7 @@ class _Document:
             "operationId": operation.name,
             "summary": operation.doc,
             "description": f"Source: {operation.source}." + (" In the sandbox only." if operation.sandbox_only else ""),
-            **_assumed(operation.assumed, operation.confidence),
+            **_assumed(operation.assumed),
         }
         parameters = [self._parameter(cls, one, "path") for one in inside]
         if operation.in_query:
@@ -166,7 +166,7 @@ class _Document:
             "in": where,
             "required": where == "path" or _needed(one),
             "description": one.about.doc,
-            **_assumed(one.about.assumed, one.about.confidence),
+            **_assumed(one.about.assumed),
             "schema": self._taken(one.kind, one) | _otherwise(one),
         }
 
@@ -314,15 +314,15 @@ def _about(one: Member) -> Schema:
         made["x-unit"] = one.about.rule.unit
     if one.about.privacy is not Privacy.OPEN:
         made["x-privacy"] = one.about.privacy.value
-    return made | _otherwise(one) | _assumed(one.about.assumed, one.about.confidence)
+    return made | _otherwise(one) | _assumed(one.about.assumed)
 
 
 def _otherwise(one: Member) -> Schema:
     return {} if one.about.otherwise is None else {"default": one.about.otherwise}
 
 
-def _assumed(reason: str | None, known: Any = None) -> Schema:
-    return {} if reason is None else {"x-assumed": reason, **({"x-known": str(known)} if known else {})}
+def _assumed(reason: Reason | None) -> Schema:
+    return {} if reason is None else {"x-assumed": str(reason), "x-known": str(reason.confidence)}
 
 
 def _failures(failures: Iterable[Failure]) -> Schema:
@@ -331,11 +331,10 @@ def _failures(failures: Iterable[Failure]) -> Schema:
         by_status.setdefault(failure.status, []).append(failure)
     made: Schema = {}
     for status, found in sorted(by_status.items()):
-        guesses = [one.assumed for one in found if one.assumed]
         made[str(status)] = {
             "description": "; ".join(f"{one.error}: {one.when}" for one in found),
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            **_assumed("; ".join(dict.fromkeys(guesses)) or None),
+            **_assumed(next((one.assumed for one in found if one.assumed), None)),
         }
     return made
 

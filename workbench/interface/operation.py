@@ -10,7 +10,7 @@ import attrs
 
 from workbench.errors import STATUSES, ApiError, hide_arguments
 from workbench.interface import walk
-from workbench.interface.fields import Confidence
+from workbench.interface.fields import Reason
 from workbench.interface.rules import Role
 
 P = ParamSpec("P")
@@ -25,8 +25,7 @@ class Failure:
     error: str
     message: str  # may hold {names} that the sandbox fills
     when: str
-    assumed: str | None = None
-    confidence: Confidence | None = None
+    assumed: Reason | None = None
 
 
 class Sync:
@@ -85,8 +84,7 @@ class Operation(Generic[P, R]):
     sandbox_only: bool = False
     failures: tuple[Failure, ...] = ()
     success: int = 200
-    assumed: str | None = None
-    confidence: Confidence | None = None
+    assumed: Reason | None = None
 
     def __attrs_post_init__(self) -> None:
         self.__dict__.update(__name__=self.name, __qualname__=self.name)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from workbench.interface.fields import ONCE, PERSONAL, SECRET, Answer, about, record
+from workbench.interface.fields import ONCE, PERSONAL, SECRET, Answer, Reason, about, record
 from workbench.interface.rules import (
     ACCOUNT_NUMBER,
     ID,
@@ -17,8 +17,9 @@ from workbench.interface.rules import (
     When,
 )
 
-REQUIRED = "required or optional markers of payment-account fields are not shown"
-VARIANT = "the fields of the business beneficiary variant are not shown"
+REQUIRED = Reason("required or optional markers of payment-account fields are not shown")
+VARIANT = Reason("the fields of the business beneficiary variant are not shown", ONCE)
+IN_ANSWERS = Reason("the document shows it in answers only; accepted in requests too", ONCE)
 
 
 @record
@@ -51,7 +52,6 @@ class ExternalFiatAccount(Answer):
             "A business beneficiary has a business name",
             needs=("beneficiary_business_name",),
             assumed=VARIANT,
-            confidence=ONCE,
         ),
     )
 
@@ -59,7 +59,7 @@ class ExternalFiatAccount(Answer):
     beneficiary_first_name: str | None = about("First name", default=None, format="name", privacy=PERSONAL)
     beneficiary_last_name: str | None = about("Last name", default=None, format="name", privacy=PERSONAL)
     beneficiary_business_name: str | None = about(
-        "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT, confidence=ONCE
+        "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT
     )
     currency: str = about("Currency of the account, as usd", assumed=REQUIRED)
     third_party: bool | None = about("Whether the account is a third party's", default=None)
@@ -68,18 +68,8 @@ class ExternalFiatAccount(Answer):
     bank_address: BankingAddress | Mapping[str, Any] | None = about("Address of the bank", default=None)
     account_number: str = about("Account number", ACCOUNT_NUMBER, privacy=SECRET, min_length=1, assumed=REQUIRED)
     routing_number: str = about("Routing number of the bank", min_length=1, assumed=REQUIRED)
-    rail: str | None = about(
-        "Rail of the account, as ach",
-        default=None,
-        assumed="the document shows it in answers only; accepted in requests too",
-        confidence=ONCE,
-    )
-    bank_account_type: str | None = about(
-        "Kind of bank account, as checking",
-        default=None,
-        assumed="the document shows it in answers only; accepted in requests too",
-        confidence=ONCE,
-    )
+    rail: str | None = about("Rail of the account, as ach", default=None, assumed=IN_ANSWERS)
+    bank_account_type: str | None = about("Kind of bank account, as checking", default=None, assumed=IN_ANSWERS)
 
 
 @record

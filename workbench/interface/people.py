@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, about, record
+from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 from workbench.interface.rules import (
     COUNTRY,
     EMAIL,
@@ -165,18 +165,10 @@ class UpdateUbo:
     address: Address | Mapping[str, Any] | None = about("Physical address", default=None, partial=True)
 
 
-FURTHER = "the names of the further members are not shown"
-SHARE = "the request shape of the share-token variants is not shown"
-PROFILE = "which members are required is not shown; public clients send it in every variant"
-PERSONAL_MEMBERS = (
-    "first_name",
-    "last_name",
-    "birth_date",
-    "national_id",
-    "country_of_issue",
-    "email",
-    "address",
-)
+FURTHER = Reason("the names of the further members are not shown", WIDELY)
+SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
+PROFILE = Reason("which members are required is not shown; public clients send it in every variant", WIDELY)
+PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
 
 
 @record
@@ -188,7 +180,6 @@ class CreateUserApplication:
             (("sumsub_share_token",), ("persona_share_token",), PERSONAL_MEMBERS),
             "Identity is verified through one share token, or by personal information",
             assumed=SHARE,
-            confidence=WIDELY,
         ),
         US_NATIONAL_ID,
     )
@@ -205,47 +196,34 @@ class CreateUserApplication:
     phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
     phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
     ip_address: str = about(
-        "The applicant's own IP address, never that of this machine",
-        format="ip",
-        privacy=PERSONAL,
-        assumed=PROFILE,
-        confidence=WIDELY,
+        "The applicant's own IP address, never that of this machine", format="ip", privacy=PERSONAL, assumed=PROFILE
     )
-    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE, confidence=WIDELY)
-    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE, confidence=WIDELY)
-    account_purpose: str = about("What the account is for", assumed=PROFILE, confidence=WIDELY)
-    expected_monthly_volume: str = about(
-        "Amount the user expects to spend each month", assumed=PROFILE, confidence=WIDELY
-    )
+    occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE)
+    annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE)
+    account_purpose: str = about("What the account is for", assumed=PROFILE)
+    expected_monthly_volume: str = about("Amount the user expects to spend each month", assumed=PROFILE)
     wallet_address: str | None = about("EVM wallet; becomes an owner on the user's contract", EVM_ADDRESS, default=None)
     solana_address: str | None = about("Solana wallet", SOLANA_ADDRESS, default=None)
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
-    id: str | None = about(
-        "Id of a previously initiated application", ID, default=None, assumed=FURTHER, confidence=WIDELY
-    )
+    id: str | None = about("Id of a previously initiated application", ID, default=None, assumed=FURTHER)
     chain_id: int | None = about(
-        "Chain id of an external collateral contract", minimum=1, default=None, assumed=FURTHER, confidence=WIDELY
+        "Chain id of an external collateral contract", minimum=1, default=None, assumed=FURTHER
     )
     contract_address: str | None = about(
-        "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER, confidence=WIDELY
+        "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER
     )
-    source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER, confidence=WIDELY)
+    source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER)
     external_id: str | None = about(
-        "Identifier of the tenant's own, unique within it",
-        EXTERNAL_ID,
-        default=None,
-        assumed=FURTHER,
-        confidence=WIDELY,
+        "Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None, assumed=FURTHER
     )
     is_terms_of_service_accepted: bool | None = about(
         "Whether the user accepted the terms; leaving it out means accepted",
         default=None,
         otherwise=True,
         assumed=FURTHER,
-        confidence=WIDELY,
     )
     has_existing_documents: bool | None = about(
-        "Use existing documents for additional verification", default=None, assumed=FURTHER, confidence=WIDELY
+        "Use existing documents for additional verification", default=None, assumed=FURTHER
     )
     sumsub_share_token: str | None = about(
         "Share token of the first identity-verification provider",
@@ -253,16 +231,12 @@ class CreateUserApplication:
         privacy=SECRET,
         min_length=1,
         assumed=SHARE,
-        confidence=WIDELY,
     )
-    sumsub_share_token_mode: str | None = about(
-        "How the first provider's token is used", default=None, assumed=SHARE, confidence=WIDELY
-    )
+    sumsub_share_token_mode: str | None = about("How the first provider's token is used", default=None, assumed=SHARE)
     persona_share_token: str | None = about(
         "Share token of the second identity-verification provider",
         default=None,
         privacy=SECRET,
         min_length=1,
         assumed=SHARE,
-        confidence=WIDELY,
     )

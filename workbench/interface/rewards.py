@@ -3,10 +3,10 @@
 from datetime import datetime
 from decimal import Decimal
 
-from workbench.interface.fields import Answer, about, record
+from workbench.interface.fields import Answer, Reason, about, record
 from workbench.interface.rules import ID, MOMENT, RewardType
 
-NAME = "the names of the query parameters are not shown"
+NAME = Reason("the names of the query parameters are not shown")
 MAX_LIMIT = 100
 MAX_OFFSET = 10_000
 
@@ -18,20 +18,10 @@ class ListRewardsActivity:
     user_id: str = about("User whose activity is asked for", ID, assumed=NAME)
     type: RewardType | str | None = about("Only earned, or only redeemed items", default=None, assumed=NAME)
     limit: int | None = about(
-        "Maximum number of items (default 20)",
-        minimum=1,
-        maximum=MAX_LIMIT,
-        default=None,
-        otherwise=20,
-        assumed=NAME,
+        "Maximum number of items (default 20)", minimum=1, maximum=MAX_LIMIT, default=None, otherwise=20, assumed=NAME
     )
     offset: int | None = about(
-        "Number of items to skip (default 0)",
-        minimum=0,
-        maximum=MAX_OFFSET,
-        default=None,
-        otherwise=0,
-        assumed=NAME,
+        "Number of items to skip (default 0)", minimum=0, maximum=MAX_OFFSET, default=None, otherwise=0, assumed=NAME
     )
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import attrs
 
-from workbench.interface.fields import Confidence, Rule
+from workbench.interface.fields import Reason, Rule
 
 Number = int | Decimal
 """A JSON number, read exactly."""
@@ -203,8 +203,7 @@ class OneOf:
 
     groups: tuple[Names, ...]
     doc: str
-    assumed: str | None = None
-    confidence: Confidence | None = None
+    assumed: Reason | None = None
 
 
 @attrs.frozen
@@ -213,8 +212,7 @@ class AnyOf:
 
     names: Names
     doc: str
-    assumed: str | None = None
-    confidence: Confidence | None = None
+    assumed: Reason | None = None
 
 
 @attrs.frozen
@@ -226,8 +224,7 @@ class When:
     doc: str
     needs: Names = ()
     pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
-    assumed: str | None = None
-    confidence: Confidence | None = None
+    assumed: Reason | None = None
 
 
 CrossRule = OneOf | AnyOf | When

@@ -1,30 +1,22 @@
 """Simulated card transactions, in the sandbox only. Source: Resources, "Simulated transaction result"; Endpoints 3-5."""
 
-from workbench.interface.fields import WIDELY, Answer, about, record
+from workbench.interface.fields import WIDELY, Answer, Reason, about, record
 from workbench.interface.rules import CENTS, ID, CompletionReason, DeclineReason, Full, TransactionStatus
 
-REQUIRED = "which body fields are required is not shown"
+REQUIRED = Reason("which body fields are required is not shown", WIDELY)
+NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
 
 
 @record
 class SimulateAuthorization:
     """Ask for a card authorization as a merchant would. Source: Endpoints 3."""
 
-    card_id: str = about(
-        "Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED, confidence=WIDELY
-    )
-    amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED, confidence=WIDELY)
-    currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED, confidence=WIDELY)
-    merchant_name: str = about("Merchant name", assumed=REQUIRED, confidence=WIDELY)
-    merchant_category_code: str = about(
-        "Merchant category code (MCC), four digits as text", assumed=REQUIRED, confidence=WIDELY
-    )
-    decline_reason: DeclineReason | str | None = about(
-        "Ask for a declined authorization",
-        default=None,
-        assumed="the name of the field that requests a decline is not shown",
-        confidence=WIDELY,
-    )
+    card_id: str = about("Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED)
+    amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED)
+    currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED)
+    merchant_name: str = about("Merchant name", assumed=REQUIRED)
+    merchant_category_code: str = about("Merchant category code (MCC), four digits as text", assumed=REQUIRED)
+    decline_reason: DeclineReason | str | None = about("Ask for a declined authorization", default=None, assumed=NAME)
 
 
 @record

@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.disputes import Dispute, UpdateDispute
-from workbench.interface.fields import ONCE, WIDELY
+from workbench.interface.fields import ONCE, WIDELY, Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, Deletion, PaymentAccount
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
@@ -24,9 +24,9 @@ KEY_HEADER = "Api-Key"
 VERSION = "1.3.0"
 """Version of the published interface description. Source: Versioning."""
 
-VALIDATION = "error codes and messages for validation failures and conflicts are not shown"
-SIMULATION = "error responses of the simulation endpoints in the sandbox are not shown"
-WITHDRAWAL = "status codes and conditions of the withdrawal's error bodies are not shown"
+VALIDATION = Reason("error codes and messages for validation failures and conflicts are not shown")
+SIMULATION = Reason("error responses of the simulation endpoints in the sandbox are not shown")
+WITHDRAWAL = Reason("status codes and conditions of the withdrawal's error bodies are not shown")
 
 UNAUTHORIZED = Failure(401, "Unauthorized", "Invalid or missing API key", "the key is missing or invalid")
 FORBIDDEN = Failure(403, "ForbiddenError", "Forbidden", "the caller is not allowed")
@@ -38,15 +38,15 @@ ACCOUNT_NOT_FOUND = Failure(404, "NotFoundError", "Payment account not found", "
 SERVER_FAILURE = Failure(500, "InternalServerError", "Internal server error", "the server failed")
 NOT_IN_PRODUCTION = Failure(
     404, "NotFoundError", "Not Found", "a simulation is called in production",
-    "the error and the message of a simulation in production are not specified",
+    Reason("the error and the message of a simulation in production are not specified"),
 )  # fmt: skip
 
 
-def _bad(why: str = VALIDATION) -> Failure:
+def _bad(why: Reason = VALIDATION) -> Failure:
     return Failure(400, "BadRequestError", "{problems}", "the request breaks a rule", why)
 
 
-def _unknown(what: str, why: str = VALIDATION) -> Failure:
+def _unknown(what: str, why: Reason = VALIDATION) -> Failure:
     return Failure(404, "NotFoundError", f"{what} not found", f"no {what.lower()} has this id", why)
 
 
@@ -57,11 +57,11 @@ WALLET_FIXED = Failure(
     400, "BadRequestError", "{family} wallet cannot be changed: {reason}", "the wallet cannot be changed", VALIDATION
 )
 CARD_NOT_ACTIVE = Failure(
-    400, "BadRequestError", "Card {card} is not active", "the card is not active", SIMULATION, WIDELY
+    400, "BadRequestError", "Card {card} is not active", "the card is not active", Reason(SIMULATION, WIDELY)
 )
 WRONG_STATE = Failure(400, "BadRequestError", "{reason}", "the record's state does not allow it", SIMULATION)
 ASSET_NOT_FOUND = Failure(
-    404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", WITHDRAWAL, WIDELY
+    404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", Reason(WITHDRAWAL, WIDELY)
 )
 NOT_AN_ADMIN = Failure(
     403, "ForbiddenError", "{address} is not an admin of the contract",
@@ -69,13 +69,13 @@ NOT_AN_ADMIN = Failure(
 )  # fmt: skip
 SIGNATURE_ACTIVE = Failure(
     409, "ConflictError", "Another withdrawal signature is still active", "another signature is still active",
-    WITHDRAWAL, WIDELY,
+    Reason(WITHDRAWAL, WIDELY),
 )  # fmt: skip
 NOT_ENOUGH = Failure(
     422, "UnprocessableEntityError",
     "Collateral balance of {token} in contract {contract} is lower than requested amount. "
     "Balance: {balance} Requested: {requested}",
-    "the contract holds less than requested", WITHDRAWAL, ONCE,
+    "the contract holds less than requested", Reason(WITHDRAWAL, ONCE),
 )  # fmt: skip
 
 LIST_CONTRACTS = Operation(
@@ -162,7 +162,7 @@ CREATE_PAYMENT_ACCOUNT = Operation(
     effect=True,
     failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
     source="Endpoints 6",
-    assumed="the success status code is not shown; 200 is taken, any 2xx is read",
+    assumed=Reason("the success status code is not shown; 200 is taken, any 2xx is read"),
 )
 
 DELETE_PAYMENT_ACCOUNT = Operation(
@@ -176,7 +176,7 @@ DELETE_PAYMENT_ACCOUNT = Operation(
     failures=(_bad(), UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
     success=204,
     source="Endpoints 7",
-    assumed="the success status code and body are not shown; 204 without a body is taken, any 2xx is read",
+    assumed=Reason("the success status code and body are not shown; 204 without a body is taken, any 2xx is read"),
 )
 
 UPDATE_USER = Operation(
@@ -213,8 +213,7 @@ UPDATE_DISPUTE = Operation(
     effect=True,
     failures=(_bad(), WRONG_STATE, UNAUTHORIZED, _unknown("Dispute")),
     source="Endpoints 10",
-    assumed="the response body is not shown; a dispute is expected, an empty body is accepted too",
-    confidence=WIDELY,
+    assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
 )
 
 CREATE_USER_APPLICATION = Operation(

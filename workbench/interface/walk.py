@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
-from workbench.interface.fields import ABOUT, RECORD, About, Confidence
+from workbench.interface.fields import ABOUT, RECORD, About, Reason
 from workbench.interface.rules import CrossRule, Full, Number
 
 
@@ -169,7 +169,7 @@ def members(cls: type[Any]) -> tuple[Member, ...]:
 
 def _resolved(cls: type[Any]) -> tuple[Member, ...]:
     hints = get_type_hints(cls)
-    everything: tuple[str, Confidence] | None = getattr(cls, "assumed", None)
+    everything: Reason | None = getattr(cls, "assumed", None)
     found = []
     for field in attrs.fields(cls):
         if ABOUT not in field.metadata:
@@ -178,7 +178,7 @@ def _resolved(cls: type[Any]) -> tuple[Member, ...]:
             continue
         about: About = field.metadata[ABOUT]
         if everything and not about.assumed:
-            about = attrs.evolve(about, assumed=everything[0], confidence=everything[1])
+            about = attrs.evolve(about, assumed=everything)
         found.append(
             Member(
                 name=field.name,

@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from workbench.interface.fields import LIVE, SECRET, WIDELY, Answer, about, record
+from workbench.interface.fields import LIVE, SECRET, WIDELY, Answer, Reason, about, record
 from workbench.interface.rules import CHAIN_ADDRESS, DIGITS, ID, MOMENT, SignatureStatus
 
-NAME = "the names of the query parameters are not shown"
-NEEDED = "; which of them are required is not shown either"
+_NAMES = "the names of the query parameters are not shown"
+NAME = Reason(_NAMES, WIDELY)
+NEEDED = Reason(f"{_NAMES}; which of them are required is not shown either", WIDELY)
+NOT_THERE = Reason("not in the document", LIVE)
 
 
 @record
@@ -15,32 +17,24 @@ class SignWithdrawal:
     """Ask for a signature that authorizes a withdrawal. Source: Endpoints 2."""
 
     chain_id: int | None = about(
-        "Chain id of the contract, as a base-10 number",
-        minimum=1,
-        default=None,
-        assumed=NAME + NEEDED,
-        confidence=WIDELY,
+        "Chain id of the contract, as a base-10 number", minimum=1, default=None, assumed=NEEDED
     )
-    token: str = about(
-        "Address of the token the withdrawal is made in", CHAIN_ADDRESS, assumed=NAME + NEEDED, confidence=WIDELY
-    )
+    token: str = about("Address of the token the withdrawal is made in", CHAIN_ADDRESS, assumed=NEEDED)
     amount: str = about(
         "Amount of token withdrawn, as digits",
         DIGITS,
         unit="native token units where is_amount_native, else cents",
-        assumed=NAME + "; it travels as text",
-        confidence=WIDELY,
+        assumed=Reason(f"{NAME}; it travels as text", WIDELY),
     )
     admin_address: str = about(
-        "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME, confidence=WIDELY
+        "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME
     )
-    recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME, confidence=WIDELY)
+    recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         needed=False,
         otherwise=False,
-        assumed=NAME + "; where it is left out the service reads cents, so here it has to be said",
-        confidence=WIDELY,
+        assumed=Reason(f"{NAME}; where it is left out the service reads cents, so here it has to be said", WIDELY),
     )
     collateral_contract_id: str | None = about(
         "Id of the collateral contract to use, where several fit",
@@ -48,7 +42,6 @@ class SignWithdrawal:
         default=None,
         wire="rainCollateralContractId",
         assumed=NAME,
-        confidence=WIDELY,
     )
 
 
@@ -60,15 +53,15 @@ class Signature(Answer):
         "The signature",
         default=None,
         privacy=SECRET,
-        assumed="its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)",
-        confidence=WIDELY,
+        assumed=Reason(
+            "its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)", WIDELY
+        ),
     )
     salt: str | None = about(
         "The salt of the signed message",
         default=None,
         privacy=SECRET,
-        assumed="its encoding is not shown: base64 of 32 bytes",
-        confidence=WIDELY,
+        assumed=Reason("its encoding is not shown: base64 of 32 bytes", WIDELY),
     )
 
 
@@ -86,17 +79,13 @@ class WithdrawalSignature(Answer):
         "When to ask again while pending",
         unit="seconds",
         default=None,
-        assumed="values of status other than ready are not shown; pending carries it",
-        confidence=WIDELY,
+        assumed=Reason("values of status other than ready are not shown; pending carries it", WIDELY),
     )
-    sender: str | None = about(
-        "Address that sends the transaction", default=None, assumed="not in the document", confidence=LIVE
-    )
-    chain_id: str | None = about("Chain id as hex text", default=None, assumed="not in the document", confidence=LIVE)
+    sender: str | None = about("Address that sends the transaction", default=None, assumed=NOT_THERE)
+    chain_id: str | None = about("Chain id as hex text", default=None, assumed=NOT_THERE)
     parameters: tuple[Any, ...] = about(
         "Positional arguments of the on-chain call; its amount is in native units",
         default=(),
         privacy=SECRET,
-        assumed="not in the document",
-        confidence=LIVE,
+        assumed=NOT_THERE,
     )

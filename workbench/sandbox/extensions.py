@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface import table
-from workbench.interface.fields import Answer, about, record
+from workbench.interface.fields import LIVE, Answer, Reason, about, record
 from workbench.interface.operation import Operation
 from workbench.interface.rules import CENTS, ID, Full
 from workbench.interface.simulations import SimulatedTransaction
 
-SETTLE_REASON = "the document has no call that settles, and refunds need one; public clients call this one"
-ROUTES_REASON = "the endpoints for payment routes are not shown"
+SETTLE_REASON = Reason(
+    "the document has no call that settles, and refunds need one; public clients call this one", LIVE
+)
+ROUTES_REASON = Reason("the endpoints for payment routes are not shown")
 
 
 @record

@@ -44,9 +44,7 @@ EXTRA = "extra"
 DECIMAL_TEXT = "whole tokens, as decimal text"
 """The unit of a text member that is a decimal number: it becomes a decimal column."""
 
-OPEN = About(
-    doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, confidence=None, needed=False, partial=False
-)
+OPEN = About(doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, needed=False, partial=False)
 
 
 @attrs.frozen(kw_only=True)

@@ -125,7 +125,7 @@ def _member(path: str, one: Member, request: bool) -> Iterator[str]:
         + (f" ({', '.join(marks)})" if marks else "")
     )
     if one.about.assumed:
-        yield f"{indent}  ~ assumed ({one.about.confidence}): {one.about.assumed}"
+        yield f"{indent}  ~ assumed ({one.about.assumed.confidence}): {one.about.assumed}"
 
 
 def doctor() -> int:
