@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from workbench.errors import Problem, hidden_characters
@@ -35,9 +36,6 @@ from workbench.interface.walk import (
     members,
     record_of,
 )
-
-Broken = Iterator[tuple[str, str]]
-"""Names of rules that a value breaks, each with a message."""
 
 
 def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
@@ -78,30 +76,61 @@ def _value_problems(kind: Kind, rule: Rule, value: Any, path: str) -> Iterator[P
             else:
                 yield from _value_problems(kind.of, rule, item, f"{path}[{i}]")
         return
-    if type(kind) not in _CHECKS:
-        raise TypeError(f"no check is known for {kind}")
-    for name, message in _CHECKS[type(kind)](value, kind, rule):
+    for name, message in _broken(kind, rule, value):
         yield Problem(path, name, message)
 
 
-def _text(value: Any, _: Kind, rule: Rule) -> Broken:
-    if not isinstance(value, str):
-        yield "type", f"must be text, not {_named(value)}"
-        return
-    length = len(value)
+def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names of the rules that a value breaks, each with a message."""
+    match kind:
+        case Integer(full=True) if value is FULL:
+            return
+        case Integer(full=True) if is_empty(value):
+            yield "required", _missing(kind)
+        case Choice(of=words) if not isinstance(value, str) or value not in frozenset(words):
+            yield "enum", f"must be one of {', '.join(words)}" if len(words) > 1 else f"can only be {', '.join(words)}"
+        case Choice():
+            return
+        case Date():
+            text = value.isoformat() if type(value) is date else value
+            if not isinstance(text, str) or not ISO_DAY.fullmatch(text):
+                yield "date", "must be a date written YYYY-MM-DD, as 1990-02-01"
+            elif not _is_day(text):
+                yield "date", "is not a day of the calendar"
+        case _:
+            fits, noun = _TYPES[type(kind)]
+            if not fits(value):
+                unit = f" of {rule.unit}" if rule.unit and isinstance(kind, Integer) else ""
+                yield "type", f"must be {noun}{unit}, not {_named(value)}"
+            elif isinstance(value, str):
+                yield from _broken_by_text(rule, value)
+            elif rule.minimum is not None and value < rule.minimum:
+                yield "minimum", f"must be at least {rule.minimum:,}{f', in {rule.unit}' if rule.unit else ''}"
+            elif rule.maximum is not None and value > rule.maximum:
+                yield "maximum", f"must be at most {rule.maximum:,}{f', in {rule.unit}' if rule.unit else ''}"
+
+
+def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
         yield "text", "contains half of a surrogate pair, which cannot be sent"
     elif "\0" in value:
         yield "text", "contains a NUL character, which cannot be sent"
-    if rule.max_length is not None and length > rule.max_length:
-        yield "max_length", f"has {length:,} characters; at most {rule.max_length:,} are allowed"
-    if rule.min_length is not None and length < rule.min_length:
+    if rule.max_length is not None and len(value) > rule.max_length:
+        yield "max_length", f"has {len(value):,} characters; at most {rule.max_length:,} are allowed"
+    if rule.min_length is not None and len(value) < rule.min_length:
         yield "min_length", f"is too short; at least {rule.min_length} character{'s' if rule.min_length > 1 else ''}"
     elif rule.pattern and not re.fullmatch(rule.pattern, value):
         yield "pattern", f"must be {rule.says}" if rule.says else f"must match {rule.pattern}"
-    form = rule.format or ""
-    if form in _FORMATS and not _FORMATS[form][0](value):
-        yield form, f"must be {_FORMATS[form][1]}"
+    fits, words = _FORMATS.get(rule.format or "", (bool, ""))
+    if words and not fits(value):
+        yield rule.format or "", f"must be {words}"
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _is_ip(value: str) -> bool:
@@ -112,71 +141,28 @@ def _is_ip(value: str) -> bool:
     return "%" not in value  # a zone means something on one machine only
 
 
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, Decimal) and value.is_finite())
+
+
 _FORMATS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "uuid": (UUID.fullmatch, "a UUID (8-4-4-4-12 hexadecimal digits)"),
     "email": (EMAIL_ADDRESS.fullmatch, "an email address"),
     "ip": (_is_ip, "an IP address"),
 }
-
-
-def _integer(value: Any, kind: Kind, rule: Rule) -> Broken:
-    unit, in_unit = (f" of {rule.unit}", f", in {rule.unit}") if rule.unit else ("", "")
-    if type(value) is not int:
-        full = isinstance(kind, Integer) and kind.full
-        if full and is_empty(value):
-            yield "required", _missing(kind)
-        elif not (full and value is FULL):
-            yield "type", f"must be a whole number{unit}, not {_named(value)}"
-    elif rule.minimum is not None and value < rule.minimum:
-        yield "minimum", f"must be at least {rule.minimum:,}{in_unit}"
-    elif rule.maximum is not None and value > rule.maximum:
-        yield "maximum", f"must be at most {rule.maximum:,}{in_unit}"
-
-
-def _boolean(value: Any, _: Kind, __: Rule) -> Broken:
-    if type(value) is not bool:
-        yield "type", f"must be True or False, not {_named(value)}"
-
-
-def _number(value: Any, _: Kind, __: Rule) -> Broken:
-    if type(value) is not int and not (isinstance(value, Decimal) and value.is_finite()):
-        yield "type", f"must be an exact number, not {_named(value)}"
-
-
-def _time(value: Any, _: Kind, __: Rule) -> Broken:
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        yield "type", "must be a datetime with a time zone"
-
-
-def _date(value: Any, _: Kind, __: Rule) -> Broken:
-    if isinstance(value, str) and ISO_DAY.fullmatch(value):
-        try:
-            date.fromisoformat(value)
-        except ValueError:
-            yield "date", "is not a day of the calendar"
-    elif isinstance(value, datetime) or not isinstance(value, date):
-        yield "date", "must be a date written YYYY-MM-DD, as 1990-02-01"
-
-
-def _choice(value: Any, kind: Kind, _: Rule) -> Broken:
-    assert isinstance(kind, Choice)
-    if not isinstance(value, str) or value not in frozenset(kind.of):
-        allowed = list(kind.of)
-        yield "enum", f"must be one of {', '.join(allowed)}" if len(allowed) > 1 else f"can only be {allowed[0]}"
-
-
-def _of_type(words: str) -> Callable[[Any, Kind, Rule], Broken]:
-    return lambda value, _, __: iter([("type", f"must be {words}, not {_named(value)}")])
-
-
-_CHECKS: Mapping[type[Kind], Callable[[Any, Kind, Rule], Broken]] = {
-    Text: _text, Integer: _integer, Boolean: _boolean, DecimalNumber: _number, Numeric: _number, DateTime: _time,
-    Date: _date, Choice: _choice, Nested: _of_type("an object"), Array: _of_type("a list"),
-    Untyped: lambda value, _, __: iter(()),
-}  # fmt: skip
-"""What checks a value of a kind; a nested record and the items of a list are checked by themselves."""
-
-_TYPE_NAMES = {
+_TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
+    Text: (lambda value: isinstance(value, str), "text"),
+    Integer: (lambda value: type(value) is int, "a whole number"),
+    Boolean: (lambda value: type(value) is bool, "True or False"),
+    DecimalNumber: (_is_number, "an exact number"),
+    Numeric: (_is_number, "an exact number"),
+    DateTime: (lambda value: isinstance(value, datetime) and value.tzinfo is not None, "a datetime with a time zone"),
+    Nested: (lambda value: False, "an object"),
+    Array: (lambda value: False, "a list"),
+    Untyped: (lambda value: True, ""),
+}
+"""What fits a kind, and what that is called; a nested record and the items of a list are checked by themselves."""
+_NAMES = {
     "bool": "True or False", "int": "a number", "str": "text", "dict": "an object", "list": "a list", "Decimal": "a decimal",
 }  # fmt: skip
 
@@ -184,7 +170,7 @@ _TYPE_NAMES = {
 def _named(value: Any) -> str:
     if is_empty(value):
         return "empty"
-    return "a float" if isinstance(value, float) else _TYPE_NAMES.get(type(value).__name__, f"a {type(value).__name__}")
+    return "a float" if isinstance(value, float) else _NAMES.get(type(value).__name__, f"a {type(value).__name__}")
 
 
 def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
@@ -251,7 +237,7 @@ def _cautions(record: Any, prefix: str) -> Iterator[Problem]:
             yield from _cautions(value, f"{path}.")
         elif type(value) is str and not (value.isascii() and value.isprintable()):
             yield from _unusual(one, value, path)
-        if one.name in _ADVICE and isinstance(value, str | date) and (words := _ADVICE[one.name](value, record)):
+        if isinstance(value, str | date) and (words := _advice(one.name, value, record)):
             yield Problem(path, "advice", words)
 
 
@@ -270,43 +256,31 @@ def _unusual(one: Member, value: str, path: str) -> Iterator[Problem]:
         yield Problem(path, "max_length", words)
 
 
-def _ssn(value: str, record: Any) -> str | None:
-    if getattr(record, "country_of_issue", None) != "US" or not re.fullmatch(r"[0-9]{9}", value):
-        return None
-    never = value[:3] in {"000", "666"} or value[0] == "9" or value[3:5] == "00" or value[5:] == "0000"
-    return "is in a range that is never issued as an SSN" if never else None
+_NEVER_AN_SSN = re.compile(r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)")
+_EXAMPLE_ADDRESSES = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 
 
-def _country(value: str, _: Any) -> str | None:
-    return f"is usually written in capitals, {value.upper()}" if len(value) == 2 and value != value.upper() else None
-
-
-def _public_ip(value: str, _: Any) -> str | None:
-    documentation = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
-    try:
-        public = ipaddress.ip_address(value).is_global or value.startswith(documentation)
-    except ValueError:
-        return None
-    return None if public else "is not a public address; it must be the applicant's own"
-
-
-def _birth(value: date | str, _: Any) -> str | None:
-    day = value.isoformat() if isinstance(value, date) else value
-    if ISO_DAY.fullmatch(day) is None or "1900" <= day <= datetime.now(UTC).date().isoformat():
-        return None
-    return "is not a plausible date of birth (1900 to today)"
-
-
-_ADVICE: Mapping[str, Callable[[Any, Any], str | None]] = {
-    "birth_date": _birth,
-    "national_id": _ssn,
-    "country_of_issue": _country,
-    "ip_address": _public_ip,
-    "merchant_category_code": lambda value, _: (
-        None if re.fullmatch(r"[0-9]{4}", value) else "is usually four digits, as 0742"
-    ),
-    "currency": lambda value, _: None if re.fullmatch(r"[A-Za-z]{3}", value) else "is usually three letters, as USD",
-}
+def _advice(name: str, value: str | date, record: Any) -> str | None:
+    """Return what is implausible about the value of a member; None where nothing is."""
+    text = value if isinstance(value, str) else value.isoformat()
+    match name:
+        case "birth_date" if ISO_DAY.fullmatch(text) and not "1900" <= text <= str(datetime.now(UTC).date()):
+            return "is not a plausible date of birth (1900 to today)"
+        case "national_id" if getattr(record, "country_of_issue", None) == "US" and _NEVER_AN_SSN.match(text):
+            return "is in a range that is never issued as an SSN"
+        case "country_of_issue" if len(text) == 2 and text != text.upper():
+            return f"is usually written in capitals, {text.upper()}"
+        case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
+            return (
+                None
+                if ipaddress.ip_address(text).is_global
+                else "is not a public address; it must be the applicant's own"
+            )
+        case "merchant_category_code" if not re.fullmatch(r"[0-9]{4}", text):
+            return "is usually four digits, as 0742"
+        case "currency" if not re.fullmatch(r"[A-Za-z]{3}", text):
+            return "is usually three letters, as USD"
+    return None
 
 
 # what is unusual about an answer
@@ -322,36 +296,32 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
         yield Problem(prefix + mark.path, mark.rule, mark.message)
     for name in answer.extra:
         yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
-    for one, inner, limited in _looked_at(type(answer)):
-        value = getattr(answer, one.name)
+    for one, limited in _limited(type(answer)):
+        value, path = getattr(answer, one.name), prefix + one.wire
         if value is None:
             if one.about.needed:
-                yield Problem(prefix + one.wire, "required", "is missing")
+                yield Problem(path, "required", "is missing")
         elif isinstance(one.kind, Choice):
             if type(value) is not one.kind.of:
-                yield Problem(prefix + one.wire, "enum", f"is not one of {', '.join(one.kind.of)}")
+                yield Problem(path, "enum", f"is not one of {', '.join(one.kind.of)}")
         elif limited:
-            yield from _value_problems(one.kind, one.about.rule, value, prefix + one.wire)
-        elif inner is not None:
-            alone = isinstance(one.kind, Nested)
-            for i, item in enumerate((value,) if alone else value):
-                if item is not None:
-                    yield from _flags(item, f"{prefix}{one.wire}." if alone else f"{prefix}{one.wire}[{i}].")
+            yield from _value_problems(one.kind, one.about.rule, value, path)
+        elif isinstance(one.kind, Nested):
+            yield from _flags(value, f"{path}.")
+        elif record_of(one.kind):
+            for i, item in enumerate(value):
+                yield from _flags(item, f"{path}[{i}].")
 
 
-_LOOKED_AT: dict[type[Any], tuple[tuple[Member, type[Any] | None, bool], ...]] = {}
+@cache
+def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
+    """Return the members of an answer, each with whether its values can be beside a rule."""
 
+    def is_limited(one: Member) -> bool:
+        rule = one.about.rule
+        limits = (rule.pattern, rule.min_length, rule.max_length, rule.minimum, rule.maximum)
+        if isinstance(one.kind, Text | Integer | Array) and record_of(one.kind) is None:
+            return rule.format in _FORMATS or any(limit is not None for limit in limits)
+        return isinstance(one.kind, Date)
 
-def _looked_at(cls: type[Any]) -> tuple[tuple[Member, type[Any] | None, bool], ...]:
-    """Return the members of an answer, each with the record in it, and whether its values can be beside its rule."""
-    if cls not in _LOOKED_AT:
-        _LOOKED_AT[cls] = tuple((one, record_of(one.kind), _is_limited(one)) for one in members(cls))
-    return _LOOKED_AT[cls]
-
-
-def _is_limited(one: Member) -> bool:
-    rule = one.about.rule
-    limits = (rule.pattern, rule.min_length, rule.max_length, rule.minimum, rule.maximum)
-    if isinstance(one.kind, Text | Integer | Array) and record_of(one.kind) is None:
-        return rule.format in _FORMATS or any(limit is not None for limit in limits)
-    return isinstance(one.kind, Date)
+    return tuple((one, is_limited(one)) for one in members(cls))
