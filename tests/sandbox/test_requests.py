@@ -11,7 +11,8 @@ from tests.strategies import Break, breaks, broken, requests
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.rules import FULL
 from workbench.interface.table import CREATE_PAYMENT_ACCOUNT, OPERATIONS
-from workbench.interface.walk import Integer, change, member
+from workbench.interface.walk import Integer, build, member
+from workbench.interface.walk import given as given_members
 from workbench.sandbox import Sandbox
 
 WORLD = Sandbox(settings={"over_limit": "authorized"})
@@ -62,7 +63,7 @@ def test_what_keeps_the_rules_is_accepted(operation, data):
     """With the ids of the guide, whatever else it says."""
     api = Api(WORLD.fork())
     asked = data.draw(requests(operation))
-    asked = change(asked, **seeded(api, operation.name))
+    asked = build(operation.request, {**given_members(asked), **seeded(api, operation.name)})
 
     answer = send(api, operation, *converter().write_request(operation, asked))
 

@@ -296,7 +296,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
         yield Problem(prefix + mark.path, mark.rule, mark.message)
     for name in answer.extra:
         yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
-    for one, limited in _limited(type(answer)):
+    for one, limited in _limited(answer.__class__):
         value, path = getattr(answer, one.name), prefix + one.wire
         if value is None:
             if one.about.needed:

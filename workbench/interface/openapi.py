@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from workbench.interface.convert import Converter, converter, placeholders
-from workbench.interface.events import EVENT_KINDS, Event
+from workbench.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.interface.fields import Privacy, Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import EMAIL_ADDRESS, UUID, AnyOf, CrossRule, OneOf, When
@@ -29,6 +29,7 @@ from workbench.interface.walk import (
     Text,
     Untyped,
     cross_rules,
+    member,
     members,
 )
 
@@ -64,18 +65,16 @@ PATTERNS: Mapping[str, str] = {
 _NO_NUL = r"^[^\u0000]*$"
 
 _LINKS = (
-    ("simulate_authorization", "simulate_reversal", "transaction_id", "$response.body#/transactionId"),
-    ("simulate_authorization", "simulate_refund", "transaction_id", "$response.body#/transactionId"),
-    ("create_payment_account", "delete_payment_account", "payment_account_id", "$response.body#/id"),
-    ("create_user_application", "update_user", "user_id", "$response.body#/id"),
-    ("create_user_application", "list_rewards_activity", "user_id", "$response.body#/id"),
+    ("simulate_authorization", "simulate_reversal", "transaction_id", "transactionId"),
+    ("simulate_authorization", "simulate_refund", "transaction_id", "transactionId"),
+    ("create_payment_account", "delete_payment_account", "payment_account_id", "id"),
+    ("create_user_application", "update_user", "user_id", "id"),
+    ("create_user_application", "list_rewards_activity", "user_id", "id"),
 )
-"""What one operation hands to another: from, to, the member that takes it, where it comes from."""
-
-_NO_NAMES: Mapping[str, str] = {}
+"""What one operation hands to another: from, to, the member that takes it, the member of the answer it comes from."""
 
 
-def document(names: Mapping[str, str] = _NO_NAMES, server: str = "https://api.example.com/v1") -> dict[str, Any]:
+def document(names: Mapping[str, str] | None = None, server: str = "https://api.example.com/v1") -> dict[str, Any]:
     """Return the OpenAPI 3.1 document, as plain data.
 
     Args:
@@ -115,39 +114,36 @@ class _Document:
     def operation(self, operation: Operation[..., Any]) -> Schema:
         """Return one operation."""
         cls = operation.request
-        in_path = placeholders(operation.path)
-        inside = [one for one in members(cls) if self.converter.wire_name(cls, one) in in_path]
-        rest = [one for one in members(cls) if one not in inside]
+        in_path = [one for one in members(cls) if self.converter.wire_name(cls, one) in placeholders(operation.path)]
+        rest = [one for one in members(cls) if one not in in_path]
         made: Schema = {
             "operationId": operation.name,
             "summary": operation.doc,
             "description": f"Source: {operation.source}." + (" In the sandbox only." if operation.sandbox_only else ""),
             **_assumed(operation.assumed),
         }
-        parameters = [self._parameter(cls, one, "path") for one in inside]
+        parameters = [self._parameter(cls, one, "path") for one in in_path]
         if operation.in_query:
             parameters += [self._parameter(cls, one, "query") for one in rest]
         if parameters:
             made["parameters"] = parameters
         if rest and not operation.in_query:
-            schema = self.taken(cls, [one for one in members(cls) if one in rest])
-            made["requestBody"] = {
-                "required": "required" in schema or "oneOf" in schema,
-                "content": {"application/json": {"schema": self._named(cls.__name__, schema)}},
-            }
+            schema = self._record(cls, rest, sent=True)
+            self.schemas[cls.__name__] = schema
+            made["requestBody"] = _json(_ref(cls.__name__), required="required" in schema or "oneOf" in schema)
         if operation.roles:
             made["security"] = [{"ApiKey": sorted(operation.roles)}]
-        made["responses"] = {**self._success(operation), **_failures(operation.failures)}
+        made["responses"] = {str(operation.success): self._success(operation), **_failures(operation.failures)}
         return made
 
-    def event(self, kind: Any) -> Schema:
+    def event(self, kind: EventKind) -> Schema:
         """Return one kind of event, as the request that a receiver gets."""
         envelope = {
-            "allOf": [{"$ref": self._answered(Event)}],
+            "allOf": [self._reference(Event, sent=False)],
             "properties": {
                 "resource": {"const": kind.resource},
                 "action": {"const": kind.action},
-                "body": {"$ref": self._answered(kind.body)},
+                "body": self._reference(kind.body, sent=False),
             },
         }
         return {
@@ -156,7 +152,7 @@ class _Document:
             "description": f"Source: {kind.source}.",
             "security": [],
             **_assumed(kind.assumed),
-            "requestBody": {"required": True, "content": {"application/json": {"schema": envelope}}},
+            "requestBody": _json(envelope, required=True),
             "responses": {"2XX": {"description": "Received"}},
         }
 
@@ -167,109 +163,64 @@ class _Document:
             "required": where == "path" or _needed(one),
             "description": one.about.doc,
             **_assumed(one.about.assumed),
-            "schema": self._taken(one.kind, one) | _otherwise(one),
+            "schema": self._schema(one.kind, one, sent=True) | _otherwise(one),
         }
 
     def _success(self, operation: Operation[..., Any]) -> Schema:
         made: Schema = {"description": "Done"}
         if operation.success != 204:
-            schema: Schema = {"$ref": self._answered(operation.answer)}
-            made["content"] = {
-                "application/json": {"schema": {"type": "array", "items": schema} if operation.many else schema}
-            }
-        links = {
-            to: {"operationId": to, "parameters": {self._link_name(to, name): source}}
-            for start, to, name, source in _LINKS
-            if start == operation.name
-        }
-        if links:
-            made["links"] = links
-        return {str(operation.success): made}
+            schema = self._reference(operation.answer, sent=False)
+            made |= _json({"type": "array", "items": schema} if operation.many else schema)
+        links = {}
+        for start, to, name, source in _LINKS:
+            if start == operation.name:
+                taken = OPERATIONS[to].request
+                wire = self.converter.wire_name(taken, member(taken, name))
+                links[to] = {"operationId": to, "parameters": {wire: f"$response.body#/{source}"}}
+        return made | ({"links": links} if links else {})
 
-    def _link_name(self, operation: str, name: str) -> str:
-        cls = OPERATIONS[operation].request
-        return next(self.converter.wire_name(cls, one) for one in members(cls) if one.name == name)
+    def _reference(self, cls: type[Any], *, sent: bool, partial: bool = False) -> Schema:
+        """Return a reference to the schema of a record, which is made where it is not there."""
+        name = cls.__name__ + ("" if not sent else "Change" if partial else "Input")
+        if name not in self.schemas:
+            self.schemas[name] = {}  # a record may hold itself
+            self.schemas[name] = self._record(cls, members(cls), sent=sent, partial=partial)
+        return _ref(name)
 
-    # what is sent
-
-    def taken(self, cls: type[Any], fields: Iterable[Member], partial: bool = False) -> Schema:
-        """Return the schema of a record in a request."""
-        fields = list(fields)
-        spelled = {one.name: self.converter.wire_name(cls, one) for one in fields}
-        made: Schema = {
-            "type": "object",
-            "properties": {
-                self.converter.wire_name(cls, one): {**self._taken(one.kind, one), **_about(one)} for one in fields
-            },
-        }
-        required = [spelled[one.name] for one in fields if _needed(one) and not partial]
-        if required:
+    def _record(self, cls: type[Any], fields: Iterable[Member], *, sent: bool, partial: bool = False) -> Schema:
+        """Return the schema of a record: strict where it is sent, loose where it is received."""
+        names = {one: self.converter.wire_name(cls, one) for one in fields}
+        made: Schema = {"type": "object"} if sent else {"type": "object", "description": _first_line(cls)}
+        made["properties"] = {name: self._schema(one.kind, one, sent) | _about(one) for one, name in names.items()}
+        required = [name for one, name in names.items() if (_needed(one) if sent else one.about.needed)]
+        if required and not partial:
             made["required"] = required
-        for rule in cross_rules(cls):
-            _merge(made, _crossed(rule, spelled))
+        for rule in cross_rules(cls) if sent else ():
+            _merge(made, _crossed(rule, {one.name: name for one, name in names.items()}))
         return made
 
-    def _taken(self, kind: Kind, one: Member) -> Schema:
-        rule = one.about.rule
+    def _schema(self, kind: Kind, one: Member, sent: bool) -> Schema:
+        rule, loose = one.about.rule, "" if sent else "x-"
         match kind:
             case Nested(of=cls):
-                partial = one.about.partial
-                name = f"{cls.__name__}{'Change' if partial else 'Input'}"
-                return self._named(name, self.taken(cls, members(cls), partial))
+                return self._reference(cls, sent=sent, partial=one.about.partial)
             case Array(of=inner):
-                return {"type": "array", "items": self._taken(inner, one)}
+                return {"type": "array", "items": self._schema(inner, one, sent)}
             case Choice(of=words):
-                return {"type": "string", "enum": [str(word) for word in words]}
-            case Integer():
+                return {"type": "string", f"{loose}enum": [str(word) for word in words]}
+            case Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
                 return {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
             case Text() | Date():
-                made: Schema = {"type": "string", "pattern": rule.pattern or PATTERNS.get(rule.format or "", _NO_NUL)}
-                if rule.format in _FORMATS:
-                    made["format"] = rule.format
-                return made | _lengths(rule, "")
-        return _plain(kind)
-
-    def _named(self, name: str, schema: Schema) -> Schema:
-        self.schemas[name] = schema
-        return {"$ref": f"#/components/schemas/{name}"}
-
-    # what is received
-
-    def _answered(self, cls: type[Any]) -> str:
-        name = cls.__name__
-        if name not in self.schemas:
-            fields = members(cls)
-            self.schemas[name] = made = {
-                "type": "object",
-                "description": (cls.__doc__ or "").strip().splitlines()[0],
-                "properties": {
-                    self.converter.wire_name(cls, one): {**self._received(one.kind, one), **_about(one)}
-                    for one in fields
-                },
-            }
-            required = [self.converter.wire_name(cls, one) for one in fields if one.about.needed]
-            if required:
-                made["required"] = required
-        return f"#/components/schemas/{name}"
-
-    def _received(self, kind: Kind, one: Member) -> Schema:
-        rule = one.about.rule
-        match kind:
-            case Nested(of=cls):
-                return {"$ref": self._answered(cls)}
-            case Array(of=inner):
-                return {"type": "array", "items": self._received(inner, one)}
-            case Choice(of=words):
-                return {"type": "string", "x-enum": [str(word) for word in words]}
-            case Text():
-                made: Schema = {"type": ["string", "null"] if one.about.nullable else "string"}
-                if rule.pattern:
-                    made["x-pattern"] = rule.pattern
-                if rule.format in _FORMATS:
-                    made["format"] = rule.format
-                return made | _lengths(rule, "x-")
-        return _plain(kind)
+                form = rule.format if rule.format in _FORMATS else None
+                pattern = rule.pattern or (PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
+                limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
+                return {
+                    "type": ["string", "null"] if one.about.nullable and not sent else "string",
+                    **({"format": form} if form else {}),
+                    **{loose + name: value for name, value in limits.items() if value is not None},
+                }
+        return _PLAIN[kind]
 
 
 _FORMATS = {"uuid", "date", "password"}  # that of email is another one in each tool
@@ -281,26 +232,27 @@ _ERROR: Schema = {
 }
 
 
-def _plain(kind: Kind) -> Schema:
-    match kind:
-        case Integer():
-            return {"type": "integer"}
-        case Boolean():
-            return {"type": "boolean"}
-        case DecimalNumber(text=True):
-            return {"type": "string", "format": "decimal"}
-        case DecimalNumber() | Numeric():
-            return {"type": "number"}
-        case DateTime():
-            return {"type": "string", "format": "date-time"}
-        case Untyped():
-            return {}
-    raise TypeError(f"no schema is known for {kind}")
+_PLAIN: Mapping[Kind, Schema] = {
+    Integer(): {"type": "integer"},
+    Boolean(): {"type": "boolean"},
+    DecimalNumber(text=True): {"type": "string", "format": "decimal"},
+    DecimalNumber(text=False): {"type": "number"},
+    Numeric(): {"type": "number"},
+    DateTime(): {"type": "string", "format": "date-time"},
+    Untyped(): {},
+}
 
 
-def _lengths(rule: Any, prefix: str) -> Schema:
-    found = ((f"{prefix}minLength", rule.min_length), (f"{prefix}maxLength", rule.max_length))
-    return {name: value for name, value in found if value is not None}
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json(schema: Schema, **more: Any) -> Schema:
+    return {**more, "content": {"application/json": {"schema": schema}}}
+
+
+def _first_line(cls: type[Any]) -> str:
+    return (cls.__doc__ or "").strip().splitlines()[0]
 
 
 def _needed(one: Member) -> bool:
@@ -333,7 +285,7 @@ def _failures(failures: Iterable[Failure]) -> Schema:
     for status, found in sorted(by_status.items()):
         made[str(status)] = {
             "description": "; ".join(f"{one.error}: {one.when}" for one in found),
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            **_json(_ref("Error")),
             **_assumed(next((one.assumed for one in found if one.assumed), None)),
         }
     return made
@@ -343,13 +295,10 @@ def _crossed(rule: CrossRule, spelled: Mapping[str, str]) -> Schema:
     match rule:
         case OneOf(groups=groups):
             every = [[spelled[name] for name in group] for group in groups]
-            ways = [
-                {
-                    "required": group,
-                    "not": {"anyOf": [{"required": [name]} for other in every if other is not group for name in other]},
-                }
-                for group in every
-            ]
+            ways = []
+            for group in every:
+                others = [{"required": [name]} for other in every if other is not group for name in other]
+                ways.append({"required": group, "not": {"anyOf": others}})
             return {"oneOf": ways} | _assumed(rule.assumed)
         case AnyOf(names=names):
             return {"anyOf": [{"required": [spelled[name]]} for name in names]} | _assumed(rule.assumed)

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, overload
+from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
 
 import attrs
@@ -34,13 +34,6 @@ class Sync:
 
 class Async:
     """Marks a client whose methods return awaitables."""
-
-
-class Caller(Protocol):
-    """What a bound operation needs of its client."""
-
-    def call(self, operation: "Operation[..., Any]", arguments: dict[str, Any]) -> Any:
-        """Build the request from arguments, check it, send it."""
 
 
 class Call(Generic[P, R]):
@@ -78,8 +71,8 @@ class Operation(Generic[P, R]):
     path: str  # template; its {wireNames} are fields of `takes`
     takes: Callable[P, Any]
     returns: type[R]
-    effect: bool  # whether calling it may change something, or authorize it
     source: str
+    effect: bool = True  # whether calling it may change something, or authorize it
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
     failures: tuple[Failure, ...] = ()

@@ -1,7 +1,7 @@
 """The one reader of records: their members and kinds, how a record is built from values, and dotted paths into it."""
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 
 from workbench.interface.fields import ABOUT, RECORD, About, Reason
-from workbench.interface.rules import CrossRule, Full, Number
+from workbench.interface.rules import CrossRule, Full
 
 
 @attrs.frozen
@@ -18,7 +18,6 @@ class Kind:
     """What a member holds. The readers of records choose by its class."""
 
 
-@attrs.frozen
 class Text(Kind):
     """A `str`."""
 
@@ -30,7 +29,6 @@ class Integer(Kind):
     full: bool = False
 
 
-@attrs.frozen
 class Boolean(Kind):
     """A `bool`."""
 
@@ -42,17 +40,14 @@ class DecimalNumber(Kind):
     text: bool
 
 
-@attrs.frozen
 class Numeric(Kind):
     """An `int` or a `Decimal`, as the JSON number was."""
 
 
-@attrs.frozen
 class DateTime(Kind):
     """An aware `datetime` in UTC."""
 
 
-@attrs.frozen
 class Date(Kind):
     """A `date`, or its ISO text."""
 
@@ -78,7 +73,6 @@ class Array(Kind):
     of: Kind
 
 
-@attrs.frozen
 class Untyped(Kind):
     """Anything JSON can hold."""
 
@@ -115,38 +109,32 @@ def is_record(value: Any) -> bool:
     return RECORD in (value if isinstance(value, type) else type(value)).__dict__
 
 
-_SCALARS: Mapping[Any, Callable[[About], Kind]] = {
-    str: lambda _: Text(),
-    int: lambda _: Integer(),
-    bool: lambda _: Boolean(),
-    Decimal: lambda about: DecimalNumber(text=about.rule.format == "decimal"),
-    datetime: lambda _: DateTime(),
-    Any: lambda _: Untyped(),
-}
+_SCALARS: Mapping[Any, Kind] = {
+    str: Text(), int: Integer(), bool: Boolean(), datetime: DateTime(), Any: Untyped(),
+    frozenset((int, Full)): Integer(full=True), frozenset((int, Decimal)): Numeric(), frozenset((date, str)): Date(),
+}  # fmt: skip
+"""Kinds by annotation, or by the classes of a union."""
 
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
-    if hint in _SCALARS:
-        return _SCALARS[hint](about)
+    if hint is Decimal:
+        return DecimalNumber(text=about.rule.format == "decimal")
     if get_origin(hint) is tuple:
         return Array(_kind(get_args(hint)[0], about, where))
-    if isinstance(hint, type) and is_record(hint):
-        return Nested(hint)
     if get_origin(hint) in (Union, types.UnionType):
         options = [option for option in get_args(hint) if option is not type(None)]
-        if len(options) == 1:
-            return _kind(options[0], about, where)
-        if set(options) == {int, Full}:
-            return Integer(full=True)
-        if set(options) == set(get_args(Number)):
-            return Numeric()
-        if set(options) == {date, str}:
-            return Date()
-        first = options[0]
-        if isinstance(first, type) and issubclass(first, StrEnum) and options[1:] == [str]:
+        first, others = options[0], options[1:]
+        if not others:
+            return _kind(first, about, where)
+        if isinstance(first, type) and issubclass(first, StrEnum) and others == [str]:
             return Choice(first)
-        if isinstance(first, type) and is_record(first) and get_origin(options[1]) is Mapping and len(options) == 2:
+        if is_record(first) and [get_origin(option) for option in others] == [Mapping]:
             return Nested(first)
+        hint = frozenset(options)
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if isinstance(hint, type) and is_record(hint):
+        return Nested(hint)
     raise TypeError(f"{where}: no kind is known for {hint}")
 
 
@@ -193,10 +181,7 @@ def _resolved(cls: type[Any]) -> tuple[Member, ...]:
 
 def member(cls: type[Any], name: str) -> Member:
     """Return one member of a record by its attribute name."""
-    for one in members(cls):
-        if one.name == name:
-            return one
-    raise KeyError(f"{cls.__name__} has no member {name}")
+    return {one.name: one for one in members(cls)}[name]
 
 
 def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
@@ -223,12 +208,8 @@ def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
 
 def records(cls: type[Any]) -> Iterator[type[Any]]:
     """Yield a record and every record nested in it, each once."""
-    seen = [cls]
-    for _, one in leaves(cls):
-        inner = record_of(one.kind)
-        if inner is not None and inner not in seen:
-            seen.append(inner)
-    yield from seen
+    nested = (inner for _, one in leaves(cls) if (inner := record_of(one.kind)) is not None)
+    yield from dict.fromkeys((cls, *nested))
 
 
 def get_path(x: Any, path: str) -> Any:
@@ -254,11 +235,6 @@ def get_path(x: Any, path: str) -> Any:
 def given(record: Any) -> dict[str, Any]:
     """Return the members of a record that are given, by attribute name; nested records stay records."""
     return {one.name: value for one in members(type(record)) if (value := getattr(record, one.name)) is not None}
-
-
-def change(record: Any, **changes: Any) -> Any:
-    """Return a record with some members changed."""
-    return build(type(record), {**given(record), **changes})
 
 
 def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
@@ -291,8 +267,7 @@ class UnknownMember(ValueError):
 
 
 def _converted(kind: Kind, value: Any) -> Any:
-    made = value.__class__
-    if made is str or made is int or made is bool:
+    if value.__class__ in (str, int, bool):
         return value
     if isinstance(kind, Nested) and isinstance(value, Mapping):
         return build(kind.of, value)
@@ -300,42 +275,31 @@ def _converted(kind: Kind, value: Any) -> Any:
         return tuple(_converted(kind.of, item) for item in value)
     if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
         return int(value.__index__())  # a whole number of another library
-    if isinstance(kind, Boolean) and made.__name__ in {"bool_", "bool"} and made.__module__ == "numpy":
-        return bool(value)
+    if isinstance(kind, Boolean) and type(value).__module__ == "numpy":
+        return bool(value) if type(value).__name__ in {"bool_", "bool"} else value
     return value
 
 
 def described(one: Member) -> str:
     """Return a member in one line: meaning, unit, rule, whether it is required, whether it is an assumption."""
-    words = [one.about.doc]
-    rule = rule_words(one)
-    if rule:
-        words.append(rule)
-    if one.required:
-        words.append("required")
-    if one.about.assumed:
-        words.append(f"assumed: {one.about.assumed}")
-    return "; ".join(words) + "."
+    assumed = f"assumed: {one.about.assumed}" if one.about.assumed else ""
+    words = (one.about.doc, rule_words(one), "required" if one.required else "", assumed)
+    return "; ".join(filter(None, words)) + "."
 
 
 def rule_words(one: Member) -> str:
     """Return the rule of a member in words, unit first; empty where it has none."""
-    rule, kind, words = one.about.rule, one.kind, []
-    if rule.unit:
-        words.append(f"in {rule.unit}")
+    rule, kind = one.about.rule, one.kind
+    words = [f"in {rule.unit}" if rule.unit else ""]
     if isinstance(kind, Integer):
         words.append("whole number or FULL" if kind.full else "whole number")
     if isinstance(kind, Choice):
         words.append("one of " + ", ".join(kind.of))
-    if rule.says:
-        words.append(rule.says)
-    elif rule.pattern:
-        words.append(f"matches {rule.pattern}")
-    for low, high, unit in ((rule.minimum, rule.maximum, ""), (rule.min_length, rule.max_length, " characters")):
-        words.append(_span(low, high, unit))
-    if rule.format in {"uuid", "date"} and not rule.says:
-        words.append({"uuid": "a UUID", "date": "a date, YYYY-MM-DD"}[rule.format])
-    return ", ".join(word for word in words if word)
+    words.append(rule.says or (f"matches {rule.pattern}" if rule.pattern else ""))
+    words += [_span(rule.minimum, rule.maximum, ""), _span(rule.min_length, rule.max_length, " characters")]
+    if not rule.says:
+        words.append({"uuid": "a UUID", "date": "a date, YYYY-MM-DD"}.get(rule.format or "", ""))
+    return ", ".join(filter(None, words))
 
 
 def _span(low: int | None, high: int | None, unit: str) -> str:
