@@ -11,9 +11,9 @@ import attrs
 
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence
+from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
 from workbench.interface.rules import CrossRule, When
-from workbench.interface.walk import members, records, snake
+from workbench.interface.walk import cross_rules, members, records, snake
 
 
 @attrs.frozen(kw_only=True)
@@ -151,75 +151,39 @@ def assumptions() -> tuple[Assumption, ...]:
 
 
 def _all() -> Iterator[Assumption]:
-    seen: set[str] = set()
     for operation in table.OPERATIONS.values():
-        if operation.assumed:
-            yield Assumption(
-                id=operation.name,
-                where=f"{operation.method} {operation.path}",
-                value=f"{operation.success} on success",
-                reason=operation.assumed,
-                confidence=operation.assumed.confidence,
-                change="the client reads any 2xx",
-            )
+        where = f"{operation.method} {operation.path}"
+        value = f"{operation.success} on success"
+        yield from _marked(operation.name, where, value, operation.assumed, "the client reads any 2xx")
         for failure in operation.failures:
-            if failure.assumed:
-                yield Assumption(
-                    id=f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}",
-                    where=operation.name,
-                    value=f"{failure.status} {failure.error}, when {failure.when}",
-                    reason=failure.assumed,
-                    confidence=failure.assumed.confidence,
-                    change="the client takes any status; the sandbox reads the table",
-                )
-        for cls in (operation.request, operation.answer):
-            yield from _of(cls, seen)
-    for kind in EVENT_KINDS.values():
-        yield from _of(kind.body, seen)
+            key = f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
+            value = f"{failure.status} {failure.error}, when {failure.when}"
+            change = "the client takes any status; the sandbox reads the table"
+            yield from _marked(key, operation.name, value, failure.assumed, change)
+    tops = [cls for operation in table.OPERATIONS.values() for cls in (operation.request, operation.answer)]
+    tops += [kind.body for kind in EVENT_KINDS.values()]
+    for cls in dict.fromkeys(cls for top in tops for cls in records(top)):
+        for one in members(cls):
+            key = f"{snake(cls.__name__)}.{one.name}"
+            yield from _marked(key, cls.__name__, one.wire, one.about.assumed, f'wire_names."{key}" in a profile')
+        for rule in cross_rules(cls):
+            key = f"{snake(cls.__name__)}.{_rule_id(rule)}"
+            yield from _marked(key, cls.__name__, rule.doc, rule.assumed, "check=False sends it all the same")
+    settable = settings("documented")
     for row in BEHAVIORS.values():
-        both = (
-            f" (documented: {row.documented!r}, observed: {row.observed!r})" if row.documented != row.observed else ""
-        )
+        both = f" (documented: {row.documented!r}, observed: {row.observed!r})"
+        value = row.says + (both if row.documented != row.observed else "")
+        change = f"sandbox.{row.id} in a profile" if row.id in settable else "its handler in workbench/sandbox"
+        yield from _marked(row.id, row.where, value, Reason(row.reason, row.confidence), change)
+
+
+def _marked(key: str, where: str, value: str, reason: Reason | None, change: str) -> Iterator[Assumption]:
+    """Yield the assumption that something is marked as, if it is."""
+    if reason:
         yield Assumption(
-            id=row.id,
-            where=row.where,
-            value=row.says + both,
-            reason=row.reason,
-            confidence=row.confidence,
-            change=f"sandbox.{row.id} in a profile"
-            if row.id in settings("documented")
-            else "its handler in workbench/sandbox",
+            id=key, where=where, value=value, reason=str(reason), confidence=reason.confidence, change=change
         )
 
 
 def _rule_id(rule: CrossRule) -> str:
     return f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
-
-
-def _of(cls: type[Any], seen: set[str]) -> Iterator[Assumption]:
-    for one in records(cls):
-        for field in members(one):
-            key = f"{snake(one.__name__)}.{field.name}"
-            if key in seen or not field.about.assumed:
-                continue
-            seen.add(key)
-            yield Assumption(
-                id=key,
-                where=one.__name__,
-                value=field.wire,
-                reason=field.about.assumed,
-                confidence=field.about.assumed.confidence,
-                change=f'wire_names."{key}" in a profile',
-            )
-        for rule in getattr(one, "rules", ()):
-            key = f"{snake(one.__name__)}.{_rule_id(rule)}"
-            if rule.assumed and key not in seen:
-                seen.add(key)
-                yield Assumption(
-                    id=key,
-                    where=one.__name__,
-                    value=rule.doc,
-                    reason=rule.assumed,
-                    confidence=rule.assumed.confidence,
-                    change="check=False sends it all the same",
-                )
