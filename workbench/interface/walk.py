@@ -181,7 +181,10 @@ def _resolved(cls: type[Any]) -> tuple[Member, ...]:
 
 def member(cls: type[Any], name: str) -> Member:
     """Return one member of a record by its attribute name."""
-    return {one.name: one for one in members(cls)}[name]
+    found = next((one for one in members(cls) if one.name == name), None)
+    if found is None:
+        raise KeyError(f"{cls.__name__} has no member {name}")
+    return found
 
 
 def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:

@@ -23,7 +23,7 @@ from workbench.interface.assumptions import Assumption
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN, Answer
 from workbench.interface.strict_json import JsonObject
-from workbench.interface.walk import Array, Member, Nested, is_record, members, record_of
+from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 from workbench.rendering.layout import MAX_ROWS, Block, Cell, Grid, Row, Sheet, Stack
 from workbench.rendering.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
 
@@ -31,6 +31,8 @@ Reveal = Collection[str]
 
 _DEEPEST = 12
 _FEW = 8
+_STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"})
+"""Keys of mappings whose values are shown as a status."""
 
 
 def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
@@ -48,50 +50,47 @@ def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = Non
         return block
     if is_record(x) and not isinstance(x, type):
         return record_sheet(x, reveal)
-    if isinstance(x, Problem):
-        return problem_grid([x])
-    if isinstance(x, Assumption):
-        return assumption_grid([x], 1)
     if isinstance(x, Mapping):
-        return mapping_sheet("", x)
-    if isinstance(x, list | tuple) and x:
-        return _many(x, reveal, columns, rows)
+        return mapping_sheet(x)
+    if isinstance(x, Problem | Assumption):
+        x = [x]
     if isinstance(x, list | tuple):
-        return Cell(("nothing",), "muted")
+        return _many(x, reveal, columns, rows) if x else Cell(("nothing",), "muted")
     return cell(x)
 
 
 def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows: int) -> Block:
-    first = type(x[0])
+    first, shown = type(x[0]), x[:rows]
     alike = all(type(item) is first for item in x)
-    shown = x[:rows]
     if alike and is_record(x[0]):
-        names = tuple(columns or _columns(shown))
         if columns or not _holds_many(first):
-            return Grid(
-                title=plural(first, len(x)),
-                columns=tuple(label(name.replace(".", "_")) for name in names),
-                rows=tuple(tuple(_leaf(item, name, reveal) for name in names) for item in shown),
-                total=len(x),
-            )
-        return Stack(
-            title=plural(first, len(x)), parts=tuple(record_sheet(item, reveal) for item in shown), total=len(x)
-        )
+            return record_grid(plural(first, len(x)), shown, len(x), reveal, columns)
+        parts = tuple(record_sheet(item, reveal) for item in shown)
+        return Stack(title=plural(first, len(x)), parts=parts, total=len(x))
     if alike and first is Problem:
         return problem_grid(shown, len(x))
     if alike and first is Assumption:
-        return assumption_grid(shown, len(x))
+        lines = [(one.id, one.where, one.value, one.reason, _confidence(one), one.change) for one in shown]
+        return _grid(
+            plural(first, len(x)),
+            ("id", "where", "assumed", "reason", "confidence", "where to change it"),
+            lines,
+            len(x),
+        )
     if all(isinstance(item, Mapping) for item in x):
         return mapping_grid(shown, columns, len(x))
-    return Grid(
-        title=f"{len(x):,} items", columns=("",), rows=tuple((_inline(item, reveal),) for item in shown), total=len(x)
-    )
+    return _grid(f"{len(x):,} items", ("",), [(_inline(item, reveal),) for item in shown], len(x))
+
+
+def _grid(title: str, columns: Iterable[str], rows: Iterable[Iterable[Cell | str]], total: int) -> Grid:
+    cells = tuple(tuple(Cell((one,)) if isinstance(one, str) else one for one in row) for row in rows)
+    return Grid(title=title, columns=tuple(columns), rows=cells, total=total)
 
 
 def plural(cls: type[Any], count: int) -> str:
     """Return `3 issuing contracts`."""
     noun = label(cls.__name__)
-    ending = {"address": "es", "rewards activity": "", "issuing contract": "s"}.get(noun, "s")
+    ending = {"address": "es", "rewards activity": ""}.get(noun, "s")
     return f"{count:,} {noun}{ending if count != 1 else ''}"
 
 
@@ -99,35 +98,34 @@ def _holds_many(cls: type[Any]) -> bool:
     return any(isinstance(one.kind, Array) and record_of(one.kind) for one in members(cls)) or cls is Event
 
 
-def _columns(shown: Sequence[Any]) -> Iterator[str]:
+def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
     """Yield the dotted names of those members that any of the records has."""
+    for one in members(cls):
+        values = [value for item in shown if (value := getattr(item, one.name)) not in (None, ())]
+        if values and isinstance(one.kind, Nested) and all(is_record(value) for value in values):
+            yield from _columns(one.kind.of, values, f"{prefix}{one.name}.")
+        elif values:
+            yield prefix + one.name
 
-    def names(cls: type[Any], prefix: str, held: Sequence[Any]) -> Iterator[str]:
-        for one in members(cls):
-            values = [value for item in held if (value := getattr(item, one.name)) not in (None, ())]
-            if not values:
-                continue
-            if isinstance(one.kind, Nested) and all(is_record(value) for value in values):
-                yield from names(one.kind.of, f"{prefix}{one.name}.", values)
-            else:
-                yield prefix + one.name
 
-    yield from names(type(shown[0]), "", shown)
+def record_grid(
+    title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
+) -> Grid:
+    """Put records into a grid: a column for each member that any of them has, nested ones too."""
+    names = tuple(columns or _columns(type(shown[0]), shown))
+    rows = ((_leaf(item, name, reveal) for name in names) for item in shown)
+    return _grid(title, (label(name.replace(".", "_")) for name in names), rows, total)
 
 
 def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
-    holder, (*way, last) = record, path.split(".")
-    for name in way:
-        holder = getattr(holder, name, None)
+    way, _, last = path.rpartition(".")
+    holder = get_path(record, way) if way else record
     if holder is None:
         return Cell(("",))
-    found = {one.name: one for one in members(type(holder))}.get(last)
-    if found is None:
-        raise KeyError(f"{type(holder).__name__} has no member {last}")
-    value = getattr(holder, last)
+    one, value = member(type(holder), last), getattr(holder, last, None)
     if value is None or value == ():
         return Cell(("",))
-    return _inline(value, reveal) if is_record(value) else member_cell(found, value, holder, path, reveal)
+    return _inline(value, reveal) if is_record(value) else member_cell(one, value, holder, path, reveal)
 
 
 def _inline(value: Any, reveal: Reveal) -> Cell:
@@ -170,15 +168,9 @@ def _value(one: Member, value: Any, record: Any, path: str, reveal: Reveal) -> C
     if is_record(value):
         return record_sheet(value, reveal, f"{path}.")
     if isinstance(value, tuple) and value and all(is_record(item) for item in value):
-        kept = value[:MAX_ROWS]
-        return Grid(
-            title="",
-            columns=tuple(label(name.replace(".", "_")) for name in _columns(kept)),
-            rows=tuple(tuple(_leaf(item, name, reveal) for name in _columns(kept)) for item in kept),
-            total=len(value),
-        )
+        return record_grid("", value[:MAX_ROWS], len(value), reveal)
     if isinstance(value, Mapping) and (one.about.privacy is OPEN or one.name in reveal):
-        return mapping_sheet("", value)
+        return mapping_sheet(value)
     return member_cell(one, value, record, path, reveal)
 
 
@@ -198,106 +190,59 @@ def _unusual(record: Any) -> Iterator[str]:
         yield f"unusual: {', '.join(paths[:3])}{more} {visible(message, 200)}".replace(":  ", ": ")
 
 
-def mapping_sheet(title: str, given: Mapping[Any, Any], deep: int = 0) -> Sheet:
+def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
     """Put a mapping on a sheet: a plan, a balance, a guide. A wire body shows its names alone."""
-    given = _printed(given)
     rows = []
-    for name, value in given.items():
+    for name, value in _printed(given).items():
         shown: Cell | Sheet | Grid
-        if isinstance(given, JsonObject):
-            shown = Cell((masks.DOTS,), "private")
-        elif isinstance(value, Mapping) and deep < _DEEPEST:
-            shown = mapping_sheet("", value, deep + 1)
+        if isinstance(value, Mapping) and deep < _DEEPEST:
+            shown = mapping_sheet(value, deep + 1)
         elif is_record(value):
             shown = record_sheet(value)
         elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
             shown = mapping_grid(value[:MAX_ROWS], None, len(value))
         elif isinstance(value, list | tuple):
             shown = Cell(tuple(_inline(item, ()).text for item in value[:MAX_ROWS]) or ("–",))
-        elif _is_status(name, value):
-            shown = status_cell(str(value))
         else:
-            shown = cell(value)
+            shown = _plain(name, value)
         rows.append(Row(label(str(name)), shown))
-    return Sheet(title=title, rows=tuple(rows))
+    return Sheet(title="", rows=tuple(rows))
 
 
 def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a mapping as it is printed: what a caller gave, and a wire body, by their names alone."""
+    if isinstance(given, JsonObject):
+        return dict.fromkeys(given, Cell((masks.DOTS,), "private"))
     return given.shown() if isinstance(given, masks.MaskedDict) else given
 
 
-def _is_status(name: Any, value: Any) -> bool:
-    """Whether a mapping's value is shown as a status; an empty one is none."""
-    return (
-        str(name) in {"status", "application_status", "end", "outcome", "state"}
-        and isinstance(value, str)
-        and bool(value)
-    )
+def _plain(name: Any, value: Any) -> Cell:
+    """Return a value of a mapping; one that is a status is shown as such."""
+    if isinstance(value, Cell):
+        return value
+    return status_cell(value) if str(name) in _STATUSES and isinstance(value, str) and value else _inline(value, ())
 
 
 def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int) -> Grid:
     """Put mappings into a grid: a column for each key any of them has, in the order first met."""
     shown = [_printed(one) for one in shown]
     names = list(columns or dict.fromkeys(name for item in shown for name in item))
-
-    def look(name: Any, item: Mapping[Any, Any]) -> Cell:
-        if name not in item:
-            return Cell(("",))
-        value = item[name]
-        if isinstance(item, JsonObject):
-            return Cell((masks.DOTS,), "private")
-        if _is_status(name, value):
-            return status_cell(str(value))
-        return _inline(value, ())
-
-    return Grid(
-        title="",
-        columns=tuple(label(str(name)) for name in names),
-        rows=tuple(tuple(look(name, item) for name in names) for item in shown),
-        total=total,
-    )
+    rows = ((_plain(name, item[name]) if name in item else "" for name in names) for item in shown)
+    return _grid("", (label(str(name)) for name in names), rows, total)
 
 
-def problem_grid(problems: Iterable[Problem], total: int | None = None) -> Grid:
+def problem_grid(shown: Sequence[Problem], total: int) -> Grid:
     """Put problems into a grid: where, what is wrong, and which rule is broken."""
-    held = tuple(problems)
-    return Grid(
-        title="1 problem" if (total or len(held)) == 1 else f"{total or len(held):,} problems",
-        columns=("where", "problem", "rule"),
-        rows=tuple(
-            (
-                Cell((visible(one.path, 200) or "(all)",)),
-                Cell((visible(one.message, 500),)),
-                Cell((visible(one.rule, 40),), "muted"),
-            )
-            for one in held
-        ),
-        total=len(held) if total is None else total,
+    rows = (
+        (visible(one.path, 200) or "(all)", visible(one.message, 500), Cell((visible(one.rule, 40),), "muted"))
+        for one in shown
     )
+    return _grid(plural(Problem, total), ("where", "problem", "rule"), rows, total)
 
 
-def assumption_grid(rows: Iterable[Assumption], total: int) -> Grid:
-    """Put assumptions about the service into a grid."""
-    return Grid(
-        title="1 assumption" if total == 1 else f"{total:,} assumptions",
-        columns=("id", "where", "assumed", "reason", "confidence", "where to change it"),
-        rows=tuple(
-            (
-                Cell((one.id,)),
-                Cell((one.where,)),
-                Cell((one.value,)),
-                Cell((one.reason,)),
-                Cell((f"{_known(one)} {one.confidence}",), f"status:{one.confidence}"),
-                Cell((one.change,)),
-            )
-            for one in rows
-        ),
-        total=total,
-    )
-
-
-def _known(one: Assumption) -> str:
-    return status_cell(str(one.confidence)).lines[0].partition(" ")[0]
+def _confidence(one: Assumption) -> Cell:
+    mark = status_cell(one.confidence).text.partition(" ")[0]
+    return Cell((f"{mark} {one.confidence}",), f"status:{one.confidence}")
 
 
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -322,7 +267,7 @@ def error_sheet(error: BaseException) -> Sheet:
     words: tuple[str, ...] = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
     title = label(type(error).__name__)
     if isinstance(error, InvalidRequest | InvalidProfile | UnexpectedAnswer) and error.problems:
-        rows.append(Row("problems", problem_grid(error.problems)))
+        rows.append(Row("problems", problem_grid(error.problems, len(error.problems))))
         if isinstance(error, InvalidRequest):
             words = ("Nothing was sent.",)
             title += f" of {error.operation}" if error.operation else ""

@@ -4,7 +4,6 @@ Colors are taken from sets that stay apart for color-blind readers; the mark and
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 import attrs
 
@@ -19,78 +18,63 @@ class Look:
     hatch: str = ""
 
 
-class Tone(StrEnum):
-    """What a status means to the person who reads it."""
-
-    GOOD = "good"
-    OPEN = "open"
-    WAITING = "waiting"
-    YOURS = "yours"  # somebody has to act
-    BAD = "bad"
-    STOPPED = "stopped"
-    UNKNOWN = "unknown"
-
-
 GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
     "#009e73", "#0072b2", "#56b4e9", "#e67300", "#c99700", "#d5391f", "#a05195", "#8a8f98", "#5a6270", "#2f8f9d",
 )  # fmt: skip
 
-TONES: Mapping[Tone, Look] = {
-    Tone.GOOD: Look(GREEN, "✓", 32),
-    Tone.OPEN: Look(BLUE, "●", 34, "//"),
-    Tone.WAITING: Look(AMBER, "◔", 33, ".."),
-    Tone.YOURS: Look(ORANGE, "?", 33, "xx"),
-    Tone.BAD: Look(RED, "✗", 31, "\\\\"),
-    Tone.STOPPED: Look(GRAY, "–", 90, "--"),
-    Tone.UNKNOWN: Look(PURPLE, "‽", 35, "++"),
-}
+GOOD, BAD = Look(GREEN, "✓", 32), Look(RED, "✗", 31, "\\\\")
+OPEN, WAITING = Look(BLUE, "●", 34, "//"), Look(AMBER, "◔", 33, "..")
+YOURS = Look(ORANGE, "?", 33, "xx")  # somebody has to act
+REVIEW = Look(PURPLE, "⚑", 35, "++")
+STOPPED, NOT_YET = Look(GRAY, "–", 90, "--"), Look(GRAY, "○", 90)
+RETURNED = Look(TEAL, "↩", 36, "**")
 
 LOOKS: Mapping[str, Look] = {
     # applications
-    "approved": TONES[Tone.GOOD],
-    "pending": TONES[Tone.WAITING],
-    "needsInformation": TONES[Tone.YOURS],
+    "approved": GOOD,
+    "pending": WAITING,
+    "needsInformation": YOURS,
     "needsVerification": Look(SKY, "◎", 36, "oo"),
-    "manualReview": Look(PURPLE, "⚑", 35, "++"),
-    "denied": TONES[Tone.BAD],
+    "manualReview": REVIEW,
+    "denied": BAD,
     "locked": Look(SLATE, "■", 90, "||"),
-    "canceled": TONES[Tone.STOPPED],
-    "notStarted": Look(GRAY, "○", 90),
+    "canceled": STOPPED,
+    "notStarted": NOT_YET,
     "exempt": Look(TEAL, "◇", 36, "**"),
     "tosNotAccepted": Look(BLUE, "✎", 34, "//"),
     # transactions
-    "authorized": TONES[Tone.OPEN],
-    "declined": TONES[Tone.BAD],
-    "settled": TONES[Tone.GOOD],
-    "completed": TONES[Tone.GOOD],
+    "authorized": OPEN,
+    "declined": BAD,
+    "settled": GOOD,
+    "completed": GOOD,
     "reversed": Look(GRAY, "↩", 90, "--"),
-    "refunded": Look(TEAL, "↩", 36, "**"),
+    "refunded": RETURNED,
     # disputes
-    "inReview": Look(PURPLE, "⚑", 35, "++"),
-    "accepted": TONES[Tone.GOOD],
-    "rejected": TONES[Tone.BAD],
+    "inReview": REVIEW,
+    "accepted": GOOD,
+    "rejected": BAD,
     # cards
-    "notActivated": Look(GRAY, "○", 90),
-    "active": TONES[Tone.GOOD],
+    "notActivated": NOT_YET,
+    "active": GOOD,
     # signatures
-    "ready": TONES[Tone.GOOD],
+    "ready": GOOD,
     # rewards
     "earned": Look(GREEN, "+", 32),
     "redeemed": Look(BLUE, "−", 34, "//"),
     # how a call ends
-    "done": TONES[Tone.GOOD],
-    "refused": TONES[Tone.BAD],
-    "not_sent": Look(GRAY, "○", 90),
-    "not sent": Look(GRAY, "○", 90),
-    "unknown": TONES[Tone.UNKNOWN],
-    "partly": TONES[Tone.YOURS],
-    "planned": Look(GRAY, "○", 90),
-    "sending": TONES[Tone.WAITING],
+    "done": GOOD,
+    "refused": BAD,
+    "not_sent": NOT_YET,
+    "not sent": NOT_YET,
+    "unknown": Look(PURPLE, "‽", 35, "++"),
+    "partly": YOURS,
+    "planned": NOT_YET,
+    "sending": WAITING,
     # confidence of assumptions
-    "widely seen": TONES[Tone.GOOD],
-    "reported from live calls": TONES[Tone.OPEN],
-    "seen in one place": TONES[Tone.WAITING],
-    "unconfirmed": TONES[Tone.YOURS],
+    "widely seen": GOOD,
+    "reported from live calls": OPEN,
+    "seen in one place": WAITING,
+    "unconfirmed": YOURS,
 }
 
 OTHER = Look(GRAY, "•", 90)
