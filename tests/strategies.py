@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from workbench.interface.fields import Rule
 from workbench.interface.operation import Operation
-from workbench.interface.rules import FULL, AnyOf, OneOf, When
+from workbench.interface.rules import FULL, OneOf, When
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -126,8 +126,6 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
                 for name in {name for group in groups for name in group}:
                     chosen.pop(name, None)
                 chosen |= {name: draw(values(by_name[name], plain=plain)) for name in keep}
-            case AnyOf(names=names):
-                chosen.setdefault(names[0], draw(values(by_name[names[0]], plain=plain)))
             case When(name=name, value=value):
                 if chosen.get(name) != value:
                     continue

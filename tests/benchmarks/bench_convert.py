@@ -137,7 +137,7 @@ def answers() -> dict[str, list[float]]:
     client = Lithic(api_key="none", base_url="http://127.0.0.1:9")
     sent = httpx.Request("GET", "http://127.0.0.1:9")
     options = FinalRequestOptions(method="get", url="/")
-    read = convert.converter().read_body
+    read = convert.converter().read_answer
     rows: dict[str, tuple[Any, Any]] = {
         "contract": (table.LIST_CONTRACTS, list[_Contract]),
         "user": (table.CREATE_USER_APPLICATION, _User),
@@ -147,7 +147,7 @@ def answers() -> dict[str, list[float]]:
         operation, model = rows[name]
 
         def ours(operation: Any = operation, body: bytes = body) -> Any:
-            return read(operation, body)
+            return read(operation, strict_json.loads(body))
 
         def flagged(ours: Any = ours) -> Any:
             answer = ours()

@@ -503,7 +503,7 @@ def test_a_fraction_is_exact() -> None:
     for digits in ("0.157285", "1.10", "0.30000000000000004", "123456789.123456789123456789"):
         token = b'{"address":"0x00000000000000000000000000000000000070c3","exchangeRate":%b}' % digits.encode()
         contract = b'[{"id":"%b","tokens":[%b]}]' % (CARD.encode(), token)
-        answer = CONVERTER.read_body(table.LIST_CONTRACTS, contract)
+        answer = CONVERTER.read_answer(table.LIST_CONTRACTS, strict_json.loads(contract))
 
         assert answer[0].tokens[0].exchange_rate == Decimal(digits)
 

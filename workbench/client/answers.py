@@ -43,7 +43,7 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
         return Reading(answer=converter.read_answer(operation, None))
     if operation is not LIST_REWARDS_ACTIVITY and response.body[:1] == (b"[" if operation.many else b"{"):
         with suppress(strict_json.NotJson, Unreadable):  # what is wrong is said below
-            return Reading(answer=converter.read_body(operation, response.body))
+            return Reading(answer=converter.read_answer(operation, strict_json.loads(response.body)))
     raw = None
     try:
         raw = strict_json.loads(response.body)

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.errors import Problem, hidden_characters
 from workbench.interface.fields import Rule
 from workbench.interface.privacy import MASK
-from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, AnyOf, CrossRule, OneOf, When
+from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When
 from workbench.interface.text import is_empty
 from workbench.interface.walk import (
     Array,
@@ -196,9 +196,6 @@ def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Probl
                 for name in begun[0]:
                     if not has(name):
                         yield Problem(prefix + wires[name], "required", f"is missing; {spelled(begun[0])} go together")
-        case AnyOf(names=names):
-            if not any(map(has, names)):
-                yield Problem(prefix.rstrip("."), "any_of", f"{rule.doc}; give one of {spelled(names)}")
         case When(name=name, value=value):
             if getattr(record, name) != value:
                 return
@@ -214,8 +211,6 @@ def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Probl
 
 
 # what a careful client adds
-
-MASKED = "is a masked value, not the real one (it contains •); allowing(masked_value=True) sends it"
 
 
 def cautions(record: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
@@ -243,7 +238,8 @@ def _cautions(record: Any, prefix: str) -> Iterator[Problem]:
 
 def _unusual(one: Member, value: str, path: str) -> Iterator[Problem]:
     if MASK in value:
-        yield Problem(path, "masked_value", MASKED)
+        words = f"is a masked value, not the real one (it contains {MASK}); allowing(masked_value=True) sends it"
+        yield Problem(path, "masked_value", words)
     # half a surrogate pair and NUL cannot be sent at all: `problems` has them
     hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
     if hidden:

@@ -17,7 +17,6 @@ import attrs
 import cattrs
 
 from workbench.errors import MAX_PROBLEMS, Problem, first_problems
-from workbench.interface import strict_json
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Answer
 from workbench.interface.operation import Operation
@@ -222,15 +221,6 @@ class Converter(cattrs.Converter):
         if raw is None:
             raw = [] if operation.many else {}
         return self.structure(raw, operation.returns)
-
-    def read_body(self, operation: Operation[..., Any], body: bytes) -> Any:
-        """Return the bytes of an operation's answer as its records.
-
-        Raises:
-            NotJson: See `strict_json.loads`.
-            Unreadable: It is not of the agreed shape.
-        """
-        return self.read_answer(operation, strict_json.loads(body))
 
     # writing
 

@@ -82,7 +82,6 @@ def about(
     rule: Rule = ANY,
     *,
     default: Any = attrs.NOTHING,
-    factory: Callable[[], Any] | None = None,
     init: bool = True,
     wire: str | None = None,
     privacy: Privacy = OPEN,
@@ -101,14 +100,12 @@ def about(
     if limits:
         rule = attrs.evolve(rule, **limits)
     if needed is None:
-        needed = default is attrs.NOTHING and factory is None
+        needed = default is attrs.NOTHING
     fact = About(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,
     )  # fmt: skip
-    return attrs.field(
-        default=default, factory=factory, init=init, eq=init, repr=_look(fact), metadata={ABOUT: fact}, kw_only=True
-    )
+    return attrs.field(default=default, init=init, eq=init, repr=_look(fact), metadata={ABOUT: fact}, kw_only=True)
 
 
 def _look(fact: About) -> Callable[[Any], str]:

@@ -12,7 +12,7 @@ from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.interface.fields import Privacy, Reason
 from workbench.interface.operation import Failure, Operation
-from workbench.interface.rules import EMAIL_ADDRESS, UUID, AnyOf, CrossRule, OneOf, When
+from workbench.interface.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
 from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION
 from workbench.interface.walk import (
     Array,
@@ -300,8 +300,6 @@ def _crossed(rule: CrossRule, spelled: Mapping[str, str]) -> Schema:
                 others = [{"required": [name]} for other in every if other is not group for name in other]
                 ways.append({"required": group, "not": {"anyOf": others}})
             return {"oneOf": ways} | _assumed(rule.assumed)
-        case AnyOf(names=names):
-            return {"anyOf": [{"required": [spelled[name]]} for name in names]} | _assumed(rule.assumed)
         case When(name=name, value=value):
             then: Schema = {}
             if rule.needs:

@@ -207,15 +207,6 @@ class OneOf:
 
 
 @attrs.frozen
-class AnyOf:
-    """At least one of these fields is given."""
-
-    names: Names
-    doc: str
-    assumed: Reason | None = None
-
-
-@attrs.frozen
 class When:
     """Where a field has a value, others are needed, or have to fit a pattern."""
 
@@ -227,4 +218,4 @@ class When:
     assumed: Reason | None = None
 
 
-CrossRule = OneOf | AnyOf | When
+CrossRule = OneOf | When

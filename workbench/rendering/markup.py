@@ -10,10 +10,6 @@ from workbench.rendering import palette
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, assumptions
 from workbench.rendering.text import ASSUMED, LEGEND
 
-TAGS = frozenset({"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"})
-ATTRIBUTES = frozenset({"style", "class", "title", "scope"})
-"""All that ever stands in our HTML."""
-
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"
 _MONO = "font-family:ui-monospace,monospace;white-space:nowrap"
