@@ -240,6 +240,11 @@ def given(record: Any) -> dict[str, Any]:
     return {one.name: value for one in members(type(record)) if (value := getattr(record, one.name)) is not None}
 
 
+def change(record: Any, **changes: Any) -> Any:
+    """Return a record with some members changed."""
+    return build(type(record), {**given(record), **changes})
+
+
 def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
     """Build a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
 
