@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest
 from workbench.sandbox import Sandbox
 from workbench.session import connect
@@ -70,7 +71,7 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
     def spy(function: Any, *args: Any, **more: Any) -> Any:
         from distributed.protocol.pickle import dumps
 
-        sent.append(dumps([a for a in args if isinstance(a, str | tuple | dict | clusters.Share)]))
+        sent.append(dumps([a for a in args if isinstance(a, str | tuple | dict | Limits)]))
         return submit(function, *args, **more)
 
     monkeypatch.setattr(machines, "submit", spy)
@@ -101,4 +102,4 @@ def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPa
         read(url, many, progress=False, cluster=machines)
 
     assert [len(args[1]) * clusters.MIN_USER_PAGES >= 1_000 for args in seen] == [True] * 3
-    assert seen[0][3].concurrency == 64 // 2
+    assert seen[0][4] == 64 // 2

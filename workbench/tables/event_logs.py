@@ -1,6 +1,6 @@
 """Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB (extra `analysis`).
 
-DuckDB parses the lines on all cores. A line whose members and values are exactly those of its kind becomes columns at
+DuckDB parses the lines on all cores. A line that holds exactly the members and types of its kind becomes columns at
 once; any other line is read strictly, as one event in memory is, so that the frame is the same either way.
 """
 
@@ -17,7 +17,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,19 +27,20 @@ from workbench.interface import strict_json
 from workbench.interface.convert import Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
-from workbench.tables.columns import EXTRA, MOMENT_TYPE, Column, Plan, form, masked
+from workbench.tables.columns import EXTRA, Column, Plan, form, masked
 from workbench.tables.decimals import WIDTHS, cast
 from workbench.tables.exports import write_file
 from workbench.tables.frames import events_plan
 from workbench.tables.rows import TEXT, Notes, Table, arrow_table, joined_chunks, table_frame
 
-BLOCK = 8_000_000
+BLOCK = 32_000_000
 """Bytes of the lines read at once."""
 MAX_LINE = 4_000_000
 """Bytes of one event at most."""
 _MEMORY = "150MB"
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
+Block = list[tuple[int, bytes]]  # lines with their numbers
 
 
 class Events:
@@ -58,19 +58,24 @@ class Events:
             InvalidRequest: A line is not an event; the message names file and line.
         """
         for path in self.paths:
-            for number, line in _lines(path):
-                event = self._event(line)
-                if isinstance(event, str):
-                    del line  # a traceback that prints locals shows no private value
-                    raise InvalidRequest(f"{path.name}, line {number}: {event}", of="events.read")
-                yield event
+            for block in _blocks(path):
+                for _, event in self._strict(path, block, range(len(block))):
+                    yield event
 
-    def _event(self, line: bytes) -> Event | str:
-        """Return the event of a line read strictly, or what is wrong with it."""
-        try:
-            return self._converter.structure(strict_json.loads(line), Event)
-        except (strict_json.NotJson, Unreadable) as error:
-            return str(error)
+    def _strict(self, path: Path, block: Block, places: Iterable[int]) -> Iterator[tuple[int, Event]]:
+        """Yield the events at some places of a block, read strictly."""
+        for place in places:
+            number, line = block[place]
+            try:
+                event = self._converter.structure(strict_json.loads(line), Event)
+            except (strict_json.NotJson, Unreadable) as error:
+                problem = str(error)
+            else:
+                yield place, event
+                continue
+            block.clear()  # a traceback that prints locals shows no private value
+            del line
+            raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="events.read")
 
     def frame(self, of: str | None = None, *, reveal: Collection[str] = ()) -> pd.DataFrame:
         """Return the events as a typed frame, as `to_frame(events)` does.
@@ -145,17 +150,17 @@ class Events:
         """Yield the events of each block of lines as columns, in the order of the lines."""
         with _engine() as engine:
             for path in self.paths:
-                for numbers, lines in _blocks(path):
-                    fast = None if self._own_names else _fast(engine, plan, of, shown, lines)
-                    strict, columns = (range(len(lines)), {}) if fast is None else fast
-                    events = []
-                    for i in strict:
-                        event = self._event(lines[i])
-                        if isinstance(event, str):
-                            del lines, columns, fast
-                            raise InvalidRequest(f"{path.name}, line {numbers[i]}: {event}", of="events.read")
-                        if of in (None, event.kind):
-                            events.append((i, event))
+                for block in _blocks(path):
+                    fast = None if self._own_names else _regular(engine, plan, of, shown, block)
+                    strict, columns = fast or (range(len(block)), {})
+                    del fast
+                    try:
+                        events = [
+                            (i, event) for i, event in self._strict(path, block, strict) if of in (None, event.kind)
+                        ]
+                    except InvalidRequest:
+                        columns.clear()  # as private as the lines
+                        raise
                     yield _merged(plan, shown, columns, events)
 
 
@@ -196,196 +201,153 @@ def _duckdb() -> Any:
 
 @contextmanager
 def _engine() -> Iterator[Any]:
-    with _duckdb().connect(config={"memory_limit": _MEMORY, "autoinstall_known_extensions": False}) as engine:
+    config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False, "arrow_large_buffer_size": True}
+    with _duckdb().connect(config=config) as engine:
         yield engine
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _blocks(path: Path) -> Iterator[Block]:
+    """Yield the lines of a file with their numbers, about `BLOCK` bytes at a time."""
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
     with gzip.open(path) if packed else path.open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_LINE):
-            number += 1
-            if len(line) == MAX_LINE:
-                del line
-                raise InvalidRequest(f"{path.name}, line {number}: longer than {MAX_LINE:,} bytes", of="events.read")
-            if line.strip():
-                yield number, line
-
-
-def _blocks(path: Path) -> Iterator[tuple[list[int], list[bytes]]]:
-    numbers: list[int] = []
-    lines: list[bytes] = []
-    size = 0
-    for number, line in _lines(path):
-        numbers.append(number)
-        lines.append(line)
-        size += len(line)
-        if size >= BLOCK:
-            yield numbers, lines
-            numbers, lines, size = [], [], 0
-    if lines:
-        yield numbers, lines
+        first = 1
+        while block := file.read(BLOCK) + file.readline(MAX_LINE):
+            lines = [(number, line.strip()) for number, line in enumerate(block.split(b"\n"), first)]
+            first += block.count(b"\n")
+            too_long = [number for number, line in lines if len(line) >= MAX_LINE]
+            if too_long:
+                del block, lines
+                raise InvalidRequest(
+                    f"{path.name}, line {too_long[0]}: longer than {MAX_LINE:,} bytes", of="events.read"
+                )
+            yield [(number, line) for number, line in lines if line]
 
 
 # -- lines to columns
 
-
-_MEMBERS = """
-    select case when ok then concat(line->>'$.resource', '.', line->>'$.action') end as kind,
-           case when ok then to_json(json_keys(line, {paths}))::varchar end as members
-    from (select line, json_valid(line) and not contains(line, '\\u') as ok from lines)
-"""
-_VALUES = "select {fits} as fits, {values} from (select json_transform(line, '{structure}') as event from lines)"
-_TIME = r'"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"'
-
-
-@attrs.frozen
-class _Queries:
-    """The SQL that reads events of a plan."""
-
-    members: str  # the kind of each line, and the names of its members by path
-    values: str
-    paths: tuple[str, ...]  # of the objects in an event
+_TIME = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+    r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+)
+_YEARS = "between timestamptz '0001-01-01 00:00:00Z' and timestamptz '9999-12-31 23:59:59.999999Z'"
+_UNUSUAL = r"[\\\[\x00-\x1f]|,\s*\}"
+"""Escapes, lists, control characters, and the commas at an end that DuckDB takes: such lines are read strictly."""
+_THREAD = 4_096  # lines that one thread of DuckDB parses
 
 
 @cache
-def _queries(plan: Plan) -> _Queries:
-    columns = [column for column in plan.columns if column.name != "kind"]
-    paths = tuple(dict.fromkeys(_parent(path) for path in _with_parents(columns)))
+def _query(plan: Plan) -> str:
+    """Return the SQL that reads lines as columns of a plan, and whether a line is regular.
+
+    Without escapes and lists, the quotation marks of a line tell how many members and how many texts it has. If the
+    members and texts of its kind are as many, then none is unknown, none stands twice, and none has another type.
+    """
     structure: dict[str, Any] = {}
-    for column in columns:
-        inside = structure
+    fits, values, texts = ["event.id is not null"], [], set()
+    for column in plan.columns:
+        if column.name == "kind":
+            values.append("kind")
+            continue
+        leaf, inside = _leaf(column.wire), structure
         *parents, last = column.wire.split(".")
         for parent in parents:
             inside = inside.setdefault(parent, {})
-        inside[last] = "JSON"
-    leaves = {column.name: "event." + ".".join(f'"{part}"' for part in column.wire.split(".")) for column in columns}
-    fits = [f"({leaf} is null or {_fits(column, leaf)})" for column, leaf in zip(columns, leaves.values(), strict=True)]
-    values = [
-        f"""{leaf if isinstance(column.kind, Integer | Boolean) else f"({leaf}->>'$')"}::varchar as "{column.name}\""""
-        for column, leaf in zip(columns, leaves.values(), strict=True)
-    ]
-    values.append("concat(event.resource->>'$', '.', event.action->>'$') as kind")
-    return _Queries(
-        _MEMBERS.format(paths=[f"$.{path}" if path else "$" for path in paths]),
-        _VALUES.format(fits=" and ".join(fits), values=", ".join(values), structure=json.dumps(structure)),
-        paths,
+        inside[last] = "JSON" if isinstance(column.kind, Integer | Boolean) else "VARCHAR"
+        if inside[last] == "VARCHAR":
+            texts.add(column.wire)
+        condition, value = _conversion(column, leaf)
+        fits.append(f"({leaf} is null or {condition})")
+        values.append(f'{value} as "{column.name}"')
+    kinds = {kind: paths for kind, paths in _PATHS.items() if paths <= set(_all_paths(plan))}
+    members, strings = (
+        " ".join(f"when '{kind}' then {_present(paths & among)}" for kind, paths in kinds.items())
+        for among in (set(_all_paths(plan)), texts)
     )
+    # The names are those of the interface, and none comes from a log.
+    return f"""
+        select coalesce(members = case kind {members} end and strings = case kind {strings} end and {" and ".join(fits)},
+                        false) as regular, {", ".join(values)}
+        from (select *, event.resource || '.' || event.action as kind
+              from (select *, try(json_transform(line, '{json.dumps(structure)}')) as event from lines))
+    """  # noqa: S608
 
 
-def _parent(path: str) -> str:
-    return path.rpartition(".")[0]
-
-
-def _with_parents(columns: Iterable[Column]) -> Iterator[str]:
-    for column in columns:
-        path = column.wire
-        while path:
-            yield path
-            path = _parent(path)
-
-
-def _fits(column: Column, leaf: str) -> str:
-    """Return the condition under which a JSON value can be taken as it is."""
-    text = f"{leaf}::varchar"
+def _conversion(column: Column, leaf: str) -> tuple[str, str]:
+    """Return the SQL condition under which the text of a value can be taken as it is, and its value."""
     match column.kind:
         case Integer():
-            return f"regexp_full_match({text}, '-?[0-9]{{1,18}}')"
+            return f"regexp_full_match({leaf}::varchar, '-?[0-9]{{1,18}}')", f"try_cast({leaf}::varchar as bigint)"
         case Boolean():
-            return f"{text} in ('true', 'false')"
+            return f"{leaf}::varchar in ('true', 'false')", f"try_cast({leaf}::varchar as boolean)"
         case DateTime():
-            return f"regexp_full_match({text}, '{_TIME}')"
+            moment = f"try_cast({leaf} as timestamptz)"
+            return f"(regexp_full_match({leaf}, '{_TIME}') and coalesce({moment} {_YEARS}, false))", moment
         case Choice(of=choices):
-            return f"{text} in ({', '.join(repr(json.dumps(str(choice.value))) for choice in choices)})"
+            return f"{leaf} in ({', '.join(repr(str(choice.value)) for choice in choices)})", leaf
         case _:
-            return f"starts_with({text}, '\"')"
+            return "true", leaf
 
 
-@cache
-def _members_of(kind: str) -> dict[str, frozenset[str]]:
-    """Return the members of each object in an event of a kind, by path."""
-    found: dict[str, set[str]] = {}
-    for path in _with_parents(column for column in events_plan({kind}).columns if column.name != "kind"):
-        found.setdefault(_parent(path), set()).add(path.rpartition(".")[2])
-    return {path: frozenset(names) for path, names in found.items()}
+def _leaf(path: str) -> str:
+    return "event." + ".".join(f'"{part}"' for part in path.split("."))
 
 
-def _regular(kind: str | None, members: str | None, paths: tuple[str, ...]) -> bool:
-    """Whether an event has known members only, each once, and objects where objects belong."""
-    if kind not in EVENT_KINDS or members is None:
-        return False
-    known = _members_of(kind)
-    found = dict(zip(paths, json.loads(members), strict=True))
-    for path, names in found.items():
-        if path not in known:
-            continue  # an object of other kinds; its parent has it as an unknown member
-        here = _parent(path) not in found or path.rpartition(".")[2] in (found[_parent(path)] or ())
-        if path and not here:
-            continue
-        if not names or len(set(names)) < len(names) or not known[path].issuperset(names):
-            return False
-    return {"id", "resource", "action"} <= set(found[""])
+def _present(paths: Collection[str]) -> str:
+    """Return the SQL of how many of some paths have a value."""
+    return " + ".join(f"({_leaf(path)} is not null)::int" for path in sorted(paths))
 
+
+def _all_paths(plan: Plan) -> Iterator[str]:
+    """Yield the wire paths of the columns of events, and of the objects they stand in."""
+    for column in plan.columns:
+        path = column.wire if column.name != "kind" else ""
+        while path:
+            yield path
+            path = path.rpartition(".")[0]
+
+
+_PATHS = {kind: frozenset(_all_paths(events_plan({kind}))) for kind in EVENT_KINDS}
 
 Fast = tuple[list[int], dict[str, Any]]  # places of lines to be read strictly; columns of the others, with their places
 
 
-def _fast(engine: Any, plan: Plan, of: str | None, shown: Collection[str], lines: list[bytes]) -> Fast | None:
+def _regular(engine: Any, plan: Plan, of: str | None, shown: Collection[str], block: Block) -> Fast | None:
     """Return the columns of regular lines; None if the block has to be read strictly."""
-    queries = _queries(plan)
     try:
-        texts = pa.array(lines, pa.large_binary()).cast(pa.large_string())  # refuses what is not UTF-8
+        texts = pa.array([line for _, line in block], pa.large_binary()).cast(
+            pa.large_string()
+        )  # refuses what is not UTF-8
     except pa.ArrowInvalid:
         return None
-    found = engine.from_arrow(pa.table({"line": texts})).query("lines", queries.members).to_arrow_table()
-    kinds, members = (found.column(name).combine_chunks().dictionary_encode() for name in ("kind", "members"))
-    kind_names, member_names = kinds.dictionary.to_pylist(), members.dictionary.to_pylist()
-    verdicts: dict[tuple[int | None, int | None], bool] = {}
-    regular: list[int] = []
-    strict: list[int] = []
-    for i, key in enumerate(zip(kinds.indices.to_pylist(), members.indices.to_pylist(), strict=True)):
-        if key not in verdicts:
-            kind, names = (
-                None if at is None else of_[at] for at, of_ in zip(key, (kind_names, member_names), strict=True)
-            )
-            verdicts[key] = _regular(kind, names, queries.paths)
-        other = of is not None and key[0] is not None and kind_names[key[0]] != of
-        if not other:
-            (regular if verdicts[key] else strict).append(i)
-    values = engine.from_arrow(pa.table({"line": texts.take(pa.array(regular, pa.int64()))})).query(
-        "lines", queries.values
-    )
-    table = values.to_arrow_table().combine_chunks()
-    fits = table.column("fits").to_pylist()
-    strict += [i for i, fit in zip(regular, fits, strict=True) if not fit]
-    table = table.filter(table.column("fits")).combine_chunks()
-    columns: dict[str, Any] = {"": [i for i, fit in zip(regular, fits, strict=True) if fit]}
+    marks, names, *nulls = (pc.count_substring(texts, mark) for mark in ('"', '":', '":null', '": null'))
+    members = pc.subtract(pc.subtract(names, nulls[0]), nulls[1])
+    members = pc.if_else(pc.match_substring_regex(texts, _UNUSUAL), -1, members)
+    given = pa.table({"line": texts, "members": members, "strings": pc.subtract(pc.divide(marks, 2), names)})
+    given = pa.Table.from_batches(given.to_batches(max_chunksize=_THREAD))
+    table = engine.from_arrow(given).query("lines", _query(plan)).to_arrow_table()
+    table = table.append_column("", pa.array(range(len(block))))
+    if of is not None:
+        table = table.filter(pc.fill_null(pc.equal(table.column("kind"), of), True))
+    strict = table.filter(pc.invert(table.column("regular"))).column("")
+    table = table.filter(table.column("regular")).combine_chunks()
+    columns: dict[str, Any] = {"": table.column("").to_pylist()}
     for column in plan.columns:
-        texts = table.column(column.name).cast(pa.large_string()).combine_chunks()
-        columns[column.name] = _converted(column, texts, column.name in shown)
+        columns[column.name] = _converted(column, table.column(column.name).combine_chunks(), column.name in shown)
         if columns[column.name] is None:
             return None
     columns[EXTRA] = pa.nulls(table.num_rows, pa.large_string())
-    return sorted(strict), columns
+    return strict.to_pylist(), columns
 
 
-def _converted(column: Column, texts: Any, shown: bool) -> Any:
-    """Return the Arrow column of a column's values as text, as `arrow_table` makes it; None if one does not fit."""
+def _converted(column: Column, values: Any, shown: bool) -> Any:
+    """Return the Arrow column of a column's values, as `arrow_table` makes it; None if one does not fit."""
     if column.private and not shown:
-        words = texts.dictionary_encode()
+        words = values.dictionary_encode()
         convert = form(column).convert
         masks = [masked(column, convert(word)) for word in words.dictionary.to_pylist()]
         return pa.array(masks, pa.large_string()).take(words.indices)
-    if isinstance(column.kind, DecimalNumber):
-        return cast(texts)
-    if isinstance(column.kind, DateTime):
-        texts = pc.replace_substring_regex(texts, r"^(0000.*)$", "")  # the year 0 does not exist
-    try:
-        return pc.cast(texts, MOMENT_TYPE if isinstance(column.kind, DateTime) else form(column).arrow)
-    except pa.ArrowInvalid:
-        return None
+    return cast(values) if isinstance(column.kind, DecimalNumber) else values.cast(form(column).arrow)
 
 
 def _merged(plan: Plan, shown: Collection[str], columns: dict[str, Any], events: list[tuple[int, Event]]) -> Table:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from workbench.errors import InvalidRequest
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, json_text
 from workbench.tables.decimals import WIDTHS
 from workbench.tables.exports import write_file
+from workbench.tables.paging import PageCursor
 
 KEY = b"workbench"
 PART = "part-*.parquet"
@@ -44,26 +46,26 @@ class Folder:
         self.path = path
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
-        self.done: dict[str, dict[str, Any]] = {}  # the summary of each user whose rows are there
+        self.done: dict[str, PageCursor] = {}  # of each user whose rows are there
         self._next = 0
         for part in sorted(path.glob(PART)):
             about = _about(part)
             if about.get("asked") != self._query:
                 raise InvalidRequest(f"{path} holds another read ({part.name}); use a folder of its own for this one")
-            self.done.update(about["users"])
+            self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
             self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
         if not self.done and any(path.iterdir()):
             raise InvalidRequest(f"{path} is not empty, and holds no read")
 
-    def write(self, tables: Iterable[Any], users: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write a part: the rows of these users, and the summary of each."""
+    def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
+        """Write a part: the rows of these users, and how the read of each ended."""
         rows = [uniform(table) for table in tables]
-        metadata = {KEY: json.dumps({"asked": self._query, "users": dict(users)}).encode()}
+        metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
         table = pa.concat_tables(rows or [SCHEMA.empty_table()]).replace_schema_metadata(metadata)
         path = self.path / f"part-{self._next:06}.parquet"
         write_file(path, lambda file: pq.write_table(table, file, compression="zstd"), private=False)
         self._next += 1
-        self.done.update({user: dict(summary) for user, summary in users.items()})
+        self.done.update(users)
 
 
 def _about(path: Path) -> dict[str, Any]:

@@ -42,17 +42,25 @@ Requests = Generator[PageRequest, Keys, None]
 
 @attrs.define
 class PageCursor:
-    """The state of the read of one user, filled by `requests`."""
+    """The read of one user: how far it came, and what was seen on the way; filled by `requests`."""
 
     kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # the rows to keep of each page; None: all
     end: End = "failed"
+    rows: int = 0  # that are kept
+    pages: int = 0
     offset: int = 0  # where it stopped
-    requested: int = 0
     readings: int = 1
     duplicates: int = 0
     without_id: int = 0
     hidden: bool = False  # rows followed a short page
     limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
+    other_type: int = 0  # rows of a type that was not requested
+    reason: str = ""  # of a failure
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows were read, as far as can be known."""
+        return self.end == "all" and not self.other_type
 
     def requests(self, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Requests:
         """Yield the pages to request; must be sent the keys of the rows of each."""
@@ -82,7 +90,7 @@ class PageCursor:
         offset = before_at = 0
 
         def request(at: int) -> Generator[PageRequest, Keys, Keys]:
-            self.requested += 1
+            self.pages += 1
             page = yield PageRequest(at, limit)
             pages.append(page)
             self.kept.append(())

@@ -1,8 +1,7 @@
 """The read of many users: each worker pages through one user at a time, and a gate limits what is in flight."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,12 +9,13 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.errors import Forbidden, RateLimited, Unauthorized, UnexpectedAnswer, WorkbenchError
+from workbench.client.client import Bodies
+from workbench.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
 from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
 from workbench.tables.folder import Folder
-from workbench.tables.paging import Key, PageCursor
+from workbench.tables.paging import Key, PageCursor, PageRequest
 from workbench.tables.rewards_pages import PageReader, Part, with_users
 from workbench.tables.rows import Table
 
@@ -23,13 +23,8 @@ MAX_FAILED_USERS = 20
 """Users in a row that failed, after which a read stops."""
 MAX_RATE_LIMIT_RETRIES = 5
 """How often a page is requested again after the client's own retries ended in 429."""
-PARSE_DELAY = 0.002
-"""Seconds in which pages that arrive are collected, to be parsed together."""
 PART_PAGES = 256
 """Pages of one part of a folder."""
-
-Fetch = Callable[[ListRewardsActivity], Awaitable[bytes]]
-Pause = Callable[[float], Awaitable[None]]
 
 
 @attrs.frozen(kw_only=True)
@@ -60,42 +55,16 @@ class ReadFilter:
         return mask
 
 
-@attrs.frozen(kw_only=True)
-class ReadSummary:
-    """The result of the read of one user."""
-
-    end: str
-    rows: int
-    pages: int
-    offset: int
-    readings: int
-    duplicates: int
-    without_id: int
-    hidden: bool
-    limit_ignored: int | None
-    other_type: int = 0  # rows of a type that was not requested
-    reason: str = ""  # of a failure
-
-    @property
-    def complete(self) -> bool:
-        """Whether all rows were read, as far as can be known."""
-        return self.end == "all" and not self.other_type
-
-
 class Gate:
     """Limits the requests in flight: a 429 halves their number, and answers raise it again. For one event loop.
 
     Args:
         limit: Requests in flight at most.
-        per_second: Requests started per second at most; None for any number.
     """
 
-    def __init__(self, limit: int, *, per_second: float | None = None) -> None:
+    def __init__(self, limit: int) -> None:
         self.limit = limit
         self.allowed = float(limit)
-        self.paused_until = 0.0  # by `time.monotonic`
-        self._interval = 1 / per_second if per_second else 0.0
-        self._start = 0.0
         self._inside = 0
         self._since_slower = 0
         self._changed = asyncio.Condition()
@@ -104,9 +73,6 @@ class Gate:
         async with self._changed:
             await self._changed.wait_for(lambda: self._inside < int(self.allowed))
             self._inside += 1
-        while (wait := max(self.paused_until, self._start) - time.monotonic()) > 0:  # noqa: ASYNC110 - it may be prolonged
-            await asyncio.sleep(wait)
-        self._start = max(time.monotonic(), self._start) + self._interval
 
     async def __aexit__(self, *_: object) -> None:
         self._inside -= 1
@@ -122,44 +88,36 @@ class Gate:
             self._since_slower = 0
 
 
-@attrs.define
-class _User:
-    id: str
-    parts: list[Part] = attrs.field(factory=list)  # a page each
-    cursor: PageCursor = attrs.field(factory=PageCursor)
-    reason: str = ""
-
-
 class Reading:
     """One read. `run` is awaited once; the attributes hold its results, also if it was stopped.
 
     Args:
-        fetch: Returns the body of a page.
+        api: The client, of either kind.
         users: Ids of the users to read.
         wanted: Which of their rows are kept.
-        reader: Reads the bodies.
-        gate: Limits what is in flight.
-        pause: Waits, by the client's clock.
+        concurrency: Requests in flight at most.
         report: Is called with the progress.
         folder: Where rows are written instead of being kept in memory.
-        started: Pages of users that an earlier read did not finish.
+        started: Pages of users that an earlier read did not finish; the read continues behind them.
+        reveal: `{"extra"}` shows the values of unknown members.
     """
 
     def __init__(
-        self, fetch: Fetch, users: Sequence[str], wanted: ReadFilter, *, reader: PageReader, gate: Gate, pause: Pause,
-        report: ProgressCallback, folder: Folder | None = None, started: Mapping[str, list[Part]] | None = None,
+        self, api: Any, users: Sequence[str], wanted: ReadFilter, *, concurrency: int, report: ProgressCallback,
+        folder: Folder | None = None, started: Mapping[str, list[Part]] | None = None, reveal: Collection[str] = (),
     ) -> None:  # fmt: skip
-        self.summaries: dict[str, ReadSummary] = {}
+        self.cursors: dict[str, PageCursor] = {}  # of the users that were read, or failed
         self.tables: dict[str, list[Table]] = {}
         self.started: dict[str, list[Part]] = dict(started or {})
         self.routes = {"fast": 0, "exact": 0}
         self.stopped = ""  # why it ended early
         self.failure: WorkbenchError | None = None
         self.same_users: set[str] = set()  # users with the same first page
-        self._fetch, self._users, self._wanted, self._reader, self._gate = fetch, users, wanted, reader, gate
-        self._pause, self._report, self._folder = pause, report, folder
+        self.reader = PageReader(api.converter.names, reveal)
+        self._gate = Gate(concurrency)
+        self._bodies = Bodies(api, on_rate_limit=self._gate.slower)
+        self._users, self._wanted, self._report, self._folder = users, wanted, report, folder
         self._progress = Progress(total=len(users), unit="users")
-        self._arrived: list[tuple[bytes, int, asyncio.Future[Part]]] = []  # pages to be parsed
         self._unwritten: list[str] = []
         self._writing = asyncio.Lock()
         self._failed_in_a_row = 0
@@ -198,29 +156,26 @@ class Reading:
             stopping.cancel()
             self._progress.ended = True
             self._report(self._progress)
+            await self._bodies.aclose()
 
     async def _work(self, left: Iterator[str]) -> None:
-        for id_ in left:
-            user = _User(id_)
+        for user in left:
+            cursor, parts = PageCursor(), list[Part]()
             try:
-                await self._read(user)
+                await self._read(user, cursor, parts)
                 self._failed_in_a_row = 0
             except asyncio.CancelledError:
-                self._keep(user)
+                self.started[user] = parts
                 raise
             except WorkbenchError as error:
-                user.cursor.end, user.reason = "failed", str(error)
-                self._keep(user)
+                cursor.end, cursor.reason = "failed", str(error)
+                self.started[user] = parts
                 self._failed(error)
-            self._finish(user)
-            if self._folder is not None and sum(self.summaries[u].pages for u in self._unwritten) >= PART_PAGES:
+            self._finish(user, cursor, parts)
+            if self._folder is not None and sum(self.cursors[user].pages for user in self._unwritten) >= PART_PAGES:
                 await self._write()
             if self.stopped:
                 return
-
-    def _keep(self, user: _User) -> None:
-        if user.parts:
-            self.started[user.id] = user.parts
 
     def _failed(self, error: WorkbenchError) -> None:
         self._failed_in_a_row += 1
@@ -234,93 +189,59 @@ class Reading:
         elif self._failed_in_a_row >= MAX_FAILED_USERS:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
-    async def _read(self, user: _User) -> None:
+    async def _read(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Page through one user. Pages of an earlier read come first, so that it resumes where that stopped."""
-        ready = self.started.pop(user.id, [])
-        steps = user.cursor.requests()
+        ready = self.started.pop(user, [])
+        steps = cursor.requests()
         page = next(steps)
         while True:
-            if ready:
-                part = ready.pop(0)
-            else:
-                values = {"user_id": user.id, "type": self._wanted.type, "limit": page.limit, "offset": page.offset}
-                async with self._gate:
-                    body = await self._body(build(ListRewardsActivity, values))
-                part = await self._parsed(body, len(user.parts))
+            part = ready.pop(0) if ready else await self._page(user, page, len(parts))
             keys = part.keys()
-            user.parts.append(part)
+            parts.append(part)
             self._progress.rows += len(keys)
             self._report(self._progress)
-            if len(user.parts) == 1 and any(key[1] for key in keys):
-                other = self._first_pages.setdefault(tuple(keys[:20]), user.id)
-                if other != user.id:
-                    self.same_users |= {other, user.id}
+            if len(parts) == 1 and any(key[1] for key in keys):
+                other = self._first_pages.setdefault(tuple(keys[:20]), user)
+                if other != user:
+                    self.same_users |= {other, user}
             try:
                 page = steps.send(keys)
             except StopIteration:
                 return
 
-    async def _body(self, request: ListRewardsActivity) -> bytes:
+    async def _page(self, user: str, page: PageRequest, number: int) -> Part:
+        values = {"user_id": user, "type": self._wanted.type, "limit": page.limit, "offset": page.offset}
+        request = build(ListRewardsActivity, values)
         for attempt in range(MAX_RATE_LIMIT_RETRIES + 1):
             try:
-                return await self._fetch(request)
+                async with self._gate:
+                    body = await self._bodies.fetch(request)
+                return self.reader.read([body], number)[0]
             except RateLimited as error:
                 if attempt == MAX_RATE_LIMIT_RETRIES or (error.retry_after or 0) > 60:
                     raise
-                await self._pause(error.retry_after or 0.1 * 2**attempt)
+                await self._bodies.pause(error.retry_after or 0.1 * 2**attempt)
         raise AssertionError("unreachable")
 
-    async def _parsed(self, body: bytes, number: int) -> Part:
-        """Return a page, parsed together with those that arrive at the same time."""
-        loop = asyncio.get_running_loop()
-        if not self._arrived:
-            loop.call_later(PARSE_DELAY, self._parse)
-        future: asyncio.Future[Part] = loop.create_future()
-        self._arrived.append((body, number, future))
-        return await future
-
-    def _parse(self) -> None:
-        arrived, self._arrived = self._arrived, []
-        parts: list[Part | UnexpectedAnswer]
-        try:
-            parts = [page for part in self._reader.read([body for body, _, _ in arrived]) for page in part.pages()]
-        except UnexpectedAnswer:
-            parts = [self._parsed_alone(body, number) for body, number, _ in arrived]
-        for part, (_, _, future) in zip(parts, arrived, strict=True):
-            if not future.cancelled():
-                if isinstance(part, Part):
-                    future.set_result(part)
-                else:
-                    future.set_exception(part)
-
-    def _parsed_alone(self, body: bytes, number: int) -> Part | UnexpectedAnswer:
-        try:
-            return self._reader.read([body], number)[0]
-        except UnexpectedAnswer as error:
-            return error
-
-    def _finish(self, user: _User) -> None:
-        """Keep the wanted rows of a user, and the summary."""
-        tables, other_type = [], 0
-        for part, kept in zip(user.parts, user.cursor.kept, strict=False):
-            table, other = self._trimmed(part, kept)
-            other_type += other
-            tables.append(with_users(table, [user.id], [len(table.columns["type"])]))
+    def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
+        """Keep the wanted rows of a user, and how the read of the user ended."""
+        tables = []
+        for part, kept in zip(parts, cursor.kept, strict=False):
+            table, other_type = self._trimmed(part.table, kept)
+            rows = len(table.columns["type"])
+            cursor.other_type += other_type
+            cursor.rows += rows
+            tables.append(with_users(table, [user], [rows]))
             self.routes["fast" if part.fast else "exact"] += 1
-        self.tables[user.id] = tables
-        cursor = user.cursor
-        self.summaries[user.id] = ReadSummary(
-            end=cursor.end, rows=sum(len(table.columns["type"]) for table in tables), pages=cursor.requested,
-            offset=cursor.offset, readings=cursor.readings, duplicates=cursor.duplicates, without_id=cursor.without_id,
-            hidden=cursor.hidden, limit_ignored=cursor.limit_ignored, other_type=other_type, reason=user.reason,
-        )  # fmt: skip
-        self._unwritten.append(user.id)
+        cursor.kept = []
+        self.tables[user], self.cursors[user] = tables, cursor
+        self._unwritten.append(user)
         self._progress.done += 1
         self._report(self._progress)
 
-    def _trimmed(self, part: Part, kept: tuple[int, ...] | None) -> tuple[Table, int]:
+    def _trimmed(self, table: Table, kept: tuple[int, ...] | None) -> tuple[Table, int]:
         """Return the rows of a page that paging kept and that are wanted, and how many were of another type."""
-        columns, other_type = part.table.columns, 0
+        columns, other_type = table.columns, 0
         if kept is not None:
             first = kept[0] if kept else 0
             if kept == tuple(range(first, first + len(kept))):  # usually all but the row that overlaps
@@ -332,9 +253,9 @@ class Reading:
             if self._wanted.type is not None:
                 other_type = pc.sum(pc.not_equal(columns["type"], self._wanted.type)).as_py() or 0
             columns = {name: values.filter(mask) for name, values in columns.items()}
-        notes = part.table.notes
-        if columns is not part.table.columns and notes.unknown_members:
-            notes = attrs.evolve(notes, unknown_members=self._reader.unknown_members(columns["extra"]))
+        notes = table.notes
+        if columns is not table.columns and notes.unknown_members:
+            notes = attrs.evolve(notes, unknown_members=self.reader.unknown_members(columns["extra"]))
         return Table(columns, notes), other_type
 
     async def _write(self) -> None:
@@ -343,7 +264,7 @@ class Reading:
             return
         async with self._writing:
             users, self._unwritten = self._unwritten, []
-            done = {id_: attrs.asdict(self.summaries[id_]) for id_ in users if self.summaries[id_].end != "failed"}
-            tables = [pa.table(table.columns) for id_ in users for table in self.tables.pop(id_) if id_ in done]
+            done = {user: self.cursors[user] for user in users if self.cursors[user].end != "failed"}
+            tables = [pa.table(table.columns) for user in users for table in self.tables.pop(user) if user in done]
             if done:
                 await asyncio.to_thread(self._folder.write, tables, done)

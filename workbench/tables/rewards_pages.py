@@ -8,7 +8,7 @@ end in the same Arrow columns.
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -59,14 +59,6 @@ class Part:
                 for i, key in enumerate(keys)
             ]
         return keys  # type: ignore[return-value]  # plain tuples equal Keys and are made ten times as fast
-
-    def pages(self) -> Iterator["Part"]:
-        """Yield the pages one by one."""
-        start, notes = 0, self.table.notes
-        for rows in self.rows:
-            columns = {name: values.slice(start, rows) for name, values in self.table.columns.items()}
-            yield Part(Table(columns, notes), (rows,), self.fast)
-            start, notes = start + rows, Notes()  # the notes of all pages stand in the first
 
 
 class PageReader:
