@@ -373,7 +373,7 @@ class FileBusy(UnusableFile):
 
 
 _EXTRAS = {
-    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "matplotlib": "charts",
+    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "charts",
     "uvicorn": "server", "httptools": "server", "duckdb": "analysis", "ipywidgets": "lab", "IPython": "lab",
     "jupyterlab": "lab", "voila": "lab", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip

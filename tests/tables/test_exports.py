@@ -21,7 +21,6 @@ from tests.tables import samples
 from workbench import tables
 from workbench.interface.rewards import RewardsItem
 from workbench.interface.walk import build
-from workbench.tables import exports
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -200,14 +199,3 @@ def test_the_ending_says_the_format(tmp_path: Path) -> None:
     """Another ending is refused with those there are; pickles are none of them."""
     with pytest.raises(ValueError, match=r"\.csv, \.xlsx, \.parquet"):
         tables.export(frame_of(["a"]), tmp_path / "a.pkl")
-
-
-@pytest.mark.parametrize(
-    "text,expected",
-    [("../../etc/passwd", "etc-passwd.csv"), ("CON", "x-con.csv"), ("com1", "x-com1.csv"), ("Ünï côde", "uni-code.csv"),
-     ("a" * 300, "a" * 80 + ".csv"), ("", "table.csv"), ("‮", "table.csv"), ("a/b\\c:d", "a-b-c-d.csv")],
-    ids=["parents", "con", "com1", "accents", "long", "empty", "bidi", "separators"],
-)  # fmt: skip
-def test_file_names_are_safe(text: str, expected: str) -> None:
-    """A nickname makes a file name without folders, reserved words or surprises."""
-    assert exports.file_name(text, ".csv") == expected

@@ -9,8 +9,8 @@ import logging
 import os
 import re
 import tempfile
-import unicodedata
 from collections.abc import Callable, Mapping
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workbench.errors import hidden_characters, visible
+from workbench.errors import visible
 
 LOG = logging.getLogger("workbench.tables")
 FORMULA = "=+-@\t\r\n＝＋－＠"
@@ -29,8 +29,8 @@ EXCEL_ROWS = 1_048_576
 EXCEL_COLUMNS = 16_384
 EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
-_ALLOWED = "\n\t"
-_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, halves of surrogate pairs, and changes of direction."""
 
 
 @attrs.frozen(kw_only=True)
@@ -130,35 +130,23 @@ def _is_text(column: "pd.Series[Any]") -> bool:
     return isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype) or column.dtype == object
 
 
-def _clean(value: Any) -> Any:
-    if not isinstance(value, str) or (value.isascii() and value.isprintable()):
-        return value
-    shown = "".join(
-        c if c in _ALLOWED or (unicodedata.category(c) not in {"Cc", "Cs"} and not _BIDI.match(c)) else visible(c)
-        for c in value
-    )
-    return shown if shown != value else value
+def _clean(text: str) -> str:
+    return _HIDDEN.sub(lambda found: visible(found[0]), text)
 
 
 def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return a frame with escapes for its control characters, and the number of cells that had any."""
     count, changed = 0, {}
-    for name in frame.columns:
+    for name in filter(lambda name: _is_text(frame[name]), frame.columns):
         column = frame[name]
-        if not _is_text(column) or not any(isinstance(v, str) and hidden_characters(v) for v in column.unique()):
-            continue
-        before = column.tolist()
-        values = [_clean(value) for value in before]
-        changes = sum(a is not b for a, b in zip(values, before, strict=True))
-        if changes:
-            count += changes
-            changed[name] = pd.Series(
-                values, index=frame.index, dtype=column.dtype if column.dtype == object else "str"
-            )
-    if changed:
-        marks = frame.attrs
-        frame = frame.assign(**changed)
-        frame.attrs.update(marks)
-    return frame.rename(columns={name: _clean(name) for name in frame.columns}), count
+        words = {word: _clean(word) for word in column.unique() if isinstance(word, str) and _HIDDEN.search(word)}
+        if words:
+            found = [words.get(value, value) if isinstance(value, str) else value for value in column.tolist()]
+            count += sum(isinstance(value, str) and value in words for value in column.tolist())
+            changed[name] = pd.Series(found, frame.index, object if column.dtype == object else "str")
+    made = frame.assign(**changed) if changed else frame
+    made.attrs = frame.attrs
+    return made.rename(columns=lambda name: _clean(name) if isinstance(name, str) else name), count
 
 
 # CSV
@@ -180,7 +168,7 @@ def _guarded(text: str) -> str:
 def _cell(value: Any, guard: bool) -> Any:
     if isinstance(value, str):
         return _guarded(value) if guard else value
-    if value is None or value is pd.NA or value is pd.NaT or value != value:
+    if _is_missing(value):
         return None
     if isinstance(value, pd.Timestamp):
         return value.isoformat().replace("+00:00", "Z")
@@ -197,9 +185,9 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
         raise ValueError(
             f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
         )
-    for j in range(frame.shape[1]):
-        column = frame.iloc[:, j]
-        if _is_text(column) and (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
+    series = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    for column in filter(_is_text, series):
+        if (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
             raise ValueError(
                 f"{column.name} has a text of {longest:,} characters (maximum of an XLSX cell: {EXCEL_CELL:,})"
             )
@@ -207,54 +195,60 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
         file,
         {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
     )
-    forms = {
-        "text": book.add_format({"num_format": "@"}),
-        "head": book.add_format({"num_format": "@", "bold": True}),
-        "time": book.add_format({"num_format": 'yyyy-mm-dd hh:mm:ss "UTC"'}),
-        "day": book.add_format({"num_format": "yyyy-mm-dd"}),
-    }
+    text, head, time = (
+        book.add_format(form)
+        for form in (
+            {"num_format": "@"}, {"num_format": "@", "bold": True}, {"num_format": 'yyyy-mm-dd hh:mm:ss "UTC"'},
+        )
+    )  # fmt: skip
     sheet = book.add_worksheet("data")
     sheet.freeze_panes(1, 0)
-    for j, name in enumerate(frame.columns):
-        sheet.set_column(j, j, min(max(len(str(name)) + 2, 12), 40))
-        _write_text(sheet, 0, j, str(name), forms["head"])
-    writers = [_xlsx_column(frame.iloc[:, j]) for j in range(frame.shape[1])]
-    columns = [frame.iloc[:, j].tolist() for j in range(frame.shape[1])]
-    for i in range(len(frame)):
-        for j, write in enumerate(writers):
-            value = columns[j][i]
-            if not (value is None or value is pd.NA or value is pd.NaT or value != value):
-                write(sheet, i + 1, j, value, forms)
+    for j, column in enumerate(series):
+        sheet.set_column(j, j, min(max(len(str(column.name)) + 2, 12), 40))
+        sheet.write_string(0, j, str(column.name)[:EXCEL_CELL], head)
+    write: dict[type, Callable[[int, int, Any], Any]] = {  # rows come one by one: the sheet is written as it goes
+        str: lambda i, j, value: sheet.write_string(i, j, value, text),
+        datetime: lambda i, j, value: sheet.write_datetime(i, j, value, time),
+        bool: sheet.write_boolean, int: sheet.write_number, float: sheet.write_number, Decimal: sheet.write_number,
+        type(None): lambda i, j, value: None,
+    }  # fmt: skip
+    for i, row in enumerate(zip(*map(_xlsx_values, series), strict=True), 1):
+        for j, value in enumerate(row):
+            write[type(value)](i, j, value)
     if words := _notes(frame):
         notes = book.add_worksheet("notes")
-        for i, text in enumerate(words):
-            _write_text(notes, i, 0, text, forms["text"])
+        for i, word in enumerate(words):
+            notes.write_string(i, 0, word[:EXCEL_CELL], text)
     book.close()
 
 
-def _write_text(sheet: Any, i: int, j: int, text: str, form: Any) -> None:
-    sheet.write_string(i, j, text[:EXCEL_CELL], form)  # the cells were measured before; a note may be cut
-
-
-def _xlsx_column(column: "pd.Series[Any]") -> Callable[[Any, int, int, Any, Mapping[str, Any]], None]:
-    """Return the writer of a column: as numbers only if a spreadsheet keeps all their digits."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        if column.notna().any() and (column.min().year < 1901 or column.max().year > 9998):
-            return lambda s, i, j, v, f: _write_text(s, i, j, v.isoformat(), f["text"])
-        return lambda s, i, j, v, f: s.write_datetime(i, j, v.to_pydatetime(warn=False).replace(tzinfo=None), f["time"])
+def _xlsx_values(column: "pd.Series[Any]") -> list[Any]:
+    """Return the values of a column, None where missing: numbers only if a spreadsheet keeps all their digits."""
+    values = [None if _is_missing(value) else value for value in column.tolist()]
+    known = [value for value in values if value is not None]
+    if isinstance(column.dtype, pd.DatetimeTZDtype) and all(1901 <= value.year <= 9998 for value in known):
+        return [value and value.tz_convert("UTC").to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
     if pd.api.types.is_bool_dtype(column.dtype):
-        return lambda s, i, j, v, f: s.write_boolean(i, j, bool(v))
-    if pd.api.types.is_float_dtype(column.dtype) or (
-        pd.api.types.is_numeric_dtype(column.dtype) and _short(column.dropna().tolist())
+        return [None if value is None else bool(value) for value in values]
+    if pd.api.types.is_numeric_dtype(column.dtype) and (
+        pd.api.types.is_float_dtype(column.dtype) or all(map(_is_short, known))
     ):
-        return lambda s, i, j, v, f: s.write_number(i, j, v)
-    if isinstance(column.dtype, pd.ArrowDtype) and pa.types.is_date(column.dtype.pyarrow_dtype):
-        return lambda s, i, j, v, f: _write_text(s, i, j, v.isoformat(), f["day"])
-    return lambda s, i, j, v, f: _write_text(s, i, j, format(v, "f") if isinstance(v, Decimal) else str(v), f["text"])
+        return values
+    return [None if value is None else _plain_text(value) for value in values]
 
 
-def _short(values: list[Any]) -> bool:
-    return all(len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS for value in values)
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or value != value
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _is_short(value: Any) -> bool:
+    return len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS
 
 
 # Parquet
@@ -262,12 +256,12 @@ def _short(values: list[Any]) -> bool:
 
 def _parquet(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    about = {k: v for k, v in frame.attrs.items() if _plain(v)}
+    about = {name: value for name, value in frame.attrs.items() if _is_json(value)}
     metadata = {**(table.schema.metadata or {}), b"workbench": json.dumps(about).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
 
 
-def _plain(value: Any) -> bool:
+def _is_json(value: Any) -> bool:
     try:
         json.dumps(value)
     except TypeError:
@@ -278,12 +272,3 @@ def _plain(value: Any) -> bool:
 _WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str], None]] = {
     ".csv": _csv, ".xlsx": _xlsx, ".parquet": _parquet,
 }  # fmt: skip
-
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)", re.IGNORECASE)
-
-
-def file_name(text: str, suffix: str) -> str:
-    """Return a safe file name for text such as a nickname: at most 80 letters, digits and dashes, not a reserved name."""
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", ascii_text).strip("-").lower()[:80].strip("-") or "table"
-    return f"{'x-' if _RESERVED.match(slug) else ''}{slug}{suffix}"

@@ -2,22 +2,23 @@
 
 import csv
 import io
+import math
 import re
+import warnings
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import attrs
 
 from workbench.errors import visible
 
 MAX_RATIO = 200
-_MAX_EXPONENT = 400
+_SHEET_ROWS = 1_048_576
 _CELL = 100  # bytes of memory that a cell takes besides its text
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
@@ -118,126 +119,78 @@ def _names(cells: list[str], limits: Limits) -> list[str]:
     return names
 
 
-_NS = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_REF = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-
-
 def xlsx_rows(path: Path, limits: Limits) -> Rows:
-    """Yield the rows of the first sheet of an XLSX file: text cells as text, number cells as int or Decimal."""
+    """Yield the rows of the first sheet of an XLSX file: text as text, numbers as int or Decimal, dates as ISO text."""
+    import openpyxl  # only this format needs it
+
+    names: list[str] | None = None
+    number = 0
     try:
         with zipfile.ZipFile(path) as file:
-            infos = file.infolist()
-            unpacked = sum(info.file_size for info in infos)
-            if unpacked > limits.size:
-                raise _too_large(limits)
-            if any(i.file_size > MAX_RATIO * max(i.compress_size, 5_000) for i in infos):
-                raise BadSheet(
-                    f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times what it has; that is too large"
-                )
-            shared = _shared(file) if "xl/sharedStrings.xml" in file.namelist() else []
-            yield from _sheet(file, shared, limits)
+            _check_parts(file, limits)
+        with warnings.catch_warnings(action="ignore"), path.open("rb") as data:
+            sheet = openpyxl.load_workbook(data, read_only=True).worksheets[0]
+            for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
+                if len(row) > limits.columns:
+                    raise _too_many_columns(len(row), limits)
+                cells = [_sheet_value(cell, number) for cell in row]
+                if all(value is None or value == "" for value in cells):
+                    continue
+                if names is None:
+                    names = _names(["" if value is None else str(value) for value in cells], limits)
+                    continue
+                given = {at: value for at, value in enumerate(cells) if value is not None and value != ""}
+                if max(given) >= len(names):
+                    raise BadSheet(f"row {number}: a cell is in a column without a name")
+                yield number, {names[at]: value for at, value in given.items()}
     except BadSheet:
         raise
-    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, RuntimeError, ET.ParseError) as error:
-        raise BadSheet(f"not a readable XLSX file ({type(error).__name__})") from None
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+        where = f"after row {number}: " if number else ""
+        raise BadSheet(f"{where}not a readable XLSX file ({type(error).__name__})") from None
 
 
-def _part(file: zipfile.ZipFile, name: str) -> Iterator[tuple[str, ET.Element]]:
-    with file.open(name) as stream:
-        end = b""
-        head = stream.read(200)
-        declared = _ENCODING.search(head)
-        if (
-            b"\0" in head
-            or head[:2] in (b"\xfe\xff", b"\xff\xfe")
-            or (declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii"))
-        ):
-            raise BadSheet("a part is not UTF-8")  # declarations could hide in another encoding
-        stream.seek(0)
-        while piece := stream.read(1_000_000):
-            if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
-                raise BadSheet("entity declarations are not read")
-            end = piece[-10:]
-    with file.open(name) as stream:
-        yield from ET.iterparse(stream, events=("end",))  # noqa: S314 - declarations are refused above
+def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
+    """Refuse what unpacks to too much, and declarations of entities, which could too.
+
+    Raises:
+        BadSheet: The message says what it is.
+    """
+    infos = file.infolist()
+    unpacked = sum(info.file_size for info in infos)
+    if unpacked > limits.size:
+        raise _too_large(limits)
+    if any(info.file_size > MAX_RATIO * max(info.compress_size, 5_000) for info in infos):
+        raise BadSheet(f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times what it has; that is too large")
+    for info in infos:
+        with file.open(info) as stream:
+            end = b""
+            while piece := stream.read(1_000_000):
+                if not end:
+                    declared = _ENCODING.search(piece[:200])
+                    other = declared is not None and declared[1].lower() not in (b"utf-8", b"us-ascii")
+                    if b"\0" in piece[:200] or piece[:2] in (b"\xfe\xff", b"\xff\xfe") or other:
+                        raise BadSheet("a part is not UTF-8")  # declarations could hide in another encoding
+                if b"<!DOCTYPE" in end + piece or b"<!ENTITY" in end + piece:
+                    raise BadSheet("entity declarations are not read")
+                end = piece[-10:]
 
 
-def _shared(file: zipfile.ZipFile) -> list[str]:
-    return [
-        "".join(part.text or "" for part in node.iter(f"{_NS}t"))
-        for _, node in _part(file, "xl/sharedStrings.xml")
-        if node.tag == f"{_NS}si"
-    ]  # fmt: skip
-
-
-def _sheet(file: zipfile.ZipFile, shared: list[str], limits: Limits) -> Rows:
-    names: list[str] | None = None
-    columns = 0
-    for _, node in _part(file, "xl/worksheets/sheet1.xml"):
-        if node.tag == f"{_NS}c":
-            columns += 1
-            if columns > limits.columns:
-                raise _too_many_columns(columns, limits)
-        if node.tag != f"{_NS}row":
-            continue
-        columns = 0
-        number = int(node.get("r") or 0)
-        cells: dict[int, Any] = {}
-        for at, cell in enumerate(node.iter(f"{_NS}c")):
-            where = _REF.fullmatch(cell.get("r") or "")
-            value = _value(cell, shared, number)
-            if value is not None and value != "":
-                cells[_index(where[1]) if where else at] = value
-        node.clear()
-        if not cells:
-            continue
-        if names is None:
-            names = _names([str(cells.get(i, "")) for i in range(max(cells) + 1)], limits)
-        elif max(cells) >= len(names):
-            raise BadSheet(f"row {number}: a cell is in a column without a name")
-        else:
-            yield number, {names[i]: value for i, value in sorted(cells.items())}
-
-
-def _index(letters: str) -> int:
-    made = 0
-    for letter in letters:
-        made = made * 26 + ord(letter) - 64
-    return made - 1
-
-
-def _value(cell: ET.Element, shared: list[str], row: int) -> Any:
-    kind = cell.get("t", "n")
-    if cell.find(f"{_NS}f") is not None:
+def _sheet_value(cell: Any, row: int) -> Any:
+    value = cell.value
+    if cell.data_type == "f":
         raise BadSheet(f"row {row}: a cell has a formula; replace it by its value")
-    if kind == "inlineStr":
-        return "".join(part.text or "" for part in cell.iter(f"{_NS}t"))
-    node = cell.find(f"{_NS}v")
-    text = node.text if node is not None else None
-    if text is None:
-        return None
-    if kind == "s":
-        if not (text.isdecimal() and int(text) < len(shared)):
-            raise BadSheet(f"row {row}: a cell refers to a missing text")
-        return shared[int(text)]
-    if kind == "b":
-        return text == "1"
-    if kind == "e":
+    if cell.data_type == "e":
         raise BadSheet(f"row {row}: a cell has an error value")
-    if kind == "n":
-        return _number(text, row)
-    return text
-
-
-def _number(text: str, row: int) -> Any:
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        raise BadSheet(f"row {row}: a cell has an unreadable number") from None
-    if not value.is_finite() or abs(value.adjusted()) > _MAX_EXPONENT:
-        raise BadSheet(f"row {row}: a cell has a number out of range")
-    whole = value == value.to_integral_value() and abs(value) < Decimal(10) ** 30
-    return int(value) if whole else value
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise BadSheet(f"row {row}: a cell has a number out of range")
+        return int(value) if value.is_integer() and abs(value) < 1e30 else Decimal(repr(value))
+    return value
 
 
 def parquet_rows(path: Path, limits: Limits) -> Rows:
@@ -252,37 +205,23 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
             if head.num_rows > limits.rows:
                 raise BadSheet(f"{head.num_rows:,} rows (maximum max_rows={limits.rows:,})")
             chunks = [head.row_group(i).column(j) for i in range(head.num_row_groups) for j in range(head.num_columns)]
-            texts = [head.schema.column(j) for j in range(head.num_columns)]
-            if (
-                max(sum(one.total_uncompressed_size for one in chunks), 8 * sum(one.num_values for one in chunks))
-                > limits.size
-            ):
+            if max(sum(c.total_uncompressed_size for c in chunks), 8 * sum(c.num_values for c in chunks)) > limits.size:
                 raise _too_large(limits)
-        # Repeated texts stand once in a dictionary: they are measured before each row gets its own.
-        repeated = [one.path for one in texts if one.physical_type == "BYTE_ARRAY"]
-        size = number = 0
-        with pq.ParquetFile(path, read_dictionary=repeated) as file:
+            leaves = [head.schema.column(j) for j in range(head.num_columns)]
+            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        number = 0
+        # A text that is repeated stands once in a dictionary, and once in memory.
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
-                size += sum(_expanded(column, limits) for column in batch.columns)
-                if size > limits.size:
-                    raise _too_large(limits)
-                columns = [column.to_pylist() for column in batch.columns]
-                for values in zip(*columns, strict=True):
+                for values in zip(*map(_column_values, batch.columns), strict=True):
                     number += 1
                     yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
     except (pa.ArrowException, OSError) as error:
         raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
 
 
-def _expanded(column: Any, limits: Limits) -> int:
-    """Return the bytes of a column when each row has its own text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_dictionary(column.type):
-        return int(column.nbytes)
-    lengths = pc.binary_length(column.dictionary)
-    longest = pc.max(lengths).as_py() or 0
-    if longest > 4 * limits.cell:  # bytes of a character in UTF-8
-        raise BadSheet(f"{longest:,} bytes in a cell (maximum max_cell={limits.cell:,})")
-    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+def _column_values(column: Any) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    words = column.dictionary.to_pylist()
+    return [None if at is None else words[at] for at in column.indices.to_pylist()]
