@@ -137,8 +137,10 @@ def _clean(text: str) -> str:
 def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return a frame with escapes for its control characters, and the number of cells that had any."""
     count, changed = 0, {}
-    for name in filter(lambda name: _is_text(frame[name]), frame.columns):
-        column = frame[name]
+    for name in frame.columns:
+        column: pd.Series[Any] = frame[name]
+        if not _is_text(column):
+            continue
         words = {word: _clean(word) for word in column.unique() if isinstance(word, str) and _HIDDEN.search(word)}
         if words:
             found = [words.get(value, value) if isinstance(value, str) else value for value in column.tolist()]

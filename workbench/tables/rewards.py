@@ -20,7 +20,6 @@ from workbench.interface.operation import Async
 from workbench.interface.rewards import MAX_LIMIT, MAX_OFFSET, ListRewardsActivity
 from workbench.interface.rules import RewardType
 from workbench.interface.walk import build, member
-from workbench.loops import new_loop
 from workbench.progress import ProgressCallback, progress_callback
 from workbench.tables.columns import EXTRA
 from workbench.tables.decimals import WIDTHS
@@ -210,8 +209,7 @@ def read_in_thread(api: Any, users: tuple[str, ...], wanted: ReadFilter, **how: 
 
     def work() -> None:
         try:
-            with asyncio.Runner(loop_factory=new_loop) as runner:
-                result.set_result(runner.run(_read(api, users, wanted, running=running, **how)))
+            result.set_result(asyncio.run(_read(api, users, wanted, running=running, **how)))
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
             result.set_exception(error)
 
