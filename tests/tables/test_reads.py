@@ -19,8 +19,8 @@ from workbench.client.pace import Clock
 from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
 from workbench.progress import Progress
 from workbench.tables import rewards as reads
+from workbench.tables.read_job import Rewards
 from workbench.tables.reading import Gate
-from workbench.tables.rewards import Rewards
 
 
 def read(service: Service, **how: Any) -> Rewards:

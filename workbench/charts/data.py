@@ -14,7 +14,7 @@ import pandas as pd
 
 from workbench.interface.table import OPERATIONS
 from workbench.tables.frames import to_frame
-from workbench.tables.rewards import HIDDEN
+from workbench.tables.read_job import HIDDEN
 
 REASON = "All earned rows have the reason CARD_SPEND, adjustments too: it does not distinguish them."
 """Source: Resources, "Rewards activity item"."""

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from workbench.tables.exports import Saved as Saved
     from workbench.tables.exports import export as export
     from workbench.tables.frames import to_frame as to_frame
+    from workbench.tables.read_job import Rewards as Rewards
     from workbench.tables.reports import contract_totals as contract_totals
     from workbench.tables.reports import contract_values as contract_values
     from workbench.tables.reports import micro_deposits as micro_deposits
     from workbench.tables.reports import reasons as reasons
     from workbench.tables.reports import status_history as status_history
     from workbench.tables.reports import time_in_status as time_in_status
-    from workbench.tables.rewards import Rewards as Rewards
     from workbench.tables.rewards_pages import rewards_from_pages as rewards_from_pages
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others

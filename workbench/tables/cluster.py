@@ -27,8 +27,8 @@ from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.session import connect
 from workbench.tables.folder import SCHEMA, read_folder, uniform
 from workbench.tables.paging import PageCursor
+from workbench.tables.read_job import parameter_names, read_in_thread, read_notes, summary_line
 from workbench.tables.reading import ReadFilter
-from workbench.tables.rewards import parameter_names, read_in_thread, read_notes, summary_line
 from workbench.tables.rows import to_pandas
 
 TASK_PAGES = 1_000
