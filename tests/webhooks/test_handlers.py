@@ -133,6 +133,57 @@ def test_tries_last_about_a_day_and_vary() -> None:
     assert 0.8 * 86_400 < calls[-1] < 1.2 * 86_400
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_order_of_a_resource_is_kept_if_asked(ordered: bool) -> None:
+    """While an event waits for its next try, later ones about the same resource wait as well if the order is to be kept."""
+    times, down, seen = [0.0], {"u-1"}, []
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+    inbox.on("*", name="another", ordered=True)(boom)
+
+    @inbox.on("*", name="book", ordered=ordered, retry_after=(1, 1))
+    def book(event: Event) -> None:
+        if event.body.id in down:
+            raise LookupError
+        seen.append((event.body.id, event.body.application_status))
+
+    for user, status in (("u-1", "pending"), ("u-2", "pending"), ("u-1", "approved"), ("u-2", "approved")):
+        sample = sample_event("user.updated", id=user, application_status=status)
+        inbox.receive(sample.headers, sample.body)
+    down.clear()
+    times[0] = 0.5
+    inbox.run_handlers()
+    early = [status for user, status in seen if user == "u-1"]
+    times[0] = 1.5
+    inbox.run_handlers()
+
+    assert early == []
+    assert [status for user, status in seen if user == "u-2"] == ["pending", "approved"]
+    assert [status for user, status in seen if user == "u-1"] == ["pending", "approved"]
+    assert [one.handler for one in inbox.failures()] == ["another"] * 2
+
+
+def test_an_event_that_is_given_up_holds_up_no_later_one() -> None:
+    """Where the order is kept, events of a resource go on after one that failed at every try, and after a restart."""
+    times, seen = [0.0], []
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+
+    @inbox.on("*", name="book", ordered=True, retry_after=(1,))
+    def book(event: Event) -> None:
+        if event.body.application_status == "pending":
+            raise LookupError
+        seen.append(event.body.application_status)
+
+    for status in ("pending", "approved", "locked"):
+        sample = sample_event("user.updated", id="u-1", application_status=status)
+        inbox.receive(sample.headers, sample.body)
+    assert (seen, len(inbox.failures())) == ([], 1)
+    times[0] = 2.0
+    inbox.run_handlers()
+
+    assert seen == ["approved", "locked"]
+    assert len(inbox.dead_letters()) == 1
+
+
 def test_retry_that_goes_well() -> None:
     """A failure that goes well later is one no more."""
     inbox, ready = Inbox(), []

@@ -30,6 +30,12 @@ RETRY_AFTER = (1.0, 10.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 54000.0)
 JITTER = 0.1  # part by which these vary at random
 POLL_INTERVAL = 0.05  # seconds between looks for what another process does
 _WORK_INTERVAL = 0.5  # seconds between looks of a handler's thread for events that another process received
+_FREE = (
+    "NOT EXISTS (SELECT 1 FROM events AS earlier CROSS JOIN effects AS its ON its.sequence = earlier.sequence"
+    " WHERE earlier.about = events.about AND earlier.sequence < events.sequence"
+    " AND its.handler = run.handler AND its.state = 'waiting')"
+)
+"""Whether no earlier event about the same resource waits for its next try by a handler."""
 _STORED = {"beginning": "0", "now": "(SELECT coalesce(max(sequence), 0) FROM events)"}
 
 
@@ -62,6 +68,7 @@ class Handler:
     pattern: str
     call: Callable[..., Any]
     atomic: bool
+    ordered: bool
     retry_after: Sequence[float]
     turn: OneAtATime
     loop: asyncio.Runner
@@ -125,7 +132,7 @@ class Handlers:
         self._waiting: dict[str, str] = {}  # why handlers cannot use the store at present
 
     def register(
-        self, call: Callable[..., Any], pattern: str, name: str | None, atomic: bool, since: str,
+        self, call: Callable[..., Any], pattern: str, name: str | None, atomic: bool, ordered: bool, since: str,
         retry_after: Sequence[float],
     ) -> None:  # fmt: skip
         """Register a handler; one of the same name is replaced, and continues where that was.
@@ -149,7 +156,7 @@ class Handlers:
         before = self._by_name.get(known)
         turn, loop = (before.turn, before.loop) if before else (OneAtATime(), asyncio.Runner())
         self._store_position(known, since)
-        self._by_name[known] = Handler(known, pattern, call, atomic, tuple(retry_after), turn, loop)
+        self._by_name[known] = Handler(known, pattern, call, atomic, ordered, tuple(retry_after), turn, loop)
         if self._running:
             self._start_threads()
 
@@ -224,9 +231,9 @@ class Handlers:
         """Run a handler and return the seconds until it has to run again; nothing that happens here ends its thread."""
         try:
             self._run_handler(self._by_name[name])
-            due = self._store.file.run("SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting'", (name,))[
-                0
-            ][0]
+            due = self._store.file.run(
+                "SELECT min(due) FROM effects WHERE handler = ? AND state = 'waiting' AND tries > 0", (name,)
+            )[0][0]
         except BaseException as error:  # noqa: BLE001 - a store that is busy or full: the events are tried again
             if not self._closed:
                 self._missed.add(name)
@@ -264,39 +271,47 @@ class Handlers:
 
     def _next(self, handler: Handler) -> tuple[int, bytes, int] | None:
         """Return the next event that is due for a handler: one to try again, or the first one that it has not seen."""
+        free = _FREE if handler.ordered else "1"
         again = self._store.file.run(
-            "SELECT sequence, body, tries FROM effects JOIN events USING(sequence)"
-            " WHERE handler = ? AND effects.state = 'waiting' AND due <= ? ORDER BY sequence LIMIT 1",
+            "SELECT sequence, body, tries FROM effects AS run JOIN events USING(sequence)"  # noqa: S608 - no value in it
+            f" WHERE handler = ? AND run.state = 'waiting' AND due <= ? AND {free} ORDER BY sequence LIMIT 1",
             (handler.name, self._clock()),
         )
         if again:
             return again[0]
-        last = self._store.last()
-        unseen = self._store.file.run(
-            "SELECT sequence, body, 0 FROM events"
-            " WHERE sequence > max(?, (SELECT position FROM handlers WHERE name = ?)) AND kind GLOB ?"
-            " ORDER BY sequence LIMIT 1",
-            (handler.looked_until, handler.name, handler.pattern),
-        )
-        if unseen:
-            return unseen[0]
-        handler.looked_until = last
-        return None
+        while True:
+            last = self._store.last()
+            unseen = self._store.file.run(
+                f"SELECT sequence, body, 0, {free}"  # noqa: S608 - no value in it
+                " FROM events JOIN (SELECT ? AS handler, max(?, position) AS seen FROM handlers WHERE name = ?) AS run"
+                " WHERE sequence > seen AND kind GLOB ? ORDER BY sequence LIMIT 1",
+                (handler.name, handler.looked_until, handler.name, handler.pattern),
+            )
+            if not unseen:
+                handler.looked_until = last
+                return None
+            sequence, body, tries, is_free = unseen[0]
+            if is_free:
+                return sequence, body, tries
+            with self._store.file.write() as db:
+                self._record(db, handler, sequence, "waiting", tries)
 
     def _handle(self, handler: Handler, sequence: int, body: bytes, tries: int) -> int:
         event = read_delivery(body, len(body))
         try:
-            if not handler.atomic:
-                handler.run(event)
-            with self._store.file.write() as db:
-                if handler.atomic:
+            if handler.atomic:
+                with self._store.file.write() as db:
                     handler.run(event, db)
-                self._record(db, handler, sequence, "done", tries + 1)
+                    self._record(db, handler, sequence, "done", tries + 1)
+                return 1
+            handler.run(event)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a user's code may raise anything; it is recorded
             self._record_failure(handler, sequence, event, tries + 1, error)
             return 0
+        with self._store.file.write() as db:
+            self._record(db, handler, sequence, "done", tries + 1)
         return 1
 
     @staticmethod

@@ -287,6 +287,7 @@ class Inbox:
         *,
         name: str | None = None,
         atomic: bool = False,
+        ordered: bool = False,
         since: str = "beginning",
         retry_after: Sequence[float] = RETRY_AFTER,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -300,6 +301,8 @@ class Inbox:
             name: Name of the handler in the store; by default its module and name.
             atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
                 what it writes there happens exactly once.
+            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events about
+                the same resource wait as well.
             since: Where a handler begins whose name is new to the store: "beginning" for all stored events, "now" for
                 later ones only, or the id of an event for those after it.
             retry_after: Seconds before each further try of a failed event, varied by 10 % at random; by default
@@ -311,7 +314,7 @@ class Inbox:
         """
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
-            self._handlers.register(call, kind, name, atomic, since, retry_after)
+            self._handlers.register(call, kind, name, atomic, ordered, since, retry_after)
             return call
 
         return register
