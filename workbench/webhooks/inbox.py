@@ -22,7 +22,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import EventTimeout, InvalidWebhook, hide_arguments
+from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_mismatch, matches, read_delivery
@@ -140,6 +140,24 @@ class Inbox:
             self._changed.notify_all()
         self._handlers.run_here()
         return receipt
+
+    def respond(self, headers: Headers, body: bytes) -> int:
+        """Receive a delivery in a web framework, and return the HTTP status to respond with.
+
+        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that the
+        sender has to try again.
+        """
+        try:
+            self.receive(headers, body)
+        except SignatureRefused:
+            return 401
+        except TooLarge:
+            return 413
+        except InvalidWebhook:
+            return 400
+        except UnusableFile:
+            return 503
+        return 204
 
     def _store_delivery(self, headers: Headers, body: bytes) -> Receipt:
         try:
@@ -381,7 +399,7 @@ class Inbox:
         with (
             self.running(),
             receiving(
-                self.receive,
+                self.respond,
                 verifies=self.verifies,
                 max_body=self.max_body,
                 host=host,

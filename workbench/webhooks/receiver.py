@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from workbench import http_server
-from workbench.errors import InvalidWebhook, UnusableFile
-from workbench.webhooks.reading import TooLarge
-from workbench.webhooks.verify import Headers, SignatureRefused
+from workbench.errors import InvalidWebhook
+from workbench.webhooks.verify import Headers
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
+Respond = Callable[[Headers, bytes], int]
+"""Takes a delivery and returns the status of the response."""
 
 
 @contextmanager
 def receiving(
-    receive: Callable[[Headers, bytes], Any], *, verifies: bool, max_body: int, host: str, port: int, path: str,
+    respond: Respond, *, verifies: bool, max_body: int, host: str, port: int, path: str,
     hosts: Sequence[str],
 ) -> Iterator[str]:  # fmt: skip
-    """Pass deliveries to `receive`, and yield the URL to send to.
+    """Pass deliveries on, and yield the URL to send to.
 
     Args:
-        verifies: Whether `receive` accepts signed deliveries only.
+        verifies: Whether signed deliveries alone are accepted.
     """
     local = host in http_server.LOOPBACK
     path = "/" + path.lstrip("/")
@@ -36,7 +36,7 @@ def receiving(
         )
 
     def answer(request: http_server.Request) -> http_server.Response:
-        status = _status(receive, request, path)
+        status = _status(respond, request, path)
         return http_server.Response(status=204) if status == 204 else http_server.bare(status, "")
 
     names = {name.lower() for name in (*hosts, *(() if local else (host,)))}
@@ -44,7 +44,7 @@ def receiving(
         yield url + path
 
 
-def _status(receive: Callable[[Headers, bytes], Any], request: http_server.Request, path: str) -> int:
+def _status(respond: Respond, request: http_server.Request, path: str) -> int:
     if request.method != "POST":
         return 405
     if request.target != path:
@@ -54,14 +54,4 @@ def _status(receive: Callable[[Headers, bytes], Any], request: http_server.Reque
     kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json" or request.header("content-encoding") not in (None, "identity"):
         return 415
-    try:
-        receive(request.headers, request.body)
-    except SignatureRefused:
-        return 401
-    except TooLarge:
-        return 413
-    except InvalidWebhook:
-        return 400
-    except UnusableFile:
-        return 503  # not stored, so not acknowledged; the sender retries
-    return 204
+    return respond(request.headers, request.body)

@@ -1,0 +1,1 @@
+"""Applications that use the workbench; docs/service.md explains them, and a test runs each."""

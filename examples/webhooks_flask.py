@@ -1,0 +1,24 @@
+"""Receive webhooks with Flask: `gunicorn examples.webhooks_flask:app --workers 4`, and in a process of its own
+`flask --app examples.webhooks_flask handle`, which handles what they store.
+"""
+
+import threading
+
+from flask import Flask, Response, request
+
+from examples.ledger import inbox
+
+app = Flask(__name__)
+
+
+@app.post("/webhooks")
+def webhooks() -> Response:
+    """Store a delivery, and acknowledge it."""
+    return Response(status=inbox.respond(request.headers.items(), request.get_data()))
+
+
+@app.cli.command()
+def handle() -> None:
+    """Handle events until the process is ended."""
+    with inbox.running():
+        threading.Event().wait()
