@@ -251,7 +251,7 @@ def test_an_expired_or_altered_withdrawal_is_refused(api):
     transaction = withdraw(api, 0)
     for changed, words in (
         (withdraw(api, 0, amount=1), "not the service's"),
-        (withdraw(api, 0, admin_salts=[b"\x08" * 32]), "admin signature"),
+        (withdraw(api, 0, admin_salts=[b"\x08" * 32]), "not an admin's over"),
         ({**transaction, "to": api.guide["contracts"][0]["proxy_address"]}, "controller"),
         ({**transaction, "chainId": 1}, "no such contract"),
         ({**transaction, "data": "0x"}, "withdrawAsset"),

@@ -7,8 +7,7 @@ from workbench.interface import table
 from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.interface.walk import build
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import RequestContext, Seeds, plain
+from workbench.sandbox.context import RequestContext, Seeds, moment_of, plain
 from workbench.sandbox.contracts import WARNING
 from workbench.sandbox.results import DepositReceived
 

@@ -15,8 +15,7 @@ from workbench.interface.simulations import (
     SimulateRefund,
     SimulateReversal,
 )
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import RequestContext
+from workbench.sandbox.context import RequestContext, moment_of
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.lifecycle import CARD, DISPUTE, TRANSACTION, Table, Transition
 

@@ -78,7 +78,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     if call.expires_at * 1000 <= environment.clock.at:
         raise usage_error("the service's signature has expired")
     signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
-    _check_half(contract, "service", lambda nonce: _signed_by_service(call, contract, signer, nonce))
+    _check_half(contract, "the service's", lambda nonce: _signed_by_service(call, contract, signer, nonce))
     _check_admins(call, contract, transaction)
     token = next((one for one in contract["tokens"] if chains.same_address(one["address"], call.asset)), None)
     if token is None:
@@ -149,9 +149,9 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
     for nonce in range(now - 1, max(-1, now - 21), -1):  # the last that were used up
         if signed(nonce):
             raise usage_error(
-                f"the {what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign again"
+                f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign again"
             )
-    raise usage_error(f"the {what} signature is not the {what}'s over this withdrawal")
+    raise usage_error(f"the signature is not {what} over this withdrawal")
 
 
 def _signed_by_service(call: WithdrawCall, contract: Record, signer: str, nonce: int) -> bool:
@@ -182,7 +182,7 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
                     return True
             return False
 
-        _check_half(contract, "admin", signed)
+        _check_half(contract, "an admin's", signed)
 
 
 def _common(call: WithdrawCall, contract: Record, nonce: int) -> dict[str, Any]:

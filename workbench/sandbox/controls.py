@@ -21,7 +21,7 @@ from workbench.interface.rules import (
 from workbench.interface.simulations import SimulatedTransaction
 from workbench.interface.walk import build, change
 from workbench.sandbox import accounts, cards, chain, people
-from workbench.sandbox.clock import Clock
+from workbench.sandbox.context import Clock
 from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.events import listed

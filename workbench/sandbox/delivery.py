@@ -14,8 +14,7 @@ from typing import Any
 
 from workbench.http_post import ForbiddenUrl, PostResult, Reach, check_url, post
 from workbench.interface.text import write_time
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import Environment
+from workbench.sandbox.context import Environment, moment_of
 from workbench.sandbox.events import signed
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 

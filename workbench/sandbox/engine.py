@@ -5,8 +5,7 @@ from typing import Any
 
 from workbench.interface.convert import Names, converter
 from workbench.sandbox import cards, people
-from workbench.sandbox.clock import Clock
-from workbench.sandbox.context import Environment, RequestContext, Seeds
+from workbench.sandbox.context import Clock, Environment, RequestContext, Seeds
 from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.events import signed
 from workbench.sandbox.extensions import SettleTransaction

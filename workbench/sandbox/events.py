@@ -15,8 +15,7 @@ from workbench.interface.events import (
 )
 from workbench.interface.text import write_time
 from workbench.interface.walk import build
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import Environment
+from workbench.sandbox.context import Environment, moment_of
 from workbench.sandbox.people import links
 from workbench.sandbox.results import ListedEvent
 

@@ -11,8 +11,7 @@ from workbench.interface.people import CompanyApplication, CreateUserApplication
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.interface.walk import build
 from workbench.sandbox import contracts
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import RequestContext, plain
+from workbench.sandbox.context import RequestContext, moment_of, plain
 from workbench.sandbox.lifecycle import APPLICATION
 
 Record = dict[str, Any]

@@ -11,8 +11,7 @@ from typing import Any
 from workbench.interface import strict_json
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.interface.walk import build
-from workbench.sandbox.clock import START
-from workbench.sandbox.context import Environment, RequestContext
+from workbench.sandbox.context import START, Environment, RequestContext
 
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450

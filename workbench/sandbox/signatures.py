@@ -1,10 +1,9 @@
 """Withdrawal signatures: the service's half of a withdrawal, signed with keys made from the seed, one per contract."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
-
-import attrs
 
 from workbench import chains
 from workbench.chains import address_problems, eip55, same_address
@@ -15,8 +14,7 @@ from workbench.chains.signatures import derive_secret
 from workbench.interface import table
 from workbench.interface.walk import build
 from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
-from workbench.sandbox.clock import moment_of
-from workbench.sandbox.context import RequestContext, Seeds
+from workbench.sandbox.context import RequestContext, Seeds, moment_of
 from workbench.sandbox.contracts import of_tenant
 
 Record = dict[str, Any]
@@ -101,28 +99,16 @@ def _signed(
     now = context.clock.at
     # whole seconds, since the chain counts in them
     expires_at = (now // 1000 + context.settings["withdrawal_lifetime"]) * 1000
-    withdrawal = Withdrawal(
-        chain_id=contract["chain_id"],
-        contract_id=contract["id"],
-        controller=contract["controller_address"],
-        proxy=contract["proxy_address"],
-        token=token["address"],
-        amount=amount,
-        admin=admin,
-        recipient=recipient,
-        nonce=contract["nonce"],
-        expires_at=expires_at // 1000,
-        salt=context.seeds.octets(f"salt:{context.store.next('salt')}"),
-    )
-    kept = {
-        "id": question,
-        "tenant": context.tenant["id"],
-        "contract": contract["id"],
-        "token": token["address"],
+    withdrawal = {
+        "user": admin,
+        "asset": token["address"],
         "amount": amount,
-        "expires_at": expires_at,
-        "answer": signature_over(context.seeds, withdrawal),
+        "recipient": recipient,
+        "expires_at": expires_at // 1000,
+        "salt": context.seeds.octets(f"salt:{context.store.next('salt')}"),
     }
+    kept = {"id": question, "contract": contract["id"], "expires_at": expires_at}
+    kept["answer"] = signature_over(context.seeds, contract, withdrawal)
     context.store.put("signature", question, kept)
     context.store.put("active_signature", context.tenant["id"], expires_at)
     return kept
@@ -133,23 +119,6 @@ def _ready(kept: Record) -> WithdrawalSignature:
         WithdrawalSignature, {"status": "ready", "expires_at": moment_of(kept["expires_at"]), **kept["answer"]}
     )
     return made
-
-
-@attrs.frozen(kw_only=True)
-class Withdrawal:
-    """What is signed; the amount in native units, the end in unix seconds."""
-
-    chain_id: int
-    contract_id: str
-    controller: str
-    proxy: str
-    token: str
-    amount: int
-    admin: str
-    recipient: str
-    nonce: int
-    expires_at: int
-    salt: bytes
 
 
 def secret_of(seeds: Seeds, *labels: str) -> bytes:
@@ -166,41 +135,39 @@ def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
     return ed25519_public_key(secret).hex()
 
 
-def message_of(it: Withdrawal) -> bytes:
-    """Return the 32 bytes that are signed. assumed: withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message"""
-    parties: dict[str, Any] = {"chain_id": it.chain_id, "user": it.admin, "asset": it.token, "amount": it.amount}
-    parties |= {"recipient": it.recipient, "expires_at": it.expires_at, "salt": it.salt}
-    family = family_of(it.chain_id)
-    if family is Family.STELLAR:
-        return chains.stellar_message(proxy=it.proxy, **parties)
-    parties |= {"controller": it.controller, "nonce": it.nonce}
-    if family is Family.SOLANA:
-        return chains.solana_message(proxy=it.proxy, **parties)
-    return chains.digest(chains.coordinator_typed_data(collateral=it.proxy, **parties))
+def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
+    """Return the 32 bytes that are signed.
+
+    assumed: withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message
+
+    Args:
+        withdrawal: `user` (an admin), `asset`, `amount` in native units, `recipient`, `expires_at` in unix seconds, `salt`.
+    """
+    chain_id, proxy = contract["chain_id"], contract["proxy_address"]
+    if family_of(chain_id) is Family.STELLAR:
+        return chains.stellar_message(chain_id=chain_id, proxy=proxy, **withdrawal)
+    more = {"chain_id": chain_id, "controller": contract["controller_address"], "nonce": contract["nonce"]}
+    if family_of(chain_id) is Family.SOLANA:
+        return chains.solana_message(proxy=proxy, **more, **withdrawal)
+    return chains.digest(chains.coordinator_typed_data(collateral=proxy, **more, **withdrawal))
 
 
-def signature_over(seeds: Seeds, it: Withdrawal) -> dict[str, Any]:
+def signature_over(seeds: Seeds, contract: Record, withdrawal: Mapping[str, Any]) -> Record:
     """Return the members of the answer that carry the signature, as JSON values."""
-    secret = secret_of(seeds, "contract", it.contract_id)
-    evm = family_of(it.chain_id) is Family.EVM
-    signature = (chains.sign if evm else chains.sign_ed25519)(message_of(it), secret)
+    secret = secret_of(seeds, "contract", contract["id"])
+    evm = family_of(contract["chain_id"]) is Family.EVM
+    signature = (chains.sign if evm else chains.sign_ed25519)(message_of(contract, withdrawal), secret)
+    data = chains.write_signature(contract["chain_id"], signature)
     return {
-        "signature": {
-            "data": chains.write_signature(it.chain_id, signature),
-            "salt": chains.write_salt(it.salt),
-        },
-        "sender": it.admin,
-        "chain_id": hex(it.chain_id),
+        "signature": {"data": data, "salt": chains.write_salt(withdrawal["salt"])},
+        "sender": withdrawal["user"],
+        "chain_id": hex(contract["chain_id"]),
         "parameters": chains.withdraw_parameters(
-            chain_id=it.chain_id,
-            proxy=it.proxy,
-            asset=it.token,
-            amount=it.amount,
-            recipient=it.recipient,
-            expires_at=it.expires_at,
-            salt=it.salt,
+            chain_id=contract["chain_id"],
+            proxy=contract["proxy_address"],
             signature=signature,
             public_key=None if evm else ed25519_public_key(secret),
+            **{name: value for name, value in withdrawal.items() if name != "user"},
         ),
     }
 

@@ -7,7 +7,7 @@ from workbench.http_post import ForbiddenUrl, check_url
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import build
-from workbench.sandbox.clock import moment_of
+from workbench.sandbox.context import moment_of
 from workbench.sandbox.control import Between, ControlGroup, Record, control, not_found, usage_error
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES

@@ -8,8 +8,7 @@ from workbench.chains.families import Family, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.accounts import new_account, new_route
 from workbench.sandbox.cards import new_card, new_dispute, new_transaction
-from workbench.sandbox.clock import START, milliseconds
-from workbench.sandbox.context import Seeds
+from workbench.sandbox.context import START, Seeds, milliseconds
 from workbench.sandbox.contracts import WALLETS, contract_on
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.rewards import BEYOND_PAGING
