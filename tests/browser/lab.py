@@ -174,6 +174,12 @@ def run_all(page: Page, marker: str | None = None) -> None:
         page.wait_for_function(_READY, timeout=SLOW)
 
 
+def run_in_turn(page: Page, cells: int) -> None:
+    """Run the first cells, each when all that the one before it sent has reached the page."""
+    for _ in range(cells):
+        page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
+
+
 def write_notebook(server: Server, name: str, *cells: str) -> str:
     """Write a notebook of code cells where the server shows it; give its name."""
     import nbformat

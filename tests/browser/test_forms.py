@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Watch
-from tests.browser.lab import SLOW, Server, open_notebook, run_all, write_notebook
+from tests.browser.lab import SLOW, Server, open_notebook, run_all, run_in_turn, write_notebook
 
 pytestmark = pytest.mark.browser
 
@@ -180,24 +180,23 @@ FAINT = """() => {
   return [...faint];
 }"""
 SHOWN = (
-    PURCHASE
-    + """
-panel = wb.browse(api)
-panel.open("users").open(0)
-live = wb.connect(seed=7, environment="production")
-display(made, panel, wb.form(live.delete_payment_account, payment_account_id="x"), wb.bulk.panel(api.update_user, [], path="none.db"))
-"""
+    START,
+    PURCHASE.replace("\nmade\n", ""),
+    "panel = wb.browse(api)",
+    'panel.open("users").open(0)',
+    'live = wb.connect(seed=7, environment="production")\ndelete = wb.form(live.delete_payment_account, payment_account_id="x")',
+    'display(made, panel, delete, wb.bulk.panel(api.update_user, [], path="none.db"))',
 )
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_all_words_can_be_read(lab: Server, page: Page, theme: str) -> None:
     """Every word of forms, panels and long work that is not of a dead control has a contrast of 4.5 to 1, as drawn."""
-    open_notebook(page, lab, write_notebook(lab, f"words-{theme[-4:]}.ipynb", START, SHOWN, "print('shown')"))
+    open_notebook(page, lab, write_notebook(lab, f"words-{theme[-4:]}.ipynb", *SHOWN))
     page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", theme)
     wanted = "false" if "Dark" in theme else "true"
     page.wait_for_function("wanted => document.body.dataset.jpThemeLight === wanted", arg=wanted)
-    run_all(page, "shown")
+    run_in_turn(page, len(SHOWN))
     expect(page.locator(".wb-work .wb-head")).to_be_visible()
     page.locator(".wb-form .wb-amount input").first.fill("12.50")
     expect(page.locator(".wb-form .wb-amount .wb-problem")).to_have_count(1)

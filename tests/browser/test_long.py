@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 SLOWLY = """
 users = [one["id"] for one in guide["rewards_users"]]
 everything = wb.rewards.read(api, users, progress=False)
-api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.2)
+api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.5)
 work = wb.rewards.panel(api, users, concurrency=1)
 work
 """
