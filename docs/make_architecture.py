@@ -17,6 +17,7 @@ PURPOSES = {
     "demo": "guided tour",
     "course": "exercises",
     "testing": "pytest plugin",
+    "classroom": "one server for a class",
     "forms": "forms and panels",
     "charts": "drawings",
     "sequences": "scripted transactions",

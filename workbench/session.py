@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from workbench.client.base import BaseClient, EnvironmentName, client_problems, journal_of
 from workbench.client.client import AsyncClient, Client
-from workbench.client.guards import Limits
+from workbench.client.guards import Limits, class_url
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key
 from workbench.client.pace import Clock
@@ -203,6 +203,7 @@ def connect(
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
     seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
     path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
+    code: str | None = None,
 ) -> Session:  # fmt: skip
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
@@ -225,6 +226,8 @@ def connect(
         path: Embedded sandbox only: file that keeps its state.
         settings: Embedded sandbox only: single behaviors by the id of their assumption, as {"settle_route": False}.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
+        code: Your code in a class that is served at the URL `where`. Where WORKBENCH_CLASS names a class, `connect()` and
+            `connect(seed=…)` open your sandbox there.
 
     Raises:
         InvalidProfile: Arguments or the profile cannot be used; all problems are named.
@@ -238,7 +241,7 @@ def connect(
         "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
         "public_webhooks": public_webhooks,
     }  # fmt: skip
-    return Session(**_session_settings(where, client, embedded))
+    return Session(**_session_settings(where, client, embedded, code))
 
 
 @hide_arguments
@@ -250,6 +253,7 @@ async def connect_async(
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
     seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
     path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
+    code: str | None = None,
 ) -> AsyncSession:  # fmt: skip
     """Open a session whose operations are awaited; the arguments are those of `connect`."""
     client = {
@@ -260,11 +264,13 @@ async def connect_async(
         "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
         "public_webhooks": public_webhooks,
     }  # fmt: skip
-    made = await asyncio.to_thread(_session_settings, where, client, embedded)
+    made = await asyncio.to_thread(_session_settings, where, client, embedded, code)
     return AsyncSession(**made)
 
 
-def _session_settings(where: Any, client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any]:
+def _session_settings(
+    where: Any, client: dict[str, Any], embedded: dict[str, Any], code: str | None = None
+) -> dict[str, Any]:
     """Return the arguments of a session."""
     client = {name: value for name, value in client.items() if value is not None or name == "timeout"}
     if client["timeout"] is _UNSET:
@@ -277,6 +283,16 @@ def _session_settings(where: Any, client: dict[str, Any], embedded: dict[str, An
         )
     if problems:
         raise InvalidProfile(problems)
+    if code is not None:
+        where = f"{str(where).rstrip('/')}/{code}"
+    if (
+        where is None
+        and (learner := class_url())
+        and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client)
+    ):
+        production = embedded.get("environment") == "production"
+        served = _served(f"{learner.rstrip('/')}{'/production' if production else ''}", client)
+        return served | {"environment": embedded.get("environment", "sandbox")}
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
@@ -293,6 +309,8 @@ def _session_settings(where: Any, client: dict[str, Any], embedded: dict[str, An
         names = {**profile.wire_names, **client.pop("wire_names", {})}
         client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
         return _embedded(client, embedded) | {"name": profile.name}
+    if class_url() and profile.environment == "production":
+        raise InvalidProfile("a class (WORKBENCH_CLASS) does not use profiles for production")
     _refuse(
         {**embedded, **({"tenant": tenant} if (tenant := client.pop("tenant", None)) else {})}, f"profile {where!r}"
     )

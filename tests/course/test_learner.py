@@ -68,6 +68,13 @@ def test_hints_come_one_by_one() -> None:
     assert 1 == course.hint("start-1", 1).number
 
 
+def test_hints_unlock_one_after_another() -> None:
+    with pytest.raises(wb.InvalidRequest, match="hint 3 follows hint 1"):
+        course.hint("contracts-1", 3)
+    with pytest.raises(wb.InvalidRequest, match="numbered from 1 to 3"):
+        course.hint("contracts-1", 4)
+
+
 def test_progress_outlives_the_kernel(folder: Path) -> None:
     """It is stored in a file of the user, without keys, ids and times."""
     with wb.connect(seed=SEED) as api:

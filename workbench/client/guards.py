@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -99,7 +100,7 @@ class Guards:
             problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
         if not isinstance(reason, str) or not reason.strip():
             problems.append(Problem("reason", "required", "is missing; it is kept in the journal"))
-        if readonly():
+        if readonly() and self.real:
             problems.append(Problem("", "readonly", "WORKBENCH_READONLY=1 is set; nothing can be armed"))
         if problems:
             raise InvalidRequest(problems, of="arm")
@@ -187,9 +188,34 @@ def cap_problems(limits: Limits, request: Any) -> list[Problem]:
     return found
 
 
+READONLY = "WORKBENCH_READONLY"
+
+
 def readonly() -> bool:
-    """Return whether WORKBENCH_READONLY forbids every effect on a real service."""
-    return os.environ.get("WORKBENCH_READONLY", "").strip().lower() not in {"", "0", "false", "no"}
+    """Return whether WORKBENCH_READONLY forbids every effect on a real service, now or when the process began."""
+    return _is_on(at_start(READONLY)) or _is_on(os.environ.get(READONLY, ""))
+
+
+def class_url() -> str:
+    """Return the URL of this learner's sandbox in a class, from WORKBENCH_CLASS; empty where there is none."""
+    return at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS", "")
+
+
+def at_start(variable: str) -> str:
+    """Return what a variable of the environment was when the process began: no later code of it has changed that."""
+    try:
+        begun = Path("/proc/self/environ").read_bytes()
+    except OSError:  # another system than Linux: as it was when this module was loaded
+        return _LOADED.get(variable, "")
+    entries = (entry.partition(b"=") for entry in begun.split(b"\0"))
+    return next((os.fsdecode(value) for name, _, value in entries if os.fsdecode(name) == variable), "")
+
+
+_LOADED = dict(os.environ)
+
+
+def _is_on(value: str) -> bool:
+    return value.strip().lower() not in {"", "0", "false", "no"}
 
 
 def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozenset[str]:

@@ -15,6 +15,7 @@ from workbench.course.exercise import Exercise, SandboxEvidence
 from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import markup, text
 from workbench.rendering.layout import Cell, Grid, Sheet
+from workbench.sandbox.remote import RemoteSandbox
 
 _CHECKS = {**cards.CHECKS, **people.CHECKS, **integration.CHECKS}
 EXERCISES: Mapping[str, Exercise] = {
@@ -134,20 +135,35 @@ def check(exercise: str, api: Any = None) -> CheckResult:
         WrongEnvironment: The session is on a real service.
     """
     found = _exercise(exercise)
-    checked = CheckResult(found, tuple(found.check(SandboxEvidence(_session() if api is None else api))))
+    api = _session() if api is None else api
+    in_class = _class_of(api)
+    _require_open(found, in_class)
+    checked = CheckResult(found, tuple(found.check(SandboxEvidence(api))))
     if checked.done:
         _keep(found.id, done=True)
+    if in_class is not None:
+        in_class.class_report("check", found.id, missing=checked.missing)
     return checked
 
 
 def hint(exercise: str, number: int | None = None) -> Hint:
-    """Return the next hint of an exercise, or one by its number; the last shows the call."""
+    """Return the next hint of an exercise, or an earlier one by its number; the last shows the call.
+
+    Raises:
+        InvalidRequest: There is no such hint, or the one before it was not shown yet.
+    """
     found = _exercise(exercise)
     shown = _read().get(found.id, {}).get("hints", 0)
-    wanted = min(shown + 1 if number is None else number, len(found.hints))
-    if wanted < 1:
+    wanted = min(shown + 1, len(found.hints)) if number is None else number
+    if not 1 <= wanted <= len(found.hints):
         raise InvalidRequest(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
+    if wanted > shown + 1:
+        raise InvalidRequest(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
+    in_class = _class_of(_chosen[0]() if _chosen else session.latest())
+    _require_open(found, in_class)
     _keep(found.id, hints=max(shown, wanted))
+    if in_class is not None:
+        in_class.class_report("hint", found.id, number=wanted)
     return Hint(found, wanted)
 
 
@@ -175,6 +191,23 @@ def in_class(on: bool = True) -> Display:
         "All people in the sandbox are fictitious; do not enter real ones."
     )
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
+
+
+def notes(api: Any = None) -> tuple[str, ...]:
+    """Return the notes of your trainer, oldest first; empty outside a class."""
+    in_class = _class_of(_session() if api is None else api)
+    return () if in_class is None else tuple(visible(note["text"]) for note in in_class.class_status()["notes"])
+
+
+def _class_of(api: Any) -> RemoteSandbox | None:
+    """Return the learner's sandbox on a class server, None outside a class."""
+    sandbox: Any = session.sandbox_of(api)
+    return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox.in_class else None
+
+
+def _require_open(exercise: Exercise, in_class: RemoteSandbox | None) -> None:
+    if in_class is not None and exercise.notebook in in_class.class_status()["locked"]:
+        raise InvalidRequest(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
 
 
 def _exercise(name: str) -> Exercise:

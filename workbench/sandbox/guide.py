@@ -28,6 +28,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     }
     return {
         "base_url": base_url,
+        "seed": store.get("meta", "made")["seed"],
         "api_keys": {row["name"]: key for key, row in store.items("key")},
         **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",

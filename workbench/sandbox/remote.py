@@ -41,7 +41,9 @@ class RemoteSandbox:
             raise WrongEnvironment(
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
-        self.url = f"{parts.scheme}://{parts.netloc}"
+        learner = parts.path.rstrip("/").removesuffix(table.PREFIX)  # in a class
+        self.in_class = bool(learner)
+        self.url = f"{parts.scheme}://{parts.netloc}{learner}"
         none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes the control of a served sandbox
         self._http = httpx.Client(base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept)
         self._key = api_key
@@ -49,6 +51,7 @@ class RemoteSandbox:
         guide = self._exchange("guide", {}, method="GET" if api_key is None else "POST")
         self._key = api_key or next(iter(guide["api_keys"].values()))
         self.base_url: str = guide["base_url"]
+        self.seed: int = guide["seed"]
         self.clock = RemoteClock(self)
 
     @property
@@ -81,6 +84,32 @@ class RemoteSandbox:
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *CONTROLS})
+
+    def class_status(self) -> dict[str, Any]:
+        """Return the learner's name, the locked lessons and the trainer's notes, where the sandbox is that of a class.
+
+        Raises:
+            WrongEnvironment: It is not.
+        """
+        status: dict[str, Any] = self._ask_class("GET", None)
+        return status
+
+    def class_report(self, kind: str, exercise: str, **detail: Any) -> None:
+        """Report a try of an exercise ("check"), a hint or a reset to the class server."""
+        self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
+
+    def _ask_class(self, method: str, content: Mapping[str, Any] | None) -> Any:
+        try:
+            answer = self._http.request(method, "/_class", json=content)
+        except httpx.HTTPError as error:
+            raise NotSent(f"The class server at {self._http.base_url.host} does not answer.") from error
+        if answer.is_error:
+            raise WrongEnvironment(f"{self._http.base_url.host} is not a class, or refused: {answer.status_code}.")
+        return answer.json()
+
+    def transport(self) -> httpx.HTTPTransport:
+        """Return a transport for further clients, as an embedded sandbox has one; they reach `base_url` by HTTP."""
+        return httpx.HTTPTransport()
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
         headers = {"content-type": "application/json"} | ({} if self._key is None else {"api-key": self._key})

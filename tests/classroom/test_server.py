@@ -1,0 +1,269 @@
+"""A class on one server: isolation of learners, the board, locks and notes, results, and a restart."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import workbench as wb
+from workbench.classroom.results import Results, read_roster
+from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
+
+PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
+
+
+class Caller:
+    """A learner that speaks HTTP."""
+
+    def __init__(self, url: str, code: str) -> None:
+        self.url = f"{url}/{code}"
+        guide = self.get("_sandbox/guide").json()
+        self.guide: dict[str, Any] = guide
+        self.key = {"api-key": guide["api_keys"]["full"]}
+
+    def get(self, path: str) -> httpx.Response:
+        return httpx.get(f"{self.url}/{path}")
+
+    def control(self, name: str, /, **arguments: Any) -> Any:
+        return httpx.post(f"{self.url}/_sandbox/{name}", json=arguments, headers=self.key).json()
+
+    def buy(self, cents: int) -> str:
+        body = {"cardId": self.guide["cards"]["active"][0], "amount": cents, **PURCHASE}
+        answer = httpx.post(f"{self.url}/v1/simulate/transactions/authorize", json=body, headers=self.key)
+        answer.raise_for_status()
+        return str(answer.json()["transactionId"])
+
+    def tell(self, exercise: str, *missing: str) -> int:
+        content = {"kind": "check", "exercise": exercise, "missing": missing}
+        return httpx.post(f"{self.url}/_class", json=content).status_code
+
+
+class Trainer:
+    """The trainer's page."""
+
+    def __init__(self, server: ClassServer, url: str) -> None:
+        self.url, self.key = url, {"trainer-key": server.trainer_key}
+
+    def board(self) -> dict[str, Any]:
+        found: dict[str, Any] = httpx.get(f"{self.url}/board/data", headers=self.key).json()
+        return found
+
+    def row(self, learner: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(one for one in self.board()["learners"] if one["learner"] == learner)
+        return found
+
+    def act(self, learners: Any, action: str, **arguments: Any) -> httpx.Response:
+        content = {"learners": learners, "action": action, "arguments": arguments}
+        return httpx.post(f"{self.url}/board/act", json=content, headers=self.key)
+
+
+@pytest.fixture
+def server() -> Iterator[ClassServer]:
+    made = ClassServer(["Ann", "Bob"])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def url(server: ClassServer) -> Iterator[str]:
+    with server.serve() as url:
+        yield url
+
+
+@pytest.fixture
+def ann(server: ClassServer, url: str) -> Caller:
+    return Caller(url, server.learners[0].code)
+
+
+@pytest.fixture
+def bob(server: ClassServer, url: str) -> Caller:
+    return Caller(url, server.learners[1].code)
+
+
+@pytest.fixture
+def trainer(server: ClassServer, url: str) -> Trainer:
+    return Trainer(server, url)
+
+
+def test_each_learner_has_a_sandbox_of_the_notebooks_seed(ann: Caller, bob: Caller) -> None:
+    with wb.connect(seed=7) as own:
+        assert ann.guide["cards"] == bob.guide["cards"] == own.guide()["cards"]
+    assert ann.guide["base_url"] == f"{ann.url}/v1"
+
+
+def test_a_purchase_moves_one_balance(ann: Caller, bob: Caller) -> None:
+    ann.buy(420)
+
+    card = ann.guide["cards"]["active"][0]
+    assert ann.control("balance", card_id=card)["held"] == 420
+    assert bob.control("balance", card_id=card)["held"] == 0
+    assert bob.control("events") == []
+    assert bob.control("requests") == []
+
+
+def test_clock_faults_snapshots_and_reset_are_a_learners_own(ann: Caller, bob: Caller) -> None:
+    ann.buy(100)
+    bob.buy(200)
+    ann.control("snapshot", name="mine")
+    ann.control("add_fault", kind="status", of="list_contracts")
+    ann.control("advance", days=3)
+    before = bob.control("events")
+    ann.control("reset")
+
+    assert bob.control("list_faults") == []
+    assert bob.control("events") == before != []
+    assert bob.control("restore", name="mine")["statusCode"] == 404
+    assert ann.control("events") == []
+
+
+def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
+    guide = ann.get("production/_sandbox/guide").json()
+
+    answer = httpx.post(f"{ann.url}/production/v1/simulate/transactions/authorize", json={}, headers=ann.key)
+    assert guide["base_url"] == f"{ann.url}/production/v1"
+    assert answer.status_code == 404
+
+
+def test_a_wrong_code_is_refused_and_cannot_be_searched_for(url: str, ann: Caller) -> None:
+    answers = [httpx.get(f"{url}/olive-{n}-olive/_sandbox/guide").status_code for n in range(MAX_WRONG_CODES + 3)]
+
+    assert answers == [404] * MAX_WRONG_CODES + [503] * 3
+    assert ann.get("_sandbox/guide").status_code == 503
+
+
+def test_the_board_needs_the_trainers_key(url: str, ann: Caller) -> None:
+    for headers in ({}, {"trainer-key": "x"}, ann.key):
+        assert httpx.get(f"{url}/board/data", headers=headers).status_code == 401
+        assert httpx.post(f"{url}/board/act", json={}, headers=headers).status_code == 401
+
+
+def test_the_page_loads_nothing_from_elsewhere(url: str) -> None:
+    page = httpx.get(f"{url}/board")
+
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "http" not in page.text
+    assert httpx.get(f"{url}/board.js").headers["content-type"] == "text/javascript"
+
+
+def test_the_board_shows_tries_hints_and_who_is_stuck(ann: Caller, trainer: Trainer) -> None:
+    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "start-1", "number": 2})
+    for _ in range(3):
+        assert ann.tell("start-1", "no authorization of 4.20 USD.") == 200
+
+    row = trainer.row("Ann")
+    assert row["stuck"] == ["start-1"]
+    result = row["results"]["start-1"]
+    assert (result["tries"], result["hints"], result["last_problem"]) == (3, 2, "no authorization of 4.20 USD.")
+    assert trainer.row("Bob")["results"] == {}
+
+
+def test_what_a_kernel_reports_is_confirmed_by_the_sandbox(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    body = {"cardId": ann.guide["cards"]["active"][1], "amount": 420, **PURCHASE}
+    made = httpx.post(f"{ann.url}/v1/simulate/transactions/authorize", json=body, headers=ann.key).json()
+    ann.control("settle", transaction_id=made["transactionId"])
+    ann.tell("start-1")
+    bob.tell("start-1")
+
+    assert trainer.row("Ann")["results"]["start-1"]["confirmed"] is True
+    assert (
+        trainer.row("Bob")["results"]["start-1"] | {"confirmed": False, "done": True}
+        == trainer.row("Bob")["results"]["start-1"]
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"kind": "check", "exercise": "nothing", "missing": []},
+        {"kind": "x"},
+        [],
+        {"kind": "hint", "exercise": "start-1", "number": "x"},
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_refused(ann: Caller, content: Any) -> None:
+    assert httpx.post(f"{ann.url}/_class", json=content).status_code == 400
+
+
+def test_the_trainer_acts_on_one_or_all(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    assert trainer.act(["Ann"], "add_fault", kind="lost", times=2).json()["done"].keys() == {"Ann"}
+    assert trainer.act("all", "deposit", amount="0.45").status_code == 200
+    assert trainer.act("all", "add_fault", kind="nothing").status_code == 400
+
+    assert len(ann.control("list_faults")) == 1
+    assert bob.control("list_faults") == []
+    assert [one["event"]["resource"] for one in bob.control("events")] == ["microDeposit"]
+
+
+def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    trainer.act(["Ann"], "note", text="<b>well done</b>")
+    trainer.act("all", "lock", lesson="03-withdraw-collateral")
+    trainer.act(["Bob"], "unlock", lesson="03-withdraw-collateral")
+
+    status = ann.get("_class").json()
+    assert [note["text"] for note in status["notes"]] == ["<b>well done</b>"]
+    assert status["locked"] == ["03-withdraw-collateral"]
+    assert bob.get("_class").json()["locked"] == []
+
+
+def test_results_are_signed(server: ClassServer, ann: Caller, trainer: Trainer) -> None:
+    ann.tell("start-1", "not yet")
+    content = httpx.get(f"{trainer.url}/board/results.json", headers=trainer.key).json()
+
+    assert server.results.verify(content)
+    assert not server.results.verify({**content, "seed": 8})
+    assert httpx.get(f"{trainer.url}/board/results.csv", headers=trainer.key).text.startswith("learner,exercise,done")
+
+
+def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
+    ann.tell("start-1", "=1+1")
+
+    assert "'=1+1" in server.csv()
+
+
+def test_a_server_that_is_started_again_continues(tmp_path: Path) -> None:
+    first = ClassServer(["Ann", "Bob"], tmp_path)
+    with first.serve() as url:
+        ann = Caller(url, first.learners[0].code)
+        ann.buy(420)
+        ann.tell("start-1", "not settled")
+    first.close()
+
+    again = ClassServer(["Ann", "Cem"], tmp_path)
+    with again.serve() as url:
+        codes = {one.name: one.code for one in again.learners}
+        same = Caller(url, codes["Ann"])
+        assert codes["Ann"] == first.learners[0].code
+        assert list(codes) == ["Ann", "Bob", "Cem"]
+        assert same.control("balance", card_id=same.guide["cards"]["active"][0])["held"] == 420
+        assert again.board()["learners"][0]["results"]["start-1"]["tries"] == 1
+    again.close()
+
+
+def test_a_roster_is_a_number_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "roster.csv"
+    file.write_text("name,group\nAnn,1\nBob,2\n\n", encoding="utf-8")
+
+    assert read_roster(file) == ["Ann", "Bob"]
+    assert read_roster("3") == ["Learner 1", "Learner 2", "Learner 3"]
+
+
+@pytest.mark.parametrize("text", ["", "Ann\nAnn\n", "A\x1b[2J\n", "\n".join(map(str, range(300)))])
+def test_a_roster_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "roster.csv"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(wb.InvalidRequest, match="learners"):
+        read_roster(file)
+
+
+def test_codes_are_shown_by_no_repr(tmp_path: Path) -> None:
+    results = Results(tmp_path / "class.db")
+    learner = results.enroll(["Ann"])[0]
+    results.close()
+
+    assert learner.code not in repr(learner)
+    assert json.dumps(learner.code)

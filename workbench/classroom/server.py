@@ -1,0 +1,303 @@
+"""One HTTP server for a class: each learner's sandbox under its code, and the board of the trainer.
+
+/CODE/v1/…, /CODE/_sandbox/…       the learner's sandbox, with its controls
+/CODE/production/…                 the same learner's production environment
+/CODE/_class                       GET: name, locks and notes; POST: what the learner tried
+/board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
+"""
+
+import asyncio
+import csv
+import io
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import attrs
+
+from workbench import http_server
+from workbench.classroom.results import ExerciseResult, Learner, Results
+from workbench.course.exercise import SandboxEvidence
+from workbench.course.learner import EXERCISES
+from workbench.errors import ApiError, WorkbenchError
+from workbench.http_server import Request, Response
+from workbench.interface import strict_json
+from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import perform
+from workbench.sandbox.results import to_json
+from workbench.sandbox.server import App, refused
+
+DEFAULT_SEED = 7  # of the notebooks
+MAX_WRONG_CODES = 30  # a minute, of all callers; then no code is accepted for the rest of it
+STUCK_TRIES = 3
+STUCK_MINUTES = 10
+TRAINER_KEY = "trainer-key"
+_JSON = ("content-type", "application/json")
+_PAGE_HEADERS = (
+    ("content-type", "text/html; charset=utf-8"),
+    ("content-security-policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"),
+    ("referrer-policy", "no-referrer"),
+)
+_PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
+_PRODUCTION = "/production"
+
+
+class _LearnerSandboxes:
+    """What one learner has: a sandbox, and a production environment of the same seed once it is used."""
+
+    def __init__(self, server: "ClassServer", learner: Learner) -> None:
+        self.learner = learner
+        self._server = server
+        self._made: dict[str, tuple[Sandbox, App]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._make("")[0]
+
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        """Answer a request whose target no longer contains the code."""
+        prefix = _PRODUCTION if request.target.startswith(f"{_PRODUCTION}/") else ""
+        # the code in the path is what a connection from this machine is elsewhere
+        inner = attrs.evolve(request, target=request.target.removeprefix(prefix), local=True)
+        made = self._made.get(prefix)
+        return self._handle_first(prefix, inner) if made is None else made[1].handle(inner)
+
+    async def _handle_first(self, prefix: str, request: Request) -> Response:
+        """Make the sandbox in a thread, so that others do not wait, then answer."""
+        _, app = await asyncio.to_thread(self._make, prefix)
+        answer = app.handle(request)
+        return answer if isinstance(answer, Response) else await answer
+
+    def _make(self, prefix: str) -> tuple[Sandbox, App]:
+        with self._lock:
+            if prefix not in self._made:
+                sandbox = self._server.make_sandbox(self.learner, "production" if prefix else "sandbox")
+                self._made[prefix] = sandbox, sandbox.http_app(f"{self._server.url}/{self.learner.code}{prefix}")
+            return self._made[prefix]
+
+    def close(self) -> None:
+        for sandbox, _ in self._made.values():
+            sandbox.close()
+
+
+class ClassServer:
+    """The sandboxes of a class behind one address.
+
+    Args:
+        names: Names of the learners; those of the folder are kept.
+        folder: Keeps everything; a server that is started again with it continues. None keeps everything in memory.
+        seed: Seed of all sandboxes, which the notebooks expect.
+    """
+
+    def __init__(self, names: Sequence[str] = (), folder: Path | None = None, *, seed: int | None = None) -> None:
+        self._folder = folder
+        self.results = Results(None if folder is None else folder / "class.db")
+        self.results.enroll(names)
+        self.seed: int = self.results.get("seed") or seed or DEFAULT_SEED
+        self.results.set("seed", self.seed)
+        self.trainer_key: str = self.results.get("trainer_key")
+        self.url = ""
+        self._places = {learner.code: _LearnerSandboxes(self, learner) for learner in self.results.learners()}
+        self._by_name = {place.learner.name: place for place in self._places.values()}
+        self._wrong_codes: deque[float] = deque(maxlen=MAX_WRONG_CODES)
+        self._connected: dict[str, float] = {}
+
+    @property
+    def learners(self) -> list[Learner]:
+        """The learners with their codes, which are to be given to each alone."""
+        return [place.learner for place in self._places.values()]
+
+    def make_sandbox(self, learner: Learner, environment: Any) -> Sandbox:
+        """Make or open the sandbox of a learner."""
+        path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
+        return Sandbox(self.seed, environment, path=path)
+
+    @contextmanager
+    def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> Iterator[str]:
+        """Serve the class while the context is open, and yield its URL.
+
+        Raises:
+            PortTaken: The port is in use.
+        """
+        listening = http_server.bind(host, port)
+        self.url = http_server.url_of(listening)
+        names = [name.lower() for name in (*hosts, host)]
+        with http_server.running(self.handle, listening=listening, hosts=names, refusal=refused):
+            yield self.url
+
+    def close(self) -> None:
+        """Close all files."""
+        for place in self._places.values():
+            place.close()
+        self.results.close()
+
+    # requests
+
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        """Answer a request to the board or to a learner's sandbox."""
+        code, _, rest = request.target.removeprefix("/").partition("/")
+        if code in _PAGE:
+            return self._board(request, rest) if rest else _page(code)
+        if len(self._wrong_codes) == MAX_WRONG_CODES and self._wrong_codes[0] > time.monotonic() - 60:
+            return refused(503, "Too many wrong codes; try again in a minute")
+        place = self._places.get(unquote(code))
+        if place is None:
+            self._wrong_codes.append(time.monotonic())
+            return refused(404, "No learner has this code")
+        self._connected[place.learner.name] = time.time()
+        if rest == "_class":
+            return self._class(place, request)
+        return place.handle(attrs.evolve(request, target=f"/{rest}"))
+
+    def _class(self, place: _LearnerSandboxes, request: Request) -> Response | Awaitable[Response]:
+        name = place.learner.name
+        if request.method == "GET":
+            notes = [{"at": at, **detail} for at, detail in self.results.entries("note", name)]
+            return _answer({"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes})
+        try:
+            said = strict_json.loads(request.body)
+            exercise, kind = said["exercise"], said["kind"]
+            if exercise not in EXERCISES or kind not in ("check", "hint", "reset"):
+                return refused(400, "no such exercise or kind of entry")
+            if kind == "reset":
+                return self._keep(place, kind, exercise, {})
+            if kind == "hint":
+                return self._keep(place, kind, exercise, {"number": int(said["number"])})
+            missing = [str(what)[:500] for what in said["missing"]][:20]
+        except (strict_json.NotJson, KeyError, TypeError, ValueError):
+            return refused(400, "the entry cannot be read")
+        return self._check(place, exercise, missing)
+
+    def _keep(self, place: _LearnerSandboxes, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
+        self.results.add(place.learner.name, kind, exercise, **detail)
+        return _answer({})
+
+    async def _check(self, place: _LearnerSandboxes, exercise: str, missing: list[str]) -> Response:
+        """Keep a try; what the learner's kernel calls done is checked here as well, as far as the sandbox shows it."""
+        confirmed = not missing and await asyncio.to_thread(_confirms, exercise, place.sandbox)
+        return self._keep(place, "check", exercise, {"missing": missing, "confirmed": confirmed})
+
+    # the board
+
+    def _board(self, request: Request, rest: str) -> Response | Awaitable[Response]:
+        if request.header(TRAINER_KEY) != self.trainer_key:
+            return refused(401, "The board needs the trainer's key")
+        if rest == "data" and request.method == "GET":
+            return _answer(self.board())
+        if rest == "results.csv" and request.method == "GET":
+            return Response(
+                status=200, headers=(("content-type", "text/csv; charset=utf-8"),), body=self.csv().encode()
+            )
+        if rest == "results.json" and request.method == "GET":
+            return _answer(self.results.signed(self.seed))
+        if rest != "act" or request.method != "POST":
+            return refused(404, "Not Found")
+        try:
+            said = strict_json.loads(request.body)
+            return self._act(said["learners"], said["action"], said.get("arguments") or {})
+        except (strict_json.NotJson, KeyError, TypeError):
+            return refused(400, "the action cannot be read")
+
+    async def _act(self, learners: Any, action: str, arguments: Mapping[str, Any]) -> Response:
+        chosen = list(self._by_name) if learners == "all" else [name for name in learners if name in self._by_name]
+        try:
+            done = await asyncio.to_thread(self.act, chosen, action, **arguments)
+        except WorkbenchError as error:
+            return refused(400, str(error))
+        return _answer({"done": done})
+
+    def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
+        """Do something for learners, and return the results of controls by name.
+
+        Args:
+            learners: Their names.
+            action: "note" (text), "lock" and "unlock" (lesson), or a control of the sandbox, as "add_fault".
+            arguments: Arguments of the action.
+
+        Raises:
+            ApiError: A control refused; those before in the list have been done.
+        """
+        done: dict[str, Any] = {}
+        for name in learners:
+            if action == "note":
+                self.results.add(name, "note", text=str(arguments["text"])[:2_000])
+            elif action in ("lock", "unlock"):
+                lessons = set(self._locked(name))
+                lessons = lessons | {arguments["lesson"]} if action == "lock" else lessons - {arguments["lesson"]}
+                self.results.set(f"locked:{name}", sorted(lessons))
+            else:
+                done[name] = to_json(perform(self._by_name[name].sandbox, action, arguments))
+            self.results.add(name, "action", action=action)
+        return done
+
+    def _locked(self, name: str) -> list[str]:
+        locked: list[str] = self.results.get(f"locked:{name}", [])
+        return locked
+
+    def board(self) -> dict[str, Any]:
+        """Return the board as JSON values: exercises, and for each learner the results and who is stuck."""
+        now = time.time()
+        progress = self.results.progress()
+        rows = [
+            {
+                "learner": name,
+                "seen": None if (seen := self._connected.get(name)) is None else round(now - seen),
+                "locked": self._locked(name),
+                "done": sum(one.done for one in progress.get(name, {}).values()),
+                "stuck": [one.exercise for one in progress.get(name, {}).values() if _is_stuck(one)],
+                "results": {one.exercise: attrs.asdict(one) for one in progress.get(name, {}).values()},
+            }
+            for name in self._by_name
+        ]
+        lessons = list(dict.fromkeys(one.notebook for one in EXERCISES.values()))
+        exercises = [{"id": one.id, "title": one.title, "lesson": one.notebook} for one in EXERCISES.values()]
+        return {"entry": self.results.last(), "lessons": lessons, "exercises": exercises, "learners": rows}
+
+    def csv(self) -> str:
+        """Return the results as CSV, one row for each learner and exercise."""
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow(["learner", *(field.name for field in attrs.fields(ExerciseResult))])
+        for learner, row in self.results.progress().items():
+            for one in row.values():
+                writer.writerow([_cell(value) for value in (learner, *attrs.astuple(one))])
+        return out.getvalue()
+
+
+def _confirms(exercise: str, sandbox: Sandbox) -> bool:
+    """Whether a check finds the same in the sandbox alone; some look into the learner's journal or inbox as well."""
+
+    class Evidence:
+        def __init__(self) -> None:
+            self.sandbox = sandbox
+
+    try:
+        return not list(EXERCISES[exercise].check(SandboxEvidence(Evidence())))
+    except (AttributeError, LookupError, ApiError):
+        return False
+
+
+def _is_stuck(one: ExerciseResult) -> bool:
+    return not one.done and (one.tries >= STUCK_TRIES or (one.minutes or 0) >= STUCK_MINUTES)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value for a spreadsheet: a text that begins like a formula does not become one."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _answer(value: Any) -> Response:
+    return Response(status=200, headers=(_JSON, ("cache-control", "no-store")), body=strict_json.dumps(value))
+
+
+def _page(name: str) -> Response:
+    body = files("workbench.classroom").joinpath("board.html" if name == "board" else name).read_bytes()
+    headers = _PAGE_HEADERS if name == "board" else (("content-type", _PAGE[name]),)
+    return Response(status=200, headers=headers, body=body)
