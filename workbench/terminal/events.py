@@ -97,27 +97,29 @@ app.command(resend)
 
 
 @contextmanager
-def _inbox(where: Where) -> Iterator[tuple[Any, str | None]]:
-    """Yield the events of a sandbox, or those that `listen` received for a profile, and the key to sign with."""
-    if chosen_profile(where):
-        with _kept_inbox(where) as inbox:
-            yield inbox, _webhook_key()
-    else:
-        with session(where) as api:
-            yield api.inbox, _webhook_key() or _sandbox_key(api, where)
+def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
+    """Yield the events of a sandbox, or those that `listen` received for a profile, and the key to sign with.
 
-
-def _kept_inbox(where: Where, unsigned: bool = False) -> Any:
+    Args:
+        unsigned: To receive: whether unsigned deliveries are accepted; None only reads what is there.
+    """
     from workbench.client.state import state_folder
     from workbench.webhooks.inbox import Inbox
 
-    key = _webhook_key()
-    path = state_folder() / f"inbox-{chosen_profile(where)}.db"
-    return Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key)
-
-
-def _webhook_key() -> str | None:
-    return os.environ.get(KEY_VARIABLE) or None
+    key = os.environ.get(KEY_VARIABLE) or None
+    if profile := chosen_profile(where):
+        path = state_folder() / f"inbox-{profile}.db"
+        with Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key) as inbox:
+            yield inbox, key
+        return
+    with session(where) as api:
+        own = _sandbox_key(api, where)
+        if unsigned is None:
+            yield api.inbox, key or own
+            return
+        source = partial(api.sandbox.drain, api_key=own)
+        with Inbox(keys=[key or own], accept_unsigned=unsigned, source=source) as inbox:
+            yield inbox, key or own
 
 
 def _sandbox_key(api: Any, where: Where) -> str:
@@ -147,8 +149,8 @@ def trigger(
 
     target = _target(forward_to)
     overrides = _overrides(kind, set_ or [])
-    key = _webhook_key()
-    if key is None:
+    key = os.environ.get(KEY_VARIABLE)
+    if not key:
         with session(_WHERE) as api:
             key = _sandbox_key(api, _WHERE)
     event = sample(kind, key, **overrides)
@@ -158,7 +160,7 @@ def trigger(
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Return `name=value` as members of an event's body, nested ones by a dot."""
     from workbench.interface.text import value_of
-    from workbench.terminal.operations import put
+    from workbench.terminal.operations import nested
 
     known = dict(leaves(EVENT_KINDS[kind].body))
     made: dict[str, Any] = {}
@@ -167,10 +169,10 @@ def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
         if not sign or path not in known:
             raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
         try:
-            put(made, path, value_of(known[path], text))
+            made[path] = value_of(known[path], text)
         except ValueError as error:
             raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
-    return made
+    return nested(made)
 
 
 def listen(
@@ -192,7 +194,7 @@ def listen(
     target = _target(forward_to) if forward_to else None
     deadline = None if within is None else time.monotonic() + within
     with ExitStack() as stack:
-        inbox, key = stack.enter_context(_receiving(where, unsigned))
+        inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
         seen, failed = 0 if earlier else inbox.mark(), 0
         url = stack.enter_context(inbox.serve(port=port))
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
@@ -207,22 +209,6 @@ def listen(
             if deadline is not None and time.monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
             time.sleep(_POLL_INTERVAL)
-
-
-@contextmanager
-def _receiving(where: Where, unsigned: bool) -> Iterator[tuple[Any, str | None]]:
-    """Yield an inbox to receive with, and the key to sign with."""
-    from workbench.webhooks.inbox import Inbox
-
-    if chosen_profile(where):
-        with _kept_inbox(where, unsigned) as inbox:
-            yield inbox, _webhook_key()
-        return
-    with session(where) as api:
-        own = _sandbox_key(api, where)
-        key = _webhook_key() or own
-        with Inbox(keys=[key], accept_unsigned=unsigned, source=partial(api.sandbox.drain, api_key=own)) as inbox:
-            yield inbox, key
 
 
 def _show_received(received: Any, how: Output) -> None:

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,23 +12,13 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.client.addresses import address_problems
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, visible
+from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
 from workbench.interface.operation import Operation
 from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
 from workbench.interface.text import value_of
-from workbench.interface.walk import (
-    Boolean,
-    Integer,
-    Member,
-    Nested,
-    UnknownMember,
-    build,
-    described,
-    is_record,
-    members,
-)
+from workbench.interface.walk import Boolean, Integer, Member, Nested, build, described, get_path, members
 from workbench.rendering.screen import screen_of
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
@@ -67,22 +58,24 @@ class Calling:
     ] = ()  # fmt: skip
 
 
-_CALLING = Calling()
-
-
 def __getattr__(name: str) -> Callable[..., int]:
     if name not in OPERATIONS:
         raise AttributeError(name)
     return _command(OPERATIONS[name])
 
 
-def option_members(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
+def option_members(cls: type[Any]) -> Iterator[tuple[str, Member]]:
     """Yield each member of a request that is a single value, with its dotted path."""
+    return ((path, member) for path, _, member in _paths(cls) if not isinstance(member.kind, Nested))
+
+
+def _paths(cls: type[Any], prefix: str = "", wire: str = "") -> Iterator[tuple[str, str, Member]]:
+    """Yield each member of a request with its dotted path and its wire path, a nested record before its members."""
     for member in members(cls):
+        path, wire_path = prefix + member.name, wire + member.wire
+        yield path, wire_path, member
         if isinstance(member.kind, Nested):
-            yield from option_members(member.kind.of, f"{prefix}{member.name}.")
-        else:
-            yield prefix + member.name, member
+            yield from _paths(member.kind.of, f"{path}.", f"{wire_path}.")
 
 
 def _option(path: str) -> str:
@@ -113,13 +106,7 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
         inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Calling | None)
     )
 
-    def run(given: dict[str, Any], where: Where, how: Output) -> int:
-        calling, all_pages = given.pop("calling", None) or _CALLING, given.pop("all_", False)
-        given, wrong = values(operation, given)
-        with _in_options(operation, wrong):
-            return _run(operation, given, bool(wrong), calling, where, how, all_pages)
-
-    return make_command(operation.name, "\n".join(_doc(operation)), parameters, run)
+    return make_command(operation.name, "\n".join(_doc(operation)), parameters, partial(_run, operation))
 
 
 def _doc(operation: Operation[..., Any]) -> Iterator[str]:
@@ -136,50 +123,19 @@ def _help(member: Member) -> str:
     return f"{text[:-1]}; true or false." if isinstance(member.kind, Boolean) else text
 
 
-@contextmanager
-def _in_options(operation: Operation[..., Any], wrong: Mapping[str, str]) -> Iterator[None]:
-    """Name the problems of a request by the options of its command; `wrong` is what is wrong with their texts."""
-    try:
-        yield
-    except InvalidRequest as error:
-        if error.operation != operation.name:
-            raise
-        paths = dict(_wire_paths(operation.request))
-        problems = [
-            attrs.evolve(
-                one,
-                path=_option(paths[one.path]) if one.path in paths else one.path,
-                message=wrong.get(paths.get(one.path, ""), prompt_words(one.message)),
-            )
-            for one in error.problems
-        ]
-        raise InvalidRequest(problems, of=operation.name.replace("_", "-")) from None
-
-
-def _wire_paths(cls: type[Any], wire: str = "", path: str = "") -> Iterator[tuple[str, str]]:
-    for member in members(cls):
-        if isinstance(member.kind, Nested):
-            yield from _wire_paths(member.kind.of, f"{wire}{member.wire}.", f"{path}{member.name}.")
-        yield wire + member.wire, path + member.name
-
-
-def _run(
-    operation: Operation[..., Any], given: dict[str, Any], wrong: bool, calling: Calling, where: Where, how: Output,
-    all_pages: bool,
-) -> int:  # fmt: skip
-    with session(where) as api:
+def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output) -> int:
+    calling: Calling = texts.pop("calling", None) or Calling()
+    all_pages = texts.pop("all_", False)
+    given, wrong = values(operation, texts)
+    with _in_options(operation, wrong), session(where) as api:
         if calling.from_ is not None:
-            given = _merged(_read_body(operation, calling.from_, api.converter), given)
-        try:
-            request = build(operation.request, given)
-        except UnknownMember as unknown:
-            raise InvalidArguments(str(unknown), of=operation.name) from None
-        if wrong or calling.dry_run or all_pages or api.environment == "production":
-            problems = checks.problems(request)  # a call checks them itself
-            if "unverified-address" not in calling.allow:
-                problems += address_problems(request)
-            if problems:
-                raise InvalidRequest(problems, of=operation.name)
+            given = _read_body(operation, calling.from_, api.converter) | given
+        request = build(operation.request, nested(given))
+        problems = checks.problems(request)
+        if "unverified-address" not in calling.allow:
+            problems += address_problems(request)
+        if problems:
+            raise InvalidRequest(problems, of=operation.name)
         if calling.dry_run:
             shown = curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
             print(screen_of(sys.stdout).fit(shown))
@@ -196,42 +152,62 @@ def _run(
         answer: Any = api.allowing(**allowed).send(request)
         for notice in api.notices:
             say(notice)
-        if operation.many:
-            show(list(answer), how)
-        elif operation is LIST_REWARDS_ACTIVITY:
-            show(list(answer.items), how)
-        elif operation.success == 204:
+        if operation.success == 204:
             say("Deleted.")
         else:
-            show(answer, how)
+            answer = getattr(answer, "items", answer)  # of a page of rewards
+            show(list(answer) if operation.many or operation is LIST_REWARDS_ACTIVITY else answer, how)
     return DONE
 
 
+@contextmanager
+def _in_options(operation: Operation[..., Any], wrong: Mapping[str, str]) -> Iterator[None]:
+    """Name the problems of a request by the options of its command; `wrong` is what is wrong with their texts."""
+    try:
+        yield
+    except InvalidRequest as error:
+        if error.operation != operation.name:
+            raise
+        paths = {wire: path for path, wire, _ in _paths(operation.request)}
+        problems = [
+            attrs.evolve(
+                one,
+                path=_option(paths[one.path]) if one.path in paths else one.path,
+                message=wrong.get(paths.get(one.path, ""), prompt_words(one.message)),
+            )
+            for one in error.problems
+        ]
+        raise InvalidRequest(problems, of=operation.name.replace("_", "-")) from None
+
+
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the texts of options as a nested mapping of values, and what is wrong with those that stay text."""
+    """Return the texts of options as values by dotted path, and what is wrong with those that stay text."""
     made: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for path, member in option_members(operation.request):
         text = texts.get(path.replace(".", "__"))
         if text is not None:
             try:
-                put(made, path, value_of(member, text))
+                made[path] = value_of(member, text)
             except ValueError as error:
-                put(made, path, text)
-                wrong[path] = str(error)
+                made[path], wrong[path] = text, str(error)
     return made, wrong
 
 
-def put(holder: dict[str, Any], path: str, value: Any) -> None:
-    """Set a value at a dotted path of nested dictionaries."""
-    *way, last = path.split(".")
-    for name in way:
-        holder = holder.setdefault(name, {})
-    holder[last] = value
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by dotted path as nested dictionaries."""
+    made: dict[str, Any] = {}
+    for path, value in flat.items():
+        *way, last = path.split(".")
+        holder = made
+        for name in way:
+            holder = holder.setdefault(name, {})
+        holder[last] = value
+    return made
 
 
 def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> dict[str, Any]:
-    """Read a body from a JSON file, or from stdin for `-`, as nested values by attribute name.
+    """Read a body from a JSON file, or from stdin for `-`, as values by dotted path.
 
     Raises:
         Exit: The file is too large, or stdin is a terminal.
@@ -256,25 +232,10 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
     problems = [*mistyped, *(problem for problem in not_known if problem.path not in in_path)]
     if problems:
         raise InvalidRequest(problems, of=operation.name)
-    given = _given(request)
-    for member in members(operation.request):
-        if isinstance(member.kind, Integer) and member.kind.full and member.wire not in raw:
-            given.pop(member.name, None)  # an amount that is left out is not FULL: FULL is written
-    return given
-
-
-def _given(record: Any) -> dict[str, Any]:
     return {
-        member.name: _given(value) if is_record(value) else value
-        for member in members(type(record))
-        if (value := getattr(record, member.name)) is not None
+        path: value
+        for path, member in option_members(operation.request)
+        if (value := get_path(request, path)) is not None
+        # an amount that is left out is not FULL: FULL is written
+        and not (isinstance(member.kind, Integer) and member.kind.full and member.wire not in raw)
     }
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two nested mappings as one; the second overrides."""
-    made = dict(below)
-    for name, value in above.items():
-        held = made.get(name)
-        made[name] = _merged(held, value) if isinstance(held, Mapping) and isinstance(value, Mapping) else value
-    return made

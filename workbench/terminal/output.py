@@ -7,7 +7,7 @@ import json
 import pprint
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -20,7 +20,7 @@ from workbench.errors import visible
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
 from workbench.interface.text import write_time
-from workbench.interface.walk import Untyped, camel, get_path, is_record, leaves, members, snake
+from workbench.interface.walk import camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import usage_error
 from workbench.terminal.where import Where
@@ -72,32 +72,40 @@ def show(x: Any, how: Output) -> None:
     Raises:
         Exit: A field is asked for that is not there.
     """
+    fields = [name.strip().replace("-", "_") for name in (how.fields or "").split(",") if name.strip()]
+    for field in fields:
+        _require(x, field)
     if how.output == "table":
-        _for_people(x, how)
-    else:
-        _for_programs(x, how)
+        print(_table(x, fields, how))
+        return
+    many = isinstance(x, list)
+    rows = [_row(one, fields, how) for one in x] if many else [_row(x, fields, how)]
+    match how.output:
+        case "json":
+            print(_json(rows if many else rows[0]))
+        case "ndjson":
+            for row in rows:
+                print(_json(row))
+        case "csv":
+            sys.stdout.write(_csv(rows))
+        case "python":
+            print(pprint.pformat(_python(rows if many else rows[0]), sort_dicts=False, width=100))
 
 
-def _for_people(x: Any, how: Output) -> None:
+def _table(x: Any, fields: list[str], how: Output) -> str:
     screen = screen_of(sys.stdout)
     x = _opened(x) if how.reveal else x
-    fields = _fields(how)
-    reveal = _revealed(x) if how.reveal else ()
-    if fields and not isinstance(x, list):
-        x = [x]
-    if fields and _loose(x, fields):
-        rows = [_picked(_plain(one, how), fields) for one in x]
-        text = rendering.table(rows, width=screen.width, limit=10**9, paint=screen.paint)
-    elif fields:
-        x = [_plain(one, how) if not is_record(one) else one for one in x]
-        text = rendering.table(x, _known(x, fields), width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint)
-    elif isinstance(x, list):
-        text = (
-            rendering.table(x, width=screen.width, limit=10**9, reveal=reveal, paint=screen.paint) if x else "nothing"
-        )
-    else:
-        text = rendering.plain(x, screen.width, reveal=reveal, paint=screen.paint)
-    print(screen.fit(text))
+    rows = x if isinstance(x, list) else [x]
+    kinds = {type(one) for one in rows if is_record(one)}
+    reveal = {"extra", *(one.name for kind in kinds for cls in records(kind) for one in members(cls))}
+    columns = [".".join(map(snake, field.split("."))) for field in fields]
+    known = {path for kind in kinds for path, _ in leaves(kind)}
+    if fields and not (len(kinds) == 1 and known.issuperset(columns)):
+        rows, columns = [_row(one, fields, how) for one in rows], fields
+    look: Any = {"width": screen.width, "reveal": reveal if how.reveal else (), "paint": screen.paint}
+    if fields or isinstance(x, list):
+        return screen.fit(rendering.table(rows, columns or None, limit=len(rows), **look))
+    return screen.fit(rendering.plain(x, **look))
 
 
 def _opened(x: Any) -> Any:
@@ -107,54 +115,44 @@ def _opened(x: Any) -> Any:
     return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
 
 
-def _revealed(x: Any) -> set[str]:
-    """Return the name of every member, so that none is masked."""
-    held = [x] if is_record(x) else [one for one in x if is_record(one)] if isinstance(x, list) else []
-    return {"extra", *(path.rpartition(".")[2] for one in {type(one) for one in held} for path, _ in leaves(one))}
+def _require(x: Any, field: str) -> None:
+    """Refuse a field that nothing of x can have."""
+    held = [x]
+    for name in field.split("."):
+        inside = [pair for one in held for pair in _inside(one)]
+        held = [value for key, value in inside if name in (key, camel(key), snake(key)) or name.isdecimal()]
+        if inside and not held:
+            allowed = ", ".join(dict.fromkeys(str(key) for key, _ in inside))
+            raise usage_error(f"--fields {visible(field, 100)}: no member {visible(name, 60)}; allowed: {allowed}.")
 
 
-def _fields(how: Output) -> list[str]:
-    return [name.strip().replace("-", "_") for name in (how.fields or "").split(",") if name.strip()]
+def _inside(x: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the members that a value has, or could have, each with its value or the record that it would be."""
+    if isinstance(x, list | tuple):
+        for one in x:
+            yield from _inside(one)
+    elif isinstance(x, Mapping):
+        yield from ((str(key), value) for key, value in x.items())
+    elif is_record(x):
+        for one in members(x if isinstance(x, type) else type(x)):
+            value = None if isinstance(x, type) else getattr(x, one.name)
+            yield one.name, record_of(one.kind) if value in (None, ()) else value
+    elif attrs.has(type(x)):
+        yield from attrs.asdict(x, recurse=False).items()
 
 
-def _loose(x: list[Any], fields: list[str]) -> bool:
-    """Whether a field lies in a member that may hold anything, as the body of an event."""
-    if not x or not is_record(x[0]):
-        return False
-    loose = {one.name for one in members(type(x[0])) if isinstance(one.kind, Untyped)}
-    return any(name.partition(".")[0] in loose and "." in name for name in fields)
+def _row(one: Any, fields: list[str], how: Output) -> Any:
+    data = _plain(one, how)
+    return {field: _pick(data, field.split(".")) for field in fields} if fields else data
 
 
-def _known(x: list[Any], fields: list[str]) -> list[str]:
-    if not x or not is_record(x[0]):
-        return fields
-    names = {path for path, _ in leaves(type(x[0]))}
-    found = [path if (path := ".".join(map(snake, name.split(".")))) in names else None for name in fields]
-    missing = [name for name, one in zip(fields, found, strict=True) if one is None]
-    if missing:
-        raise usage_error(
-            f"--fields: no member {visible(', '.join(missing), 100)}; allowed: {', '.join(sorted(names))}."
-        )
-    return [name for name in found if name]
-
-
-def _for_programs(x: Any, how: Output) -> None:
-    fields = _fields(how)
-    many = isinstance(x, list)
-    data = [_plain(one, how) for one in x] if many else _plain(x, how)
-    if fields:
-        rows = [_picked(one, fields) for one in (data if many else [data])]
-        data = rows if many else rows[0]
-    match how.output:
-        case "json":
-            print(_json(data))
-        case "ndjson":
-            for one in data if many else [data]:
-                print(_json(one))
-        case "csv":
-            sys.stdout.write(_csv(data if many else [data]))
-        case "python":
-            print(pprint.pformat(_python(data), sort_dicts=False, width=100))
+def _pick(x: Any, way: list[str]) -> Any:
+    """Return what a way of names leads to; of a list without a number, what it leads to in each item."""
+    if not way:
+        return x
+    if isinstance(x, list) and not way[0].isdecimal():
+        return [_pick(one, way) for one in x]
+    return _pick(get_path(x, way[0]), way[1:])
 
 
 def _plain(x: Any, how: Output) -> Any:
@@ -174,16 +172,10 @@ def _plain(x: Any, how: Output) -> Any:
         return x.value
     if isinstance(x, datetime):
         return write_time(x)
-    if isinstance(x, date):
-        return x.isoformat()
     return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
 
 
 _AS_IT_IS = Output(reveal=True)
-
-
-def _picked(one: Any, fields: list[str]) -> dict[str, Any]:
-    return {name: get_path(one, name) for name in fields}
 
 
 def _json(data: Any) -> str:
@@ -222,17 +214,10 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
     if isinstance(value, list):
-        value = " ".join(str(one) for one in value)
-    text = (
-        ("true" if value else "false")
-        if isinstance(value, bool)
-        else format(value, "f")
-        if isinstance(value, Decimal)
-        else str(value)
-    )
-    text = visible(text)
+        value = " ".join(map(_cell, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = visible(format(value, "f") if isinstance(value, Decimal) else "" if value is None else str(value))
     # A spreadsheet takes these for the start of a formula.
     return f"'{text}" if isinstance(value, str) and text[:1] in tuple("=+-@＝") and text else text

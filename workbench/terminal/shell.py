@@ -1,21 +1,27 @@
 """`workbench shell` and `lab`: IPython with the workbench ready; and the same as an IPython extension."""
 
-import argparse
+import importlib.util
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import Choice
 from workbench.session import sandbox_of
-from workbench.terminal.exits import DONE, Exit, say
+from workbench.terminal.completion import ids_of
+from workbench.terminal.exits import DONE, Exit, exit_code, say
+from workbench.terminal.operations import option_members
 from workbench.terminal.where import Where, session
 
 _WHERE = Where()
@@ -34,13 +40,9 @@ class LazyModule:
         self.__dict__["_name"] = name
 
     def __getattr__(self, name: str) -> Any:
-        from importlib import import_module
-
         return getattr(import_module(self.__dict__["_name"]), name)
 
     def __dir__(self) -> list[str]:
-        from importlib import import_module
-
         return dir(import_module(self.__dict__["_name"]))
 
     def __repr__(self) -> str:
@@ -69,18 +71,11 @@ def shell(
         load(made, api)
         if code is not None:
             result = made.run_cell(code)
-            return _code(result.error_before_exec or result.error_in_exec)
+            error = result.error_before_exec or result.error_in_exec
+            return DONE if error is None else exit_code(error) if isinstance(error, WorkbenchError) else 1
         made.show_banner()
         made.mainloop()
     return DONE
-
-
-def _code(error: BaseException | None) -> int:
-    from workbench.terminal.exits import exit_code
-
-    if error is None:
-        return DONE
-    return exit_code(error) if isinstance(error, WorkbenchError) else 1
 
 
 def _names(api: Any, workbench: Any) -> dict[str, Any]:
@@ -98,20 +93,26 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     Returns:
         A function that removes all of it.
     """
+
+    def session_of() -> Any:
+        found = api or ipython.user_ns.get("api")
+        if found is None:
+            raise InvalidRequest("no variable `api`; run `api = wb.connect()` first", of="magic")
+        return found
+
     undo_display = rendering.register(ipython)
-    magics = _Magics(ipython, api)
-    for name, method in magics.all.items():
-        ipython.register_magic_function(getattr(magics, method), "line", name)
     undo_history = _keep_no_keys(ipython)
-    matchers = ipython.Completer.custom_matchers
-    matcher = _matcher(magics)
-    matchers.append(matcher)
+    magics = _magics(session_of)
+    for name in MAGICS:
+        ipython.register_magic_function(partial(_run_magic, magics, name), "line", name)
+    matcher = _matcher(lambda: sandbox_of(api or ipython.user_ns.get("api")))
+    ipython.Completer.custom_matchers.append(matcher)
 
     def undo() -> None:
         undo_display()
         undo_history()
-        matchers.remove(matcher)
-        for name in magics.all:
+        ipython.Completer.custom_matchers.remove(matcher)
+        for name in MAGICS:
             ipython.magics_manager.magics["line"].pop(name, None)
 
     return undo
@@ -134,7 +135,7 @@ _OPEN_TEXT = re.compile(r"""(\w+)\s*=\s*["']([^"'\n]*)$""")
 _CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
 
 
-def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
+def _matcher(sandbox_in_use: Callable[[], Any]) -> Callable[[Any], Any]:
     """Return a completer of argument values: choices of the interface, and ids of the sandbox."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
@@ -143,7 +144,12 @@ def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
         if argument is None or call is None:
             return {"completions": []}
         name, begun = argument.groups()
-        found = [one for one in _values_of(magics, call[1], name) if one.startswith(begun)]
+        row, sandbox = OPERATIONS.get(call[1]), sandbox_in_use()
+        one = dict(option_members(row.request)).get(name) if row is not None else None
+        choices: Iterable[str] = ids_of(name, sandbox) if sandbox is not None else ()
+        if one is not None and isinstance(one.kind, Choice):
+            choices = one.kind.of
+        found = [str(choice) for choice in choices if choice.startswith(begun)]
         return {
             "completions": [SimpleCompletion(one, type="value") for one in found],
             "matched_fragment": begun,
@@ -153,20 +159,6 @@ def _matcher(magics: "_Magics") -> Callable[[Any], Any]:
 
     made: Callable[[Any], Any] = context_matcher()(values)
     return made
-
-
-def _values_of(magics: "_Magics", operation: str, name: str) -> list[str]:
-    from workbench.interface.table import OPERATIONS
-    from workbench.interface.walk import Choice
-    from workbench.terminal.completion import ids_of
-    from workbench.terminal.operations import option_members
-
-    row = OPERATIONS.get(operation)
-    one = dict(option_members(row.request)).get(name) if row is not None else None
-    if one is not None and isinstance(one.kind, Choice):
-        return list(one.kind.of)
-    sandbox = magics.sandbox
-    return [] if sandbox is None else ids_of(name, sandbox)
 
 
 def _keep_no_keys(ipython: Any) -> Callable[[], None]:
@@ -195,109 +187,79 @@ def holds_key(text: str) -> bool:
     return any(value and value in text for value in held)
 
 
-class _Magics:
-    """Line magics for frequent calls."""
+MAGICS = ("contracts", "authorize", "events", "unknown", "advance")
 
-    all: Mapping[str, str] = {
-        "contracts": "contracts", "authorize": "authorize", "events": "events", "unknown": "unknown_calls",
-        "advance": "advance",
-    }  # fmt: skip
-    """The methods by the names of their magics."""
 
-    def __init__(self, ipython: Any, api: Any) -> None:
-        self._ipython = ipython
-        self._given = api
+def _run_magic(magics: App, name: str, line: str) -> Any:
+    try:
+        return magics(f"{name} {line}")
+    except (CycloptsError, ValueError, ArithmeticError) as error:
+        if isinstance(error, InvalidRequest):
+            raise
+        raise InvalidRequest(visible(str(error).strip(), 300), of=f"%{name}") from None
 
-    @property
-    def _api(self) -> Any:
-        found = self._given or self._ipython.user_ns.get("api")
-        if found is None:
-            raise InvalidRequest("no variable `api`; run `api = wb.connect()` first", of="magic")
-        return found
 
-    @property
-    def sandbox(self) -> Any:
-        """The sandbox of the session, or None."""
-        return sandbox_of(self._given or self._ipython.user_ns.get("api"))
+def _magics(session_of: Callable[[], Any]) -> App:
+    """Return the line magics for frequent calls, as commands."""
+    app = App(result_action="return_value", print_error=False, exit_on_error=False, help_flags=(), version_flags=())
 
-    def contracts(self, line: str) -> Any:
-        """%contracts: the tenant's contracts."""
-        return self._api.list_contracts()
+    @app.command
+    def contracts() -> Any:
+        """List the tenant's contracts."""
+        return session_of().list_contracts()
 
-    def authorize(self, line: str) -> Any:
-        """%authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline REASON]: an authorization in dollars."""
-        asked = _read(
-            "authorize",
-            line,
-            ("amount", {}), ("merchant", {"nargs": "?", "default": "Example Shop"}), ("--card", {}),
-            ("--mcc", {"default": "5411"}), ("--decline", {}),
-        )  # fmt: skip
-        return self._api.simulate_authorization(
-            card_id=asked.card or self._api.guide()["cards"]["active"][0],
-            amount=_cents(asked.amount),
+    @app.command
+    def authorize(
+        dollars: Decimal, merchant: str = "Example Shop", *, card: str | None = None, mcc: str = "5411",
+        decline: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Simulate an authorization in dollars: %authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline REASON]."""
+        if dollars != round(dollars, 2):
+            raise ValueError("expected dollars and cents, as 12.50")
+        api = session_of()
+        return api.simulate_authorization(
+            card_id=card or api.guide()["cards"]["active"][0],
+            amount=int(dollars * 100),
             currency="USD",
-            merchant_name=asked.merchant,
-            merchant_category_code=asked.mcc,
-            decline_reason=asked.decline,
+            merchant_name=merchant,
+            merchant_category_code=mcc,
+            decline_reason=decline,
         )
 
-    def events(self, line: str) -> Any:
-        """%events [KIND]: the received events."""
-        return self._api.inbox.events(line.strip() or None)
+    @app.command
+    def events(kind: str | None = None) -> Any:
+        """List the received events."""
+        return session_of().inbox.events(kind)
 
-    def unknown_calls(self, line: str) -> Any:
-        """%unknown: calls with an unknown outcome."""
-        return self._api.journal.unknown()
+    @app.command
+    def unknown() -> Any:
+        """List calls with an unknown outcome."""
+        return session_of().journal.unknown()
 
-    def advance(self, line: str) -> Any:
-        """%advance 2d 3h: move the sandbox's clock."""
-        units = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-        steps: dict[str, float] = {}
-        for word in line.split():
-            if word[-1:] not in units or not word[:-1].replace(".", "", 1).isdigit():
-                raise InvalidRequest(
-                    f"{visible(word, 40)!r} is not a duration; expected 2d, 3h, 15m or 30s", of="advance"
-                )
-            steps[units[word[-1]]] = steps.get(units[word[-1]], 0) + float(word[:-1])
-        return self._api.sandbox.advance(**steps)
+    @app.command
+    def advance(*durations: str) -> Any:
+        """Move the sandbox's clock: %advance 2d 3h."""
+        return session_of().sandbox.advance(**duration(" ".join(durations)))
+
+    return app
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        raise InvalidRequest(visible(message, 200), of=self.prog)
+def duration(text: str) -> dict[str, float]:
+    """Return a duration such as `2d 3h` or `1h30m` as days, hours, minutes and seconds.
 
-
-def _read(name: str, line: str, *arguments: tuple[str, dict[str, Any]]) -> Any:
-    parser = _Parser(prog=f"%{name}", add_help=False)
-    for argument, how in arguments:
-        parser.add_argument(argument, **how)
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise InvalidRequest(str(error), of=f"%{name}") from None
-    return parser.parse_args(words)
-
-
-def _cents(text: str) -> int:
-    """Return an amount written in dollars as exact cents."""
-    from decimal import Decimal, InvalidOperation
-
-    try:
-        amount = Decimal(text) * 100
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount != int(amount):
-        raise InvalidRequest(
-            f"{visible(text, 40)!r} is not an amount; expected dollars and cents, as 12.50", of="authorize"
-        )
-    return int(amount)
+    Raises:
+        ValueError: It is something else.
+    """
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([dhms])", text)
+    if not parts or "".join(map("".join, parts)) != "".join(text.split()):
+        raise ValueError(f"{visible(text, 40)!r} is not a duration; expected 2d, 3h, 15m or 30s")
+    units = {unit: name for name in ("days", "hours", "minutes", "seconds") for unit in name[0]}
+    return {name: sum(float(number) for number, unit in parts if units[unit] == name) for name in units.values()}
 
 
 def lab(notebooks: Annotated[Path | None, Parameter(help="Folder of notebooks.")] = None, /) -> int:
     """Open JupyterLab on a folder of notebooks."""
-    from importlib.util import find_spec
-
-    if find_spec("jupyterlab") is None:
+    if importlib.util.find_spec("jupyterlab") is None:
         raise Exit(2, "jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
     folder = notebooks or (Path("notebooks") if Path("notebooks").is_dir() else Path())
     root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
