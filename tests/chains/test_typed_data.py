@@ -47,7 +47,9 @@ def test_the_published_type():
     """The type of the example is written, and hashed, as EIP-712 publishes it."""
     expected = "Mail(Person from,Person to,string contents)Person(string name,address wallet)"
 
-    written = encode_type("Mail", MAIL["types"])
+    written = encode_type(
+        "Mail", {name: {m["name"]: m["type"] for m in members} for name, members in MAIL["types"].items()}
+    )
 
     assert expected == written
     assert keccak256(written.encode()).hex() == "a0cedeb2dc280ba39b857546d74f5549c3a1d7bdc2dd96bf881f76108e23dac2"

@@ -4,7 +4,9 @@ A checksum detects a typing error; it does not show that anybody holds the addre
 """
 
 import re
+import string
 import unicodedata
+from collections.abc import Iterator
 
 import attrs
 
@@ -17,6 +19,7 @@ _HEX_40 = re.compile(r"[0-9a-fA-F]{40}")
 _STELLAR = re.compile(r"[GC][A-Z2-7]{55}|M[A-Z2-7]{68}")
 _BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
 _NAME = re.compile(r"[^\s.]+(?:\.[^\s.]+)*\.[A-Za-z]{2,}")
+_Found = tuple[str, str]  # kind and message of a problem
 _ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana", Family.STELLAR: "a Stellar"}
 
 
@@ -51,19 +54,21 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
 
 def family_problems(address: object, family: Family | None, *, taker: str = "this field") -> tuple[AddressProblem, ...]:
     """Return what is wrong with an address of a family, or of any; `taker` names what takes that family."""
+    return tuple(AddressProblem(*problem) for problem in _problems(address, family, taker))
+
+
+def _problems(address: object, family: Family | None, taker: str) -> list[_Found]:
     if not isinstance(address, str):
-        return (AddressProblem("type", "must be text"),)
+        return [("type", "must be text")]
     if looks_like_private_key(address):
-        return (AddressProblem("private-key", "looks like a private key. Never paste a private key here"),)
-    if unusual := _text_problems(address):
+        return [("private-key", "looks like a private key. Never paste a private key here")]
+    if unusual := [*_text_problems(address)]:
         return unusual
     found = family_of_address(address)
     if family is not None and found not in {None, family}:
-        return (AddressProblem("family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"),)
-    problem = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar, None: _unknown}[family or found](
-        address
-    )
-    return () if problem is None else (problem,)
+        return [("family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one")]
+    problem = _FORMS[family or found](address)
+    return [] if problem is None else [problem]
 
 
 def require_address(address: object, family: Family, path: str) -> str:
@@ -150,88 +155,75 @@ def _mixed_case(address: str) -> bool:
     return address[2:] not in {address[2:].lower(), address[2:].upper()}
 
 
-def _text_problems(address: str) -> tuple[AddressProblem, ...]:
-    """Return what cannot be seen, or is easily taken for something else, before the form is checked."""
+def _text_problems(address: str) -> Iterator[_Found]:
+    """Yield what cannot be seen, or is easily taken for something else, before the form is checked."""
     if address.isascii() and address.isalnum():
-        return ()
+        return
     body = address.strip()
     if not body:
-        return (AddressProblem("blank", "is empty"),)
-    found = []
-    if "\n" in address or "\r" in address:
-        found.append(AddressProblem("whitespace", "contains a line break"))
+        yield "blank", "is empty"
+    elif "\n" in address or "\r" in address:
+        yield "whitespace", "contains a line break"
     elif address != body:
-        found.append(AddressProblem("whitespace", "has spaces before or after it"))
-    for position, character in enumerate(body, len(address) - len(address.lstrip()) + 1):
-        if character not in "\r\n" and (problem := _character_problem(character, position)):
-            found.append(problem)
-            break
-    if not found and _NAME.fullmatch(body):
-        text = "is a name; names such as those of ENS are not looked up, so paste the address"
-        found.append(AddressProblem("name", text))
-    return tuple(found)
+        yield "whitespace", "has spaces before or after it"
+    elif _NAME.fullmatch(body):
+        yield "name", "is a name; names such as those of ENS are not looked up, so paste the address"
+    for position, c in enumerate(body, len(address) - len(address.lstrip()) + 1):
+        if c in "\r\n" or (c.isascii() and c.isprintable() and c != " "):
+            continue
+        code = f"U+{ord(c):04X}"
+        if c.isspace():
+            yield "whitespace", f"has a space at position {position}"
+        elif unicodedata.category(c) in {"Cc", "Cf", "Cn", "Co", "Cs", "Mn"}:
+            yield "invisible", f"has an invisible character ({code}) at position {position}"
+        else:
+            yield "characters", f"has a character at position {position} that is not ASCII ({code})"
+        return
 
 
-def _character_problem(character: str, position: int) -> AddressProblem | None:
-    code = f"U+{ord(character):04X}"
-    if character.isspace():
-        return AddressProblem("whitespace", f"has a space at position {position}")
-    if unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs", "Mn"}:
-        return AddressProblem("invisible", f"has an invisible character ({code}) at position {position}")
-    if not character.isascii():
-        return AddressProblem("characters", f"has a character at position {position} that is not ASCII ({code})")
-    return None
-
-
-def _evm(address: str) -> AddressProblem | None:
+def _evm(address: str) -> _Found | None:
     if address[:2] == "0X":
-        return AddressProblem("prefix", "begins with 0X; write 0x in lower case")
+        return "prefix", "begins with 0X; write 0x in lower case"
     if address[:2] != "0x":
-        hint = ": put 0x before it" if _HEX_40.fullmatch(address) else ""
-        return AddressProblem("prefix", f"does not begin with 0x{hint}")
+        return "prefix", f"does not begin with 0x{': put 0x before it' if _HEX_40.fullmatch(address) else ''}"
     for position, character in enumerate(address[2:], 3):
-        if character not in "0123456789abcdefABCDEF":
-            return AddressProblem("characters", f"has a character at position {position} that is not a hex digit")
+        if character not in string.hexdigits:
+            return "characters", f"has a character at position {position} that is not a hex digit"
     if len(address) != 42:
-        return AddressProblem("length", f"has {len(address) - 2} hex digits after 0x; 40 are needed")
+        return "length", f"has {len(address) - 2} hex digits after 0x; 40 are needed"
     if _mixed_case(address) and eip55(address) != address:
-        return AddressProblem("checksum", "has a wrong checksum: a character is probably mistyped")
+        return "checksum", "has a wrong checksum: a character is probably mistyped"
     return None
 
 
-def _solana(address: str) -> AddressProblem | None:
+def _solana(address: str) -> _Found | None:
     try:
         size = len(base58_decode(address))
     except ValueError as error:
-        return AddressProblem("characters", f"is not base58: {error}")
-    if size == 32:
-        return None
+        return "characters", f"is not base58: {error}"
     text = f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped"
-    return AddressProblem("length", text)
+    return None if size == 32 else ("length", text)
 
 
-def _stellar(address: str) -> AddressProblem | None:
+def _stellar(address: str) -> _Found | None:
     if _STELLAR.fullmatch(address.upper()) and not _STELLAR.fullmatch(address):
-        return AddressProblem("characters", "has lower-case letters; Stellar addresses are written in capitals")
+        return "characters", "has lower-case letters; Stellar addresses are written in capitals"
     try:
         strkey_decode(address)
     except ValueError as error:
         text = str(error)
-        kinds = {
-            "has a wrong checksum": "checksum",
-            "has a char": "characters",
-            "has unused": "characters",
-            "does": "prefix",
-        }
-        return AddressProblem(next((kind for start, kind in kinds.items() if text.startswith(start)), "length"), text)
+        kinds = {"wrong checksum": "checksum", "a char": "characters", "unused": "characters", "begin": "prefix"}
+        return next((kind for words, kind in kinds.items() if words in text), "length"), text
     return None
 
 
-def _unknown(address: str) -> AddressProblem | None:
+def _unknown(address: str) -> _Found | None:
     if _HEX_40.fullmatch(address):
         return _evm(address)
-    return AddressProblem(
-        "characters",
+    return "characters", (
         "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
-        "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)",
+        "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)"
     )
+
+
+_FORMS = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar, None: _unknown}

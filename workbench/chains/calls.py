@@ -8,23 +8,26 @@ fourth argument is the recipient is taken from the EVM call.
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import attrs
 
 from workbench.chains import abi
-from workbench.chains.addresses import eip55, require_address, require_evm_address
+from workbench.chains.addresses import eip55, require_address
 from workbench.chains.families import Family, chain_of, exact_chain_id
 from workbench.chains.signatures import canonical_signature
 from workbench.chains.values import BytesLike, invalid, read_bytes, read_unix_seconds, read_unsigned, refuse_private_key
 from workbench.errors import hide_arguments
 
-_VERSION_2 = (
-    "address", "address", "uint256", "address", "uint256", "bytes32", "bytes", "bytes32[]", "bytes[]", "bool",
-)  # fmt: skip
-_TYPES: dict[int, Sequence[str]] = {1: _VERSION_2[:7], 2: _VERSION_2}
+_ARGUMENTS = {
+    "proxy": "address", "asset": "address", "amount": "uint256", "recipient": "address", "expires_at": "uint256",
+    "salt": "bytes32", "signature": "bytes",
+    "admin_salts": "bytes32[]", "admin_signatures": "bytes[]", "direct_transfer": "bool",
+}  # fmt: skip
+_TYPES: dict[int, Sequence[str]] = {1: tuple(_ARGUMENTS.values())[:7], 2: tuple(_ARGUMENTS.values())}
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _SIGNATURE_LENGTH = {Family.EVM: 65, Family.SOLANA: 64, Family.STELLAR: 64}
 _NAMES = ("proxy", "asset", "amount", "recipient", "expiresAt", "salt", "signature", "publicKey")
@@ -37,7 +40,18 @@ def _masked(value: object) -> str:
 
 
 @attrs.frozen(kw_only=True)
-class WithdrawCall:
+class _Withdraw:
+    proxy: str
+    asset: str
+    amount: int
+    recipient: str
+    expires_at: int
+    salt: bytes = attrs.field(repr=_masked)
+    signature: bytes = attrs.field(repr=_masked)
+
+
+@attrs.frozen(kw_only=True)
+class WithdrawCall(_Withdraw):
     """A withdrawal as decoded from call data. Salts and signatures print masked.
 
     Attributes:
@@ -47,16 +61,23 @@ class WithdrawCall:
     """
 
     version: int
-    proxy: str
-    asset: str
-    amount: int
-    recipient: str
-    expires_at: int
-    salt: bytes = attrs.field(repr=_masked)
-    signature: bytes = attrs.field(repr=_masked)
     admin_salts: tuple[bytes, ...] = attrs.field(default=(), repr=_masked)
     admin_signatures: tuple[bytes, ...] = attrs.field(default=(), repr=_masked)
     direct_transfer: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class WithdrawParameters(_Withdraw):
+    """A withdrawal as stated in the service's `parameters`. Salt and signature print masked.
+
+    Attributes:
+        amount: In native units, also where cents were requested.
+        expires_at: Unix seconds.
+        public_key: On Ed25519 chains, where the answer has it.
+    """
+
+    chain_id: int
+    public_key: bytes | None = None
 
 
 def function_signature(version: int) -> str:
@@ -80,21 +101,30 @@ def withdraw_call_data(
         admin_salts: Version 2: one for each admin who signed, in the order of `admin_signatures`.
         direct_transfer: Required by version 2; its meaning depends on the contract.
     """
-    values: list[object] = [
-        require_evm_address(proxy, "proxy"),
-        require_evm_address(asset, "asset"),
-        read_unsigned(amount, "amount", minimum=1),
-        require_evm_address(recipient, "recipient"),
-        read_unix_seconds(expires_at, "expiresAt"),
-        read_bytes(salt, 32, "salt"),
-        canonical_signature(signature),
-    ]
+    values = _exact(Family.EVM, (proxy, asset, amount, recipient, expires_at, salt, signature), _NAMES)
+    values[6] = canonical_signature(values[6])
     if _version(version) == 2:
         values += _admin_arguments(admin_salts, admin_signatures, direct_transfer)
     elif len(admin_salts) or len(admin_signatures) or direct_transfer is not None:
         text = "is 1, whose call takes no admin salts, admin signatures or directTransfer"
         raise invalid("version", "version", text)
     return "0x" + (abi.selector(function_signature(version)) + abi.encode(_TYPES[_version(version)], values)).hex()
+
+
+def _exact(family: Family, values: Sequence[object], paths: Iterable[str]) -> list[Any]:
+    """Read the seven arguments that each withdrawal has, exactly."""
+
+    def address(value: object, path: str) -> str:
+        return require_address(value, family, path)
+
+    def data(length: int) -> Callable[[Any, str], bytes]:
+        return lambda value, path: read_bytes(value, length, path)
+
+    amount, signature = partial(read_unsigned, minimum=1), data(_SIGNATURE_LENGTH[family])
+    readers: tuple[Callable[[Any, str], Any], ...] = (
+        address, address, amount, address, read_unix_seconds, data(32), signature,
+    )  # fmt: skip
+    return [read(value, path) for read, value, path in zip(readers, values, paths, strict=False)]
 
 
 def _admin_arguments(
@@ -133,13 +163,12 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
         values = abi.decode(_TYPES[version], data[4:])
     except ValueError as error:
         raise invalid("data", "encoding", f"is damaged: {error}") from None
-    proxy, asset, amount, recipient, expires_at, salt, signature, *admins = values
-    salts, signatures, direct_transfer = admins or ((), (), None)
-    return WithdrawCall(
-        version=version, proxy=eip55(proxy), asset=eip55(asset), amount=amount, recipient=eip55(recipient),
-        expires_at=expires_at, salt=salt, signature=signature, admin_salts=tuple(salts),
-        admin_signatures=tuple(signatures), direct_transfer=direct_transfer,
-    )  # fmt: skip
+    read: dict[str, Callable[[Any], Any]] = {"address": eip55, "bytes32[]": tuple, "bytes[]": tuple}
+    fields = {
+        name: read[kind](value) if kind in read else value
+        for (name, kind), value in zip(_ARGUMENTS.items(), values, strict=False)
+    }
+    return WithdrawCall(version=version, **fields)
 
 
 def _version(version: object) -> int:
@@ -147,27 +176,6 @@ def _version(version: object) -> int:
         if version == known and not isinstance(version, bool):  # the service sends a JSON number, which may read as 2.0
             return known
     raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is not known")
-
-
-@attrs.frozen(kw_only=True)
-class WithdrawParameters:
-    """A withdrawal as stated in the service's `parameters`. Salt and signature print masked.
-
-    Attributes:
-        amount: In native units, also where cents were requested.
-        expires_at: Unix seconds.
-        public_key: On Ed25519 chains, where the answer has it.
-    """
-
-    chain_id: int
-    proxy: str
-    asset: str
-    amount: int
-    recipient: str
-    expires_at: int
-    salt: bytes = attrs.field(repr=_masked)
-    signature: bytes = attrs.field(repr=_masked)
-    public_key: bytes | None = None
 
 
 @hide_arguments
@@ -202,15 +210,10 @@ def withdraw_parameters(
     On Ed25519 chains the public key in hex is the eighth.
     """
     number = exact_chain_id(chain_id)
-    parameters: list[Any] = [
-        _address(proxy, number, "proxy"),
-        _address(asset, number, "asset"),
-        str(read_unsigned(amount, "amount", minimum=1)),
-        _address(recipient, number, "recipient"),
-        read_unix_seconds(expires_at, "expiresAt"),
-        list(read_bytes(salt, 32, "salt")),
-        write_signature(number, read_signature(number, signature)),
-    ]
+    given = (proxy, asset, amount, recipient, expires_at, salt, signature)
+    parameters = _exact(chain_of(number).family, given, _NAMES)
+    parameters[2], parameters[5] = str(parameters[2]), list(parameters[5])
+    parameters[6] = write_signature(number, parameters[6])
     if public_key is not None:
         if chain_of(number).family is Family.EVM:
             raise invalid("publicKey", "family", "is for Solana and Stellar; an EVM signature recovers to its address")
@@ -228,25 +231,15 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     number = exact_chain_id(chain_id)
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):
         raise invalid("parameters", "length", "must be a list of " + ", ".join(_NAMES) + " (publicKey optional)")
-    proxy, asset, amount, recipient, expires_at, salt, signature, *key = parameters
-    if isinstance(amount, str):
-        if not _DIGITS.fullmatch(amount):
-            raise invalid("parameters[2]", "pattern", "must be an amount in native units: digits only")
-        amount = int(amount)
-    if isinstance(expires_at, str) and _DIGITS.fullmatch(expires_at):
-        expires_at = int(expires_at)
+    given, key = list(parameters[:7]), parameters[7:]
+    for place in (2, 4):  # numbers, as text too
+        if isinstance(given[place], str):
+            if not _DIGITS.fullmatch(given[place]):
+                raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")
+            given[place] = int(given[place])
+    values = _exact(chain_of(number).family, given, (f"parameters[{place}]" for place in range(7)))
     return WithdrawParameters(
         chain_id=number,
-        proxy=_address(proxy, number, "parameters[0]"),
-        asset=_address(asset, number, "parameters[1]"),
-        amount=read_unsigned(amount, "parameters[2]", minimum=1),
-        recipient=_address(recipient, number, "parameters[3]"),
-        expires_at=read_unix_seconds(expires_at, "parameters[4]"),
-        salt=read_bytes(salt, 32, "parameters[5]"),
-        signature=read_bytes(signature, _SIGNATURE_LENGTH[chain_of(number).family], "parameters[6]"),
         public_key=read_bytes(key[0], 32, "parameters[7]") if key else None,
+        **dict(zip(_ARGUMENTS, values, strict=False)),
     )
-
-
-def _address(value: object, chain_id: int, path: str) -> str:
-    return require_address(value, chain_of(chain_id).family, path)

@@ -95,12 +95,11 @@ def _typed_data(
         else str(read_unsigned(values[field], field, minimum=1 if field == "amount" else 0))
         for field, kind in fields.items()
     }
-    types = {"EIP712Domain": DOMAIN_FIELDS, "Withdraw": fields}
-    return {"types": _declared(types), "primaryType": "Withdraw", "domain": domain, "message": message}
-
-
-def _declared(types: Mapping[str, Mapping[str, str]]) -> dict[str, list[dict[str, str]]]:
-    return {t: [{"name": name, "type": kind} for name, kind in members.items()] for t, members in types.items()}
+    types = {
+        struct: [{"name": field, "type": kind} for field, kind in members.items()]
+        for struct, members in (("EIP712Domain", DOMAIN_FIELDS), ("Withdraw", fields))
+    }
+    return {"types": types, "primaryType": "Withdraw", "domain": domain, "message": message}
 
 
 @hide_arguments
@@ -114,7 +113,7 @@ def solana_message(
     """
     if chain_of(chain_id).family is not Family.SOLANA:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Solana chain")
-    types = _declared({"EIP712Domain": DOMAIN_FIELDS, "Withdraw": _SERVICE_FIELDS})
+    types = {"EIP712Domain": DOMAIN_FIELDS, "Withdraw": _SERVICE_FIELDS}
     domain = keccak256(
         keccak256(encode_type("EIP712Domain", types).encode())
         + keccak256(b"Coordinator")
