@@ -55,14 +55,13 @@ def usd(dollars: str | Decimal) -> Cents:
     refuse_private_key(dollars, "amount")
     if isinstance(dollars, NativeUnits):
         raise _invalid("type", "is in native units, not in cents; cents and native units cannot be mixed")
-    if isinstance(dollars, Decimal):
-        dollars = format(dollars, "f")
-    if not isinstance(dollars, str):
-        raise _invalid("type", f'must be dollars and cents as text, such as "25.00", not {_type_name(dollars)}')
-    found = _DOLLARS.fullmatch(dollars)
+    text = format(dollars, "f") if isinstance(dollars, Decimal) else dollars
+    if not isinstance(text, str):
+        raise _invalid("type", f'must be dollars and cents as text, such as "25.00", not {_type_name(text)}')
+    found = _DOLLARS.fullmatch(text)
     if found is None:
         raise _invalid("pattern", 'must be dollars with two decimals and nothing else, such as "25.00"')
-    number = int(found[1]) * 100 + int(found[2])
+    number = int(found[1] + found[2])
     if number < 1:
         raise _invalid("minimum", "must be at least 0.01")
     return Cents(number)

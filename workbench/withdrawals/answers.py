@@ -94,36 +94,34 @@ class CheckedAnswer:
     expires_at: datetime | None
     expires_at_unix: int | None  # as it is signed
     units: NativeUnits | None
-    secret: Secret | None
-    problems: tuple[Problem, ...]
-    notes: tuple[str, ...]
+    secret: Secret | None = None
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def check_answer(terms: Terms, answer: WithdrawalSignature) -> CheckedAnswer:
     """Compare an answer with the request. Nothing is raised: problems and unusual values are listed."""
-    units = terms.amount if isinstance(terms.amount, NativeUnits) else None
     expires_at = answer.expires_at if isinstance(answer.expires_at, datetime) else None  # text where unreadable
-    end = None if expires_at is None else int(expires_at.timestamp())
+    made = CheckedAnswer(
+        expires_at=expires_at,
+        expires_at_unix=None if expires_at is None else int(expires_at.timestamp()),
+        units=terms.amount if isinstance(terms.amount, NativeUnits) else None,
+    )
     signature = answer.signature
     if answer.status != "ready" or signature is None or not signature.data:
-        return CheckedAnswer(
-            expires_at=expires_at, expires_at_unix=end, units=units, secret=None, problems=(), notes=()
-        )
+        return made
     problems: list[Problem] = []
     notes = [str(mark) for mark in answer.marks]
     parameters = _parameters(terms, answer, notes)
     if parameters is not None:
-        problems += _differences(terms, parameters, end)
-        units = units or NativeUnits(parameters.amount)
-        end = parameters.expires_at
+        problems += _differences(terms, parameters, made.expires_at_unix)
+        units = made.units or NativeUnits(parameters.amount)
+        made = attrs.evolve(made, units=units, expires_at_unix=parameters.expires_at)
     problems += _chain(terms.contract.chain_id, answer.chain_id)
     secret = _secret(terms.contract.chain_id, signature.data, signature.salt, parameters, problems)
     if answer.sender is not None and not same_address(answer.sender, terms.admin):
         notes.append(f"the service names another sender than the admin: {answer.sender}")
-    return CheckedAnswer(
-        expires_at=expires_at, expires_at_unix=end, units=units, secret=secret, problems=tuple(problems),
-        notes=tuple(notes),
-    )  # fmt: skip
+    return attrs.evolve(made, secret=secret, problems=tuple(problems), notes=tuple(notes))
 
 
 def _parameters(terms: Terms, answer: WithdrawalSignature, notes: list[str]) -> chains.WithdrawParameters | None:

@@ -1,16 +1,12 @@
-"""Checks before a signature is requested: everything at once, split into refused, overridable and advice."""
+"""Checks before a signature is requested: everything at once, each refused, overridable, or only a warning."""
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
-
-import attrs
+from typing import Literal
 
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem
-from workbench.interface.contracts import IssuingContract, Token
 from workbench.withdrawals.amounts import (
-    Amount,
     Cents,
     amount_problem,
     decimal_text,
@@ -20,173 +16,133 @@ from workbench.withdrawals.amounts import (
     read_balance,
     units_of,
 )
-from workbench.withdrawals.terms import rate_of, same_address, token_of
+from workbench.withdrawals.terms import Terms, same_address
 
 TAIL = 8  # characters of the recipient that are typed to override
 
+Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
-@attrs.frozen(kw_only=True)
-class Proposal:
-    """A withdrawal as it was given, unchecked.
 
-    Attributes:
+def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bool) -> Iterator[Finding]:
+    """Check the terms of a withdrawal, and yield everything found.
+
+    Args:
         recipients: The profile's list of allowed recipients; None allows any.
-        production: Whether it would be real.
+        production: Whether it would be real; then what is unknown is refused.
     """
-
-    contract: IssuingContract
-    token: Any
-    amount: Any
-    admin: Any
-    to: Any
-    decimals: Any
-    recipients: tuple[str, ...] | None
-    production: bool
-
-
-@attrs.frozen(kw_only=True)
-class Findings:
-    """What the checks found: problems, problems that can be overridden, and warnings."""
-
-    refused: tuple[Problem, ...]
-    overridable: tuple[Problem, ...]
-    warnings: tuple[str, ...]
-
-
-def findings(given: Proposal) -> Findings:
-    """Check a proposed withdrawal, and return everything found."""
     try:
-        chain = chains.chain_of(given.contract.chain_id)
+        chain = terms.chain
     except InvalidRequest as error:
-        problem = Problem("contract", "chain", f"has an invalid chain id: it {error.problems[0].message}")
-        return Findings(refused=(problem,), overridable=(), warnings=())
-    amount_problems = [p for p in (amount_problem(given.amount), decimals_problem(given.decimals)) if p is not None]
-    refused = [*_addresses(given, chain), *_token(given), *_recipient_list(given), *amount_problems]
-    unknown = [*_unknown(given, chain)]
-    overridable, warnings = [*_recipient(given)], [*_similar(given), *_checksum(given, chain)]
-    if given.production:  # where a mistake costs money
-        refused += unknown
-    else:
-        warnings = [f"the {problem}" for problem in unknown] + warnings
-    token = token_of(given.contract, given.token)
-    if not amount_problems and token is not None:
-        exceeded, warning = _balance(given.amount, given.decimals, token)
-        overridable += exceeded
-        warnings += warning
+        yield "refused", Problem("contract", "chain", f"has an invalid chain id: it {error.problems[0].message}")
+        return
+    amount_problems = [p for p in (amount_problem(terms.amount), decimals_problem(terms.decimals)) if p is not None]
+    for problem in (*_addresses(terms, chain), *_recipient_list(terms, recipients), *amount_problems):
+        yield "refused", problem
+    for problem in _unknown(terms, chain, production):
+        if production:  # where a mistake costs money
+            yield "refused", problem
+        else:
+            yield _warning(f"the {problem}")
+    if not chains.address_problems(terms.recipient, chain.id):
+        yield from _recipient(terms, terms.recipient, recipients or ())
+        if chain.family is chains.Family.EVM and not chains.has_checksum(terms.recipient):
+            yield _warning(f"the recipient: {chains.checksum_note(terms.recipient)}")
     if not amount_problems:
-        warnings += _size(given, token)
-    return Findings(refused=tuple(refused), overridable=tuple(overridable), warnings=tuple(warnings))
+        yield from _amount(terms)
 
 
-def _addresses(given: Proposal, chain: chains.Chain) -> Iterator[Problem]:
-    for path, address in (("token", given.token), ("admin", given.admin), ("to", given.to)):
+def _warning(text: str) -> Finding:
+    return "warning", Problem("", "warning", text)
+
+
+def _addresses(terms: Terms, chain: chains.Chain) -> Iterator[Problem]:
+    for path, address in (("token", terms.token_address), ("admin", terms.admin), ("to", terms.recipient)):
         for problem in chains.address_problems(address, chain.id):
             yield Problem(path, problem.kind, problem.message)
-
-
-def _token(given: Proposal) -> Iterator[Problem]:
-    valid = not chains.address_problems(given.token, given.contract.chain_id)
-    if valid and token_of(given.contract, given.token) is None:
-        accepted = ", ".join(str(token.address) for token in given.contract.tokens or ())
+    if not chains.address_problems(terms.token_address, chain.id) and terms.listed_token is None:
+        accepted = ", ".join(str(token.address) for token in terms.contract.tokens or ())
         yield Problem("token", "accepted", f"is not accepted by this contract, which accepts {accepted or 'none'}")
 
 
-def _recipient_list(given: Proposal) -> Iterator[Problem]:
-    listed = given.recipients
-    if listed is not None and isinstance(given.to, str) and not any(same_address(given.to, one) for one in listed):
+def _recipient_list(terms: Terms, recipients: tuple[str, ...] | None) -> Iterator[Problem]:
+    if recipients is not None and not any(same_address(terms.recipient, one) for one in recipients):
         yield Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
 
 
-def _recipient(given: Proposal) -> Iterator[Problem]:
-    contract, to = given.contract, given.to
-    if not isinstance(to, str):
-        return
+def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Problem]:
+    """Yield what is unknown about signer, chain and version."""
+    admins = terms.contract.admin_addresses or ()
+    if not any(same_address(terms.admin, one) for one in admins):
+        known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
+        yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {known}")
+    if chain.family is chains.Family.EVM and terms.contract.contract_version not in (1, 2):
+        text = "has an unknown version: a signature can be requested, but no transaction built"
+        yield Problem("contract", "version", text)
+    if chain.test is None:
+        yield Problem("contract", "chain", f"is on {chain}, an unknown chain, treated as an EVM chain")
+    if chain.test and production:
+        yield Problem("contract", "chain", f"is on {chain}, a test network, and this is production")
+
+
+def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[Finding]:
+    """Compare the recipient with the addresses that are known: equal to one, or only similar."""
+    contract = terms.contract
     if chains.is_zero_address(to):
-        yield Problem("to", "zero", "is the zero address, which nobody holds: what is sent there is lost")
-    places = {
-        "the token's own contract": (given.token, *(token.address for token in contract.tokens or ())),
+        yield (
+            "overridable",
+            Problem("to", "zero", "is the zero address, which nobody holds: what is sent there is lost"),
+        )
+    tokens = (terms.token_address, *(token.address for token in contract.tokens or ()))
+    own = {
+        "the token's own contract": tokens,
         "the contract the funds are taken from": (contract.proxy_address,),
         "the contract's controller": (contract.controller_address,),
         "the contract's program": (contract.program_address,),
         "the deposit address of this contract": (contract.deposit_address,),
     }
-    for what, addresses in places.items():
-        if any(same_address(to, address) for address in addresses):
-            yield Problem("to", "own", f"is {what}: what is sent there may be lost")
-            return
-
-
-def _unknown(given: Proposal, chain: chains.Chain) -> Iterator[Problem]:
-    """Return what is unknown about signer, chain and version: refused in production, else a warning."""
-    admins = given.contract.admin_addresses or ()
-    if isinstance(given.admin, str) and not any(same_address(given.admin, one) for one in admins):
-        known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
-        yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {known}")
-    if chain.family is chains.Family.EVM and given.contract.contract_version not in (1, 2):
-        text = "has an unknown version: a signature can be requested, but no transaction built"
-        yield Problem("contract", "version", text)
-    if chain.test is None:
-        yield Problem("contract", "chain", f"is on {chain}, an unknown chain, treated as an EVM chain")
-    if chain.test and given.production:
-        yield Problem("contract", "chain", f"is on {chain}, a test network, and this is production")
-
-
-def _similar(given: Proposal) -> Iterator[str]:
-    contract, to = given.contract, given.to
-    if not isinstance(to, str):
-        return
+    what = next((what for what, places in own.items() if any(same_address(to, place) for place in places)), None)
+    if what is not None:
+        yield "overridable", Problem("to", "own", f"is {what}: what is sent there may be lost")
     known = {
-        "an admin of the contract": contract.admin_addresses or (),
-        "a recipient of the profile's list": given.recipients or (),
-        "the contract": (contract.proxy_address,),
+        "the address making the withdrawal": (terms.admin,),
+        "a token of the contract": tokens,
         "the contract's controller": (contract.controller_address,),
-        "a token of the contract": tuple(token.address for token in contract.tokens or ()),
-        "the address making the withdrawal": (given.admin,),
+        "the contract": (contract.proxy_address,),
+        "a recipient of the profile's list": recipients,
+        "an admin of the contract": contract.admin_addresses or (),
     }
-    named = set()
-    for what, addresses in known.items():
-        for address in addresses:
-            if isinstance(address, str) and address not in named and chains.similar_addresses(to, address):
-                named.add(address)
-                yield (
-                    f"the recipient begins and ends like {what}, {address}, but is another address, as in address "
-                    "poisoning. Compare every character"
-                )
+    for address, what in {str(address): what for what, places in known.items() for address in places}.items():
+        if chains.similar_addresses(to, address):
+            yield _warning(
+                f"the recipient begins and ends like {what}, {address}, but is another address, as in address poisoning. "
+                "Compare every character"
+            )
 
 
-def _checksum(given: Proposal, chain: chains.Chain) -> Iterator[str]:
-    no_checksum = isinstance(given.to, str) and not chains.has_checksum(given.to)
-    if no_checksum and chain.family is chains.Family.EVM and not chains.address_problems(given.to, chain.id):
-        yield f"the recipient: {chains.checksum_note(given.to)}"
-
-
-def _balance(amount: Amount, decimals: int | None, token: Token) -> tuple[list[Problem], list[str]]:
-    """Compare the amount with the balance, in whichever unit both are known."""
-    balance, rate = read_balance(token.balance), rate_of(token)
-    if balance is None:
-        return [], ["the contract does not state its balance of the token, so the amount was not compared with it"]
-    compared = f"the amount was not compared with the balance of {decimal_text(balance)} tokens"
-    if isinstance(amount, Cents):
-        if rate is None:
-            return [], [f"{compared}: the token's exchange rate is unknown"]
-        worth = balance * Fraction(rate)
-        exceeded, in_dollars = Fraction(amount.cents, 100) > worth, f" ({dollars_text(worth)})"
-    else:
-        if decimals is None:
-            return [], [f"{compared}: the token's decimals are unknown"]
-        exceeded, in_dollars = amount.units > balance * 10**decimals, ""
-    if not exceeded:
-        return [], []
-    return [
-        Problem("amount", "balance", f"exceeds the contract's balance, {decimal_text(balance)} tokens{in_dollars}")
-    ], []
-
-
-def _size(given: Proposal, token: Token | None) -> Iterator[str]:
-    rate = rate_of(token)
-    worth = dollars_of(given.amount, given.decimals, rate)
+def _amount(terms: Terms) -> Iterator[Finding]:
+    """Compare the amount with the balance, in whichever unit both are known, and with the smallest amounts."""
+    amount, decimals, rate = terms.amount, terms.decimals, terms.rate
+    if terms.listed_token is not None:
+        balance = read_balance(terms.listed_token.balance)
+        in_cents = isinstance(amount, Cents)
+        asked = Fraction(amount.cents, 100) if isinstance(amount, Cents) else Fraction(amount.units)
+        unit: Fraction | int | None = None if decimals is None else 10**decimals
+        if in_cents:
+            unit = None if rate is None else Fraction(rate)
+        if balance is None:
+            yield _warning(
+                "the contract does not state its balance of the token, so the amount was not compared with it"
+            )
+        elif unit is None:
+            missing = "exchange rate is" if in_cents else "decimals are"
+            compared = f"the amount was not compared with the balance of {decimal_text(balance)} tokens"
+            yield _warning(f"{compared}: the token's {missing} unknown")
+        elif asked > balance * unit:
+            in_dollars = f" ({dollars_text(balance * unit)})" if in_cents else ""
+            text = f"exceeds the contract's balance, {decimal_text(balance)} tokens{in_dollars}"
+            yield "overridable", Problem("amount", "balance", text)
+    worth, units = dollars_of(amount, decimals, rate), units_of(amount, decimals, rate)
     if worth is not None and worth * 100 < 1:
-        yield "the amount is worth less than a cent: did you mean cents instead of native units?"
-    units = units_of(given.amount, given.decimals, rate)
+        yield _warning("the amount is worth less than a cent: did you mean cents instead of native units?")
     if units is not None and units < 1:
-        yield "the amount is less than one native unit of the token"
+        yield _warning("the amount is less than one native unit of the token")

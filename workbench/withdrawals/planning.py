@@ -12,9 +12,9 @@ from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
-from workbench.withdrawals.checks import TAIL, Proposal, findings
+from workbench.withdrawals.checks import TAIL, findings
 from workbench.withdrawals.sheets import Shown, grouped, sheet_of
-from workbench.withdrawals.terms import Terms, token_of
+from workbench.withdrawals.terms import Terms
 from workbench.withdrawals.withdrawal import Withdrawal
 
 MAX_WAIT = 3_600.0  # seconds
@@ -48,27 +48,26 @@ def plan(
         raise InvalidArguments("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
     if isinstance(contract, str):
         contract = _contract(api, contract)
-    address = token.address if isinstance(token, Token) else token
-    found = findings(
-        Proposal(
-            contract=contract, token=address, amount=amount, admin=admin, to=to, decimals=decimals,
-            recipients=api.limits.recipients, production=api.environment == "production",
-        )
-    )  # fmt: skip
-    problems = list(found.refused)
+    terms = Terms(contract, token.address if isinstance(token, Token) else token, amount, admin, to, decimals)
+    found = [*findings(terms, recipients=api.limits.recipients, production=api.environment == "production")]
+    problems = [problem for level, problem in found if level == "refused"]
+    overridable = [problem for level, problem in found if level == "overridable"]
     if allow is None or allow != str(to)[-TAIL:]:
-        problems += [_overridable(problem) for problem in found.overridable]
+        how = f"; to continue anyway, pass the last {TAIL} characters of the recipient: allow=…"
+        problems += [attrs.evolve(problem, message=problem.message + how) for problem in overridable]
         if allow is not None:
             problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
         raise InvalidRequest(problems, of="plan")
-    accepted = token_of(contract, address)
-    assert accepted is not None  # checked
-    warnings = (*found.warnings, *(f"overridden: {problem}" for problem in found.overridable))
-    terms = Terms(contract, accepted, amount, admin, to, decimals)
-    # the time of a session with a sandbox is the sandbox's
+    warnings = [one.message for level, one in found if level == "warning"] + [
+        f"overridden: {one}" for one in overridable
+    ]
     return Plan(
-        api, terms, warnings, clock or clock_of(api), zero=any(problem.rule == "zero" for problem in found.overridable)
+        *attrs.astuple(terms, recurse=False),
+        api=api,
+        warnings=tuple(warnings),
+        clock=clock or clock_of(api),  # the time of a session with a sandbox is the sandbox's
+        zero=any(problem.rule == "zero" for problem in overridable),
     )
 
 
@@ -83,27 +82,15 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
     raise InvalidRequest([Problem("contract", "unknown", text)], of="plan")
 
 
-def _is_wait(wait: Any) -> bool:
-    return not isinstance(wait, bool) and isinstance(wait, int | float) and 0 <= wait <= MAX_WAIT
-
-
-def _overridable(problem: Problem) -> Problem:
-    how = f"to continue anyway, pass the last {TAIL} characters of the recipient: allow=…"
-    return attrs.evolve(problem, message=f"{problem.message}; {how}")
-
-
+@attrs.define(eq=False, repr=False)
 class Plan(Terms, Shown):
     """A checked withdrawal whose signature was not requested yet. `sign()` requests the signature, once."""
 
-    __slots__ = ("_api", "_clock", "_was_pending", "_zero", "warnings")
-
-    def __init__(self, api: Any, terms: Terms, warnings: tuple[str, ...], clock: Any, *, zero: bool) -> None:
-        super().__init__(terms.contract, terms.token, terms.amount, terms.admin, terms.recipient, terms.decimals)
-        self._api = api
-        self._clock = clock
-        self._zero = zero
-        self._was_pending = False
-        self.warnings = warnings
+    _api: Any = attrs.field(kw_only=True)
+    _clock: Any = attrs.field(kw_only=True)
+    _zero: bool = attrs.field(kw_only=True)  # the zero address, overridden
+    _was_pending: bool = attrs.field(default=False, init=False)
+    warnings: tuple[str, ...] = attrs.field(kw_only=True)
 
     @property
     def needs_confirmation(self) -> bool:
@@ -122,7 +109,7 @@ class Plan(Terms, Shown):
             ApiError: The service refused; the error says what to do.
             OutcomeUnknown: No answer came, so a signature may exist; the request was not repeated.
         """
-        if not _is_wait(wait):
+        if type(wait) not in (int, float) or not 0 <= wait <= MAX_WAIT:
             problem = Problem("wait", "range", f"must be a number of seconds from 0 to {MAX_WAIT:.0f}")
             raise InvalidRequest([problem], of="sign_withdrawal")
         if self.needs_confirmation and typed != f"{self.number} {self.recipient[-TAIL:]}":
@@ -144,7 +131,7 @@ class Plan(Terms, Shown):
         api = self._api
         if self._was_pending:  # the service asks for the same request again
             api = api.allowing(again=True)
-        if self._zero:  # overridden
+        if self._zero:
             api = api.allowing(unverified_address=True)
         try:
             answer = api.send(self.request)

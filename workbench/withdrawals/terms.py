@@ -2,26 +2,37 @@
 
 from decimal import Decimal
 
+import attrs
+
 from workbench import chains
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.withdrawals import SignWithdrawal
 from workbench.withdrawals.amounts import Amount, Cents, in_both_units, in_sentence
 
 
+@attrs.define(eq=False, repr=False)
 class Terms:
-    """The terms of a withdrawal, checked."""
+    """The terms of a withdrawal; before they are checked, any value may be a wrong one."""
 
-    __slots__ = ("admin", "amount", "contract", "decimals", "recipient", "token")
+    contract: IssuingContract
+    token_address: str
+    amount: Amount
+    admin: str
+    recipient: str
+    decimals: int | None
 
-    def __init__(
-        self, contract: IssuingContract, token: Token, amount: Amount, admin: str, recipient: str, decimals: int | None
-    ) -> None:
-        self.contract = contract
-        self.token = token
-        self.amount = amount
-        self.admin = admin
-        self.recipient = recipient
-        self.decimals = decimals
+    @property
+    def token(self) -> Token:
+        """The token of the contract."""
+        found = self.listed_token
+        assert found is not None  # checked
+        return found
+
+    @property
+    def listed_token(self) -> Token | None:
+        """The token, if the contract has it."""
+        tokens = self.contract.tokens or ()
+        return next((token for token in tokens if same_address(token.address, self.token_address)), None)
 
     @property
     def chain(self) -> chains.Chain:
@@ -30,8 +41,9 @@ class Terms:
 
     @property
     def rate(self) -> Decimal | None:
-        """The token's exchange rate in USD, if the contract states one."""
-        return rate_of(self.token)
+        """The token's exchange rate in USD, if the contract states a valid one."""
+        rate = None if self.listed_token is None else self.listed_token.exchange_rate
+        return rate if rate is not None and rate.is_finite() and rate > 0 else None
 
     @property
     def amount_text(self) -> str:
@@ -63,17 +75,6 @@ class Terms:
             is_amount_native=not isinstance(self.amount, Cents),
             collateral_contract_id=self.contract.id,
         )
-
-
-def token_of(contract: IssuingContract, address: object) -> Token | None:
-    """Return the token of a contract with an address, or None."""
-    return next((token for token in contract.tokens or () if same_address(token.address, address)), None)
-
-
-def rate_of(token: Token | None) -> Decimal | None:
-    """Return the exchange rate of a token, if the contract states a valid one."""
-    rate = None if token is None else token.exchange_rate
-    return rate if rate is not None and rate.is_finite() and rate > 0 else None
 
 
 def same_address(a: object, b: object) -> bool:

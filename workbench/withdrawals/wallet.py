@@ -5,7 +5,7 @@ What holds a signature prints masked.
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,17 @@ class AdminSignature(NotSerializable):
         return f"<signature of admin {self.admin}, {DOTS}>"
 
 
-class AdminMessage(dict[str, Any], Shown):
+class ForWallet(Shown):
+    """Base of what a wallet takes as JSON."""
+
+    __slots__ = ()
+
+    def json(self) -> str:
+        """Return it as JSON text, for a wallet."""
+        return json.dumps(self, indent=2)
+
+
+class AdminMessage(dict[str, Any], ForWallet):
     """EIP-712 typed data for an admin's wallet to sign: a dictionary, ready as JSON. It holds no secret."""
 
     def __init__(self, typed_data: Mapping[str, Any], *, admin: str, nonce: int, salt: bytes) -> None:
@@ -52,10 +62,6 @@ class AdminMessage(dict[str, Any], Shown):
     def digest(self) -> bytes:
         """The 32 bytes that are signed."""
         return chains.digest(self)
-
-    def json(self) -> str:
-        """Return the message as JSON text, for any wallet (`eth_signTypedData_v4`)."""
-        return json.dumps(self, indent=2)
 
     def save(self, path: str | Path) -> Path:
         """Write the message to a file as JSON, and return the file's path."""
@@ -110,8 +116,9 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
     """Return the message that an admin signs for a withdrawal."""
     signer = terms.admin if admin is None else admin
     raw = secrets.token_bytes(32) if salt is None else chains.read_bytes(salt, 32, "salt")
-    if salt is not None:
-        _refuse_key_as_salt(raw, signer)
+    if salt is not None and _is_key_of(signer, raw):
+        text = "is the private key of the admin. Never paste a private key here; a salt becomes public. Leave it out"
+        raise InvalidRequest([Problem("salt", "private-key", text)], of="withdrawal")
     typed_data = chains.withdraw_typed_data(
         chain_id=terms.contract.chain_id, proxy=terms.contract.proxy_address, user=signer, asset=terms.token.address,
         amount=units, recipient=terms.recipient, nonce=nonce, salt=raw,
@@ -119,15 +126,12 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
     return AdminMessage(typed_data, admin=signer, nonce=int(nonce), salt=raw)
 
 
-def _refuse_key_as_salt(salt: bytes, signer: str) -> None:
-    """Refuse the admin's own private key, which has the form of a salt."""
+def _is_key_of(signer: str, salt: bytes) -> bool:
+    """Return whether a salt is the admin's own private key, which has the same form."""
     try:
-        same = chains.same_address(chains.public_address(salt), signer)
+        return chains.same_address(chains.public_address(salt), signer)
     except ValueError:  # out of the range of keys
-        return
-    if same:
-        text = "is the private key of the admin. Never paste a private key here; a salt becomes public. Leave it out"
-        raise InvalidRequest([Problem("salt", "private-key", text)], of="withdrawal")
+        return False
 
 
 class CallData(NotSerializable, str):
@@ -139,12 +143,8 @@ class CallData(NotSerializable, str):
         return f"<call data, {len(self) // 2 - 1:,} bytes, {DOTS}>"
 
 
-class Transaction(NotSerializable, dict[str, Any], Shown):
+class Transaction(NotSerializable, dict[str, Any], ForWallet):
     """A transaction for a wallet to send, ready as JSON. Its data holds the signature, so it prints masked."""
-
-    def json(self) -> str:
-        """Return the transaction as JSON text, for a wallet; the signature is in it."""
-        return json.dumps(self, indent=2)
 
     def sheet(self) -> Sheet:
         """Return the transaction as a sheet, its data masked."""
@@ -154,12 +154,8 @@ class Transaction(NotSerializable, dict[str, Any], Shown):
         return f"<transaction to {self['to']} on {chains.chain_of(int(self['chainId'], 0))}, data {DOTS}>"
 
 
-class Parameters(NotSerializable, list[Any], Shown):
+class Parameters(NotSerializable, list[Any], ForWallet):
     """The arguments of an on-chain call, in order. They hold the signature, so they print masked."""
-
-    def json(self) -> str:
-        """Return the arguments as JSON text; the signature is in it."""
-        return json.dumps(self, indent=2)
 
     def sheet(self) -> Sheet:
         """Return the arguments as a sheet, salt and signature masked."""
@@ -277,38 +273,26 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
 
 def explain_for(terms: Terms, answer: CheckedAnswer, data: Any) -> Explanation:
     """Explain call data, and list how it differs from a withdrawal."""
-    explanation = explain(data, decimals=terms.decimals)
-    differences = [
-        *_differences(terms, answer, explanation),
-        *(_envelope(terms, data) if isinstance(data, Mapping) else ()),
-    ]
+    explanation, contract, same = explain(data, decimals=terms.decimals), terms.contract, chains.same_address
+    matches = {
+        "the contract is not that of this withdrawal": same(explanation.proxy, contract.proxy_address),
+        "the token is not that of this withdrawal": same(explanation.token, terms.token.address),
+        "the recipient is not that of this withdrawal": same(explanation.recipient, terms.recipient),
+        "the amount is not that of this withdrawal": answer.units in (None, explanation.units),
+        "the expiry is not that of this withdrawal": answer.expires_at_unix in (None, explanation.expires_at),
+        "the version is not that of this withdrawal": explanation.version == contract.contract_version,
+    }
+    if isinstance(data, Mapping):
+        matches |= {
+            "it is not sent to the contract's controller": same(str(data.get("to")), contract.controller_address),
+            "it is for another chain": _number(data.get("chainId")) == contract.chain_id,
+            "it also sends coins of the chain (value)": _number(data.get("value", 0)) == 0,
+        }
     text = explanation.amount_text
     if terms.decimals is not None:
         text = in_both_units(explanation.units, terms.decimals, terms.rate)
-    return attrs.evolve(explanation, differences=tuple(differences), amount_text=text)
-
-
-def _differences(terms: Terms, answer: CheckedAnswer, explanation: Explanation) -> Iterator[str]:
-    contract, same = terms.contract, chains.same_address
-    matches = {
-        "contract": same(explanation.proxy, contract.proxy_address),
-        "token": same(explanation.token, terms.token.address),
-        "recipient": same(explanation.recipient, terms.recipient),
-        "amount": answer.units is None or explanation.units == answer.units,
-        "expiry": answer.expires_at_unix is None or explanation.expires_at == answer.expires_at_unix,
-        "version": explanation.version == contract.contract_version,
-    }
-    return (f"the {what} is not that of this withdrawal" for what, match in matches.items() if not match)
-
-
-def _envelope(terms: Terms, transaction: Mapping[str, Any]) -> Iterator[str]:
-    controller = terms.contract.controller_address
-    matches = {
-        "it is not sent to the contract's controller": chains.same_address(str(transaction.get("to")), controller),
-        "it is for another chain": _number(transaction.get("chainId")) == terms.contract.chain_id,
-        "it also sends coins of the chain (value)": _number(transaction.get("value", 0)) == 0,
-    }
-    return (text for text, match in matches.items() if not match)
+    differences = tuple(difference for difference, match in matches.items() if not match)
+    return attrs.evolve(explanation, differences=differences, amount_text=text)
 
 
 def _number(value: Any) -> int | None:

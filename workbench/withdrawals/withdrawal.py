@@ -274,14 +274,10 @@ class Withdrawal(NotSerializable, Shown):
         return self._secret
 
     def _obstacle(self) -> str | tuple[Problem, ...] | None:
-        if self.problems:
-            return self.problems
-        if self.expired:
+        if not self.problems and self.expired:
             self._secret = None
             return self.countdown()
-        if self._secret is None:
-            return self._not_ready()
-        return None
+        return self.problems or (self._not_ready() if self._secret is None else None)
 
     def _not_ready(self) -> str:
         if self.status == "ready":
@@ -295,14 +291,12 @@ class Withdrawal(NotSerializable, Shown):
     def _native_units(self, given: NativeUnits | None) -> NativeUnits:
         if given is not None and not isinstance(given, NativeUnits):
             raise _invalid("units", "must be an amount in native units, such as native_units(25_000_000)")
-        if self.units is None and given is None:
-            raise _invalid(
-                "units", "is required: the amount was requested in cents, and the answer does not state native units"
-            )
-        if self.units is not None and given is not None and given != self.units:
-            raise _invalid("units", f"differs from what the service signed, {self.units}")
         found = self.units or given
-        assert found is not None
+        if found is None:
+            text = "is required: the amount was requested in cents, and the answer does not state native units"
+            raise _invalid("units", text)
+        if given not in (None, found):
+            raise _invalid("units", f"differs from what the service signed, {found}")
         return found
 
     def _expires_at_unix(self) -> int:
