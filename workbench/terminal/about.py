@@ -15,10 +15,10 @@ from cyclopts import Parameter
 
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
-from workbench.interface.fields import Confidence
+from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
-from workbench.interface.walk import Member, leaves, rule_words
+from workbench.interface.walk import Member, described, leaves
 from workbench.rendering.screen import screen_of
 from workbench.terminal import completion
 from workbench.terminal.completion import kept_path
@@ -29,16 +29,16 @@ _OUTPUT = Output()
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
 
-def demo(
-    *,
-    bodies: Annotated[Path | None, Parameter(help="Folder of request bodies and answers to use.")] = None,
-    out: Annotated[Path | None, Parameter(help="Folder for the chart; `out` if omitted.")] = None,
-) -> int:
+def demo(*, bodies: Path | None = None, out: Path | None = None) -> int:
     """Walk through the main tasks on an embedded sandbox.
 
     Files that the folder of --bodies lacks come with the package. Requests are named
     `<operation>.request.<variant>.json`, answers `<operation>.<status>.<variant>.json`, error bodies
     `error.<status>.<case>.json`.
+
+    Args:
+        bodies: Folder of request bodies and answers to use.
+        out: Folder for the chart; `out` if omitted.
     """
     from workbench.demo import tour
 
@@ -47,14 +47,17 @@ def demo(
 
 
 def list_assumptions(
-    word: Annotated[str | None, Parameter(help="Only assumptions that contain this word.")] = None,
+    word: str | None = None,
     *,
-    confidence: Annotated[
-        _Confidence | None, Parameter(name=("--confidence", "--known"), help="Only assumptions of this confidence.")
-    ] = None,
+    confidence: Annotated[_Confidence | None, Parameter(name=("--confidence", "--known"))] = None,
     how: Output = _OUTPUT,
 ) -> int:
-    """List the assumptions about the service, the reason for each, and where to change it."""
+    """List the assumptions about the service, the reason for each, and where to change it.
+
+    Args:
+        word: Only assumptions that contain this word.
+        confidence: Only assumptions of this confidence.
+    """
     found = [
         one
         for one in assumptions()
@@ -65,13 +68,12 @@ def list_assumptions(
     return DONE
 
 
-def docs(
-    operation: Annotated[
-        str | None, Parameter(help="The operation; a list of all if omitted.", completer=completion.operations)
-    ] = None,
-    /,
-) -> int:
-    """Show the rules of an operation, with their sources and assumptions."""
+def docs(operation: Annotated[str | None, Parameter(completer=completion.operations)] = None, /) -> int:
+    """Show the rules of an operation, with their sources and assumptions.
+
+    Args:
+        operation: The operation; a list of all if omitted.
+    """
     screen = screen_of(sys.stdout)
     if operation is None:
         rows = (f"{name.replace('_', '-'):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items())
@@ -96,7 +98,7 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
         yield "Sandbox only."
     yield ""
     yield "Request"
-    yield from _members(row.request, request=True) or ("  no members",)
+    yield from _members(row.request) or ("  no members",)
     for rule in getattr(row.request, "rules", ()):
         yield f"  {rule.doc}." + (f" ~ assumed: {rule.assumed}" if rule.assumed else "")
     yield ""
@@ -109,23 +111,12 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
         yield f"  {failure.status} {failure.error}: {failure.message}, when {failure.when}{mark}"
 
 
-def _members(cls: type[object], request: bool = False) -> list[str]:
-    return [line for path, one in leaves(cls) for line in _member(path, one, request)]
+def _members(cls: type[object]) -> list[str]:
+    return [f"{'  ' * (path.count('.') + 1)}{one.wire}  {described(one)}{_privacy(one)}" for path, one in leaves(cls)]
 
 
-def _member(path: str, one: Member, request: bool) -> Iterator[str]:
-    marks = [one.about.privacy.value] if one.about.privacy.value != "open" else []
-    if request and one.required:
-        marks.append("required")
-    rule = rule_words(one)
-    indent = "  " * (path.count(".") + 1)
-    yield (
-        f"{indent}{one.wire}  {one.about.doc}."
-        + (f" Rule: {rule}." if rule else "")
-        + (f" ({', '.join(marks)})" if marks else "")
-    )
-    if one.about.assumed:
-        yield f"{indent}  ~ assumed ({one.about.assumed.confidence}): {one.about.assumed}"
+def _privacy(one: Member) -> str:
+    return "" if one.about.privacy is OPEN else f" ({one.about.privacy})"
 
 
 def doctor() -> int:
@@ -151,9 +142,7 @@ def _findings() -> Iterator[tuple[bool, str]]:
     for name, extra in extras.items():
         yield True, f"{name} {_version(name, extra)}"
     try:
-        folder = state_folder()
-        private = not stat.S_IMODE(folder.stat().st_mode) & 0o077
-        yield private, f"state in {folder}" + ("" if private else f"; readable by other users: chmod 700 {folder}")
+        yield _private("state in", state_folder(), 700)
         if kept_path().exists():
             from workbench.sandbox import Sandbox
 
@@ -161,7 +150,13 @@ def _findings() -> Iterator[tuple[bool, str]]:
                 yield True, f"sandbox: {sandbox!r}"
     except WorkbenchError as error:
         yield False, str(error)
-    yield from _config(config_path())
+    path = config_path()
+    if path.exists():
+        yield _private("profiles in", path, 600)
+        if any((folder / ".git").exists() for folder in path.absolute().parents):
+            yield False, f"{path} is in a git checkout; keep profiles outside of it"
+    else:
+        yield True, f"no profiles yet; add them to {path}"
     for name in profile_names():
         try:
             profile = open_profile(name)
@@ -173,14 +168,9 @@ def _findings() -> Iterator[tuple[bool, str]]:
         yield False, "SSLKEYLOGFILE is set: TLS keys are being written to a file"
 
 
-def _config(path: Path) -> Iterator[tuple[bool, str]]:
-    if not path.exists():
-        yield True, f"no profiles yet; add them to {path}"
-        return
+def _private(what: str, path: Path, mode: int) -> tuple[bool, str]:
     private = not stat.S_IMODE(path.stat().st_mode) & 0o077
-    yield private, f"profiles in {path}" + ("" if private else f"; readable by other users: chmod 600 {path}")
-    if any((folder / ".git").exists() for folder in path.absolute().parents):
-        yield False, f"{path} is in a git checkout; keep profiles outside of it"
+    return private, f"{what} {path}" + ("" if private else f"; readable by other users: chmod {mode} {path}")
 
 
 def _version(name: str, extra: str = "") -> str:

@@ -30,12 +30,12 @@ _Duplicates = Annotated[bool, Parameter(help="Allow duplicate rows.")]
 
 
 def run(
-    operation: Annotated[str, Parameter(help="The operation.", completer=operations)],
+    operation: Annotated[str, Parameter(completer=operations)],
     rows: _Rows,
     /,
     *,
     workers: _Workers = 1,
-    path: Annotated[Path | None, Parameter(help="Store progress in this file so that the run can be resumed.")] = None,
+    path: Path | None = None,
     on_unknown: _OnUnknown = None,
     duplicates: _Duplicates = False,
     where: Where = _WHERE,
@@ -45,6 +45,10 @@ def run(
 
     An empty cell means that the value is not given; a full refund is the word FULL. Exit code 4 if an outcome is
     unknown, 5 if not all rows are done.
+
+    Args:
+        operation: The operation.
+        path: Store progress in this file so that the run can be resumed.
     """
     from workbench import bulk
 
@@ -64,21 +68,25 @@ def run(
 
 
 def resume(
-    path: Annotated[Path, Parameter(help="The file that stores the run's progress.")],
+    path: Path,
     rows: _Rows,
     /,
     *,
-    resolved: Annotated[
-        str | None, Parameter(help="Outcomes determined for rows with an unknown outcome, as 3=done,7=not-sent.")
-    ] = None,
-    accept_changes: Annotated[bool, Parameter(help="Accept changes of rows that were never sent.")] = False,
+    resolved: str | None = None,
+    accept_changes: bool = False,
     workers: _Workers = 1,
     on_unknown: _OnUnknown = None,
     duplicates: _Duplicates = False,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
-    """Resume an interrupted run. Rows that are done or refused are never sent again."""
+    """Resume an interrupted run. Rows that are done or refused are never sent again.
+
+    Args:
+        path: The file that stores the run's progress.
+        resolved: Outcomes determined for rows with an unknown outcome, as 3=done,7=not-sent.
+        accept_changes: Accept changes of rows that were never sent.
+    """
     from workbench import bulk
 
     if not path.exists():
@@ -138,16 +146,7 @@ def _result(send: Callable[[], Any], how: Output) -> int:
         done, interrupted = stop.result, True
     except KeyError as error:  # a row whose outcome is not unknown cannot be resolved
         raise usage_error(visible(str(error.args[0]), 200)) from None
-    rows = [
-        {
-            "row": one.row,
-            "outcome": one.outcome,
-            "id": one.id or "",
-            "status": one.status or "",
-            "message": one.message or "",
-        }
-        for one in done
-    ]
+    rows = [{name: getattr(one, name) or "" for name in ("row", "outcome", "id", "status", "message")} for one in done]
     if how.output == "table" and not how.fields:
         rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
     show(rows, how)
@@ -164,20 +163,22 @@ def _result(send: Callable[[], Any], how: Output) -> int:
 
 
 def rewards(
-    *users: Annotated[str, Parameter(help="Ids of the users.", completer=complete_ids("user_id"))],
-    kind: Annotated[
-        Literal["earned", "redeemed"] | None, Parameter(name="--type", help="Only items of this type.")
-    ] = None,
-    save: Annotated[Path | None, Parameter(help="Save the items to this .csv, .xlsx or .parquet file.")] = None,
-    path: Annotated[
-        Path | None, Parameter(help="Store pages in this folder; the same command resumes an interrupted read.")
-    ] = None,
+    *users: Annotated[str, Parameter(completer=complete_ids("user_id"))],
+    kind: Annotated[Literal["earned", "redeemed"] | None, Parameter(name="--type")] = None,
+    save: Path | None = None,
+    path: Path | None = None,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
     """Read all rewards activity of users and sum it exactly.
 
     The service gives no totals: exit code 5 if the result may be incomplete, with the reason on stderr.
+
+    Args:
+        kind: Only items of this type.
+        save: Save the items to this .csv, .xlsx or .parquet file.
+        path: Store pages in this folder; the same command resumes an interrupted read.
+        users: Ids of the users.
     """
     if not users:
         raise usage_error("rewards needs the ids of one or more users.")

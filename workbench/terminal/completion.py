@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import Any, Literal
 
 from workbench.interface.walk import Boolean, Choice, Member
 from workbench.terminal.exits import DONE
@@ -25,11 +23,14 @@ def kept_path() -> Path:
     return state_folder() / "sandbox.db"
 
 
-def script(shell: Annotated[Literal["bash", "zsh"], Parameter(help="The shell.")], /) -> int:
+def script(shell: Literal["bash", "zsh"], /) -> int:
     """Print the completion script of a shell.
 
     bash: workbench completion bash > ~/.local/share/bash-completion/completions/workbench
     zsh: workbench completion zsh > a file named _workbench in a folder of $fpath
+
+    Args:
+        shell: The shell.
     """
     from workbench.terminal.app import make_app
 

@@ -30,13 +30,19 @@ _Kind: Any = Literal[tuple(EVENT_KINDS)]
 
 def list_events(
     *,
-    kind: Annotated[_Kind | None, Parameter(help="Only events of this kind.")] = None,
-    about: Annotated[str | None, Parameter(help="Only events about this id.")] = None,
-    last: Annotated[int | None, Parameter(help="Show only the last N.")] = None,
+    kind: _Kind | None = None,
+    about: str | None = None,
+    last: int | None = None,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
-    """List the events of the sandbox or, for a profile, those that `listen` received."""
+    """List the events of the sandbox or, for a profile, those that `listen` received.
+
+    Args:
+        kind: Only events of this kind.
+        about: Only events about this id.
+        last: Show only the last N.
+    """
     with _inbox(where) as (inbox, _):
         events = [
             event
@@ -68,16 +74,13 @@ def _row(event: Any) -> dict[str, Any]:
     }
 
 
-def resend(
-    event: Annotated[str, Parameter(help="Id of the event.")],
-    /,
-    *,
-    forward_to: Annotated[
-        str | None, Parameter(help="Send it to this http URL; to the registered endpoints if omitted.")
-    ] = None,
-    where: Where = _WHERE,
-) -> int:
-    """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key."""
+def resend(event: str, /, *, forward_to: str | None = None, where: Where = _WHERE) -> int:
+    """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
+
+    Args:
+        event: Id of the event.
+        forward_to: Send it to this http URL; to the registered endpoints if omitted.
+    """
     target = _target(forward_to) if forward_to else None
     if target is None:
         with session(where) as api:
@@ -135,16 +138,15 @@ def _headers(body: bytes, key: str | None) -> dict[str, str]:
 
 
 def trigger(
-    kind: Annotated[_Kind, Parameter(help="Kind of the event.")],
-    /,
-    *,
-    forward_to: Annotated[str, Parameter(help="The http URL to send it to.")],
-    set_: Annotated[
-        list[str] | None,
-        Parameter(name="--set", help="Member of the body, as application_status=denied."),
-    ] = None,
+    kind: _Kind, /, *, forward_to: str, set_: Annotated[list[str] | None, Parameter(name="--set")] = None
 ) -> int:
-    """Send a signed sample event, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key."""
+    """Send a signed sample event, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
+
+    Args:
+        kind: Kind of the event.
+        forward_to: The http URL to send it to.
+        set_: Member of the body, as application_status=denied.
+    """
     from workbench.webhooks.samples import sample
 
     target = _target(forward_to)
@@ -177,12 +179,12 @@ def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
 
 def listen(
     *,
-    forward_to: Annotated[str | None, Parameter(help="Forward each verified event to this http URL.")] = None,
-    port: Annotated[int, Parameter(help="Port to receive on; 0 chooses a free one.")] = 0,
-    count: Annotated[int | None, Parameter(help="Stop after N events.")] = None,
-    within: Annotated[float | None, Parameter(help="Stop after N seconds.")] = None,
-    earlier: Annotated[bool, Parameter(help="Show earlier events too.")] = False,
-    unsigned: Annotated[bool, Parameter(help="Accept unsigned deliveries and mark them unverified.")] = False,
+    forward_to: str | None = None,
+    port: int = 0,
+    count: int | None = None,
+    within: float | None = None,
+    earlier: bool = False,
+    unsigned: bool = False,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
@@ -190,6 +192,14 @@ def listen(
 
     Without a profile, the events of your sandbox arrive as other commands cause them, and deliveries of other senders
     are accepted too. The key is WORKBENCH_WEBHOOK_KEY or the sandbox's key.
+
+    Args:
+        forward_to: Forward each verified event to this http URL.
+        port: Port to receive on; 0 chooses a free one.
+        count: Stop after N events.
+        within: Stop after N seconds.
+        earlier: Show earlier events too.
+        unsigned: Accept unsigned deliveries and mark them unverified.
     """
     target = _target(forward_to) if forward_to else None
     deadline = None if within is None else time.monotonic() + within

@@ -39,40 +39,33 @@ def _journal(where: Where) -> Iterator[Any]:
 
 
 def _show(entries: list[Any], how: Output) -> None:
+    details = () if how.output == "table" else ("operation", "status", "error", "environment", "answer")
     rows = []
     for entry in entries:
-        row = {
-            "started": entry.started,
-            "id": entry.id,
-            "outcome": str(entry.final_outcome) + (" (resolved)" if entry.resolution else ""),
-            "what": entry.what,
-        }
-        if how.output != "table":
-            row |= {
-                "operation": entry.operation,
-                "status": entry.status,
-                "error": entry.error,
-                "environment": entry.environment,
-                "request": dict(entry.request),
-                "answer": entry.answer,
-            }
-        rows.append(row)
+        outcome = f"{entry.final_outcome}{' (resolved)' if entry.resolution else ''}"
+        row = {"started": entry.started, "id": entry.id, "outcome": outcome, "what": entry.what}
+        row |= {name: getattr(entry, name) for name in details}
+        rows.append({**row, "request": dict(entry.request)} if details else row)
     show(rows, how)
 
 
 def list_calls(
     *,
-    outcome: Annotated[
-        Literal["done", "refused", "not_sent", "unknown", "sending"] | None,
-        Parameter(help="Only calls with this outcome."),
-    ] = None,
-    operation: Annotated[str | None, Parameter(help="Only calls of this operation.", completer=operations)] = None,
-    text: Annotated[str | None, Parameter(help="Only calls whose description contains this, as an id.")] = None,
-    last: Annotated[int | None, Parameter(help="Show only the last N.")] = None,
+    outcome: Literal["done", "refused", "not_sent", "unknown", "sending"] | None = None,
+    operation: Annotated[str | None, Parameter(completer=operations)] = None,
+    text: str | None = None,
+    last: int | None = None,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
-    """List the calls with an effect and their outcomes."""
+    """List the calls with an effect and their outcomes.
+
+    Args:
+        outcome: Only calls with this outcome.
+        operation: Only calls of this operation.
+        text: Only calls whose description contains this, as an id.
+        last: Show only the last N.
+    """
     with _journal(where) as journal:
         name = operation.replace("-", "_") if operation else None
         found = journal.list(operation=name, outcome=outcome, text=text)
@@ -93,15 +86,14 @@ def list_unknown(*, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
     return DONE
 
 
-def resolve(
-    call: Annotated[str, Parameter(help="Id of the call, as the journal lists it.")],
-    outcome: Annotated[Literal["done", "not_sent"], Parameter(help="The outcome that was determined.")],
-    /,
-    *,
-    note: Annotated[str, Parameter(help="How the outcome was determined.")] = "",
-    where: Where = _WHERE,
-) -> int:
-    """Record the outcome of a call whose outcome was unknown, with who recorded it and when."""
+def resolve(call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", where: Where = _WHERE) -> int:
+    """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
+
+    Args:
+        call: Id of the call, as the journal lists it.
+        outcome: The outcome that was determined.
+        note: How the outcome was determined.
+    """
     with _journal(where) as journal:
         try:
             entry = journal.resolve(call, outcome, note=note)

@@ -31,31 +31,26 @@ _CALL = Group("Call", sort_key=7)
 _MAX_BODY = 4_000_000
 
 
-@Parameter(name="*")
+Allowed = Literal["partial-address", "masked-value", "unusual-text", "unverified-address", "resend"]
+
+
+@Parameter(name="*", group=_CALL)
 @attrs.frozen(kw_only=True)
 class Calling:
-    """Options that say how the request is sent."""
+    """Options that say how the request is sent.
 
-    from_: Annotated[
-        str | None,
-        Parameter(
-            name="--from", help="Read the body from this JSON file (- for stdin); options override its members.",
-            group=_CALL, allow_leading_hyphen=True,
-        ),
-    ] = None  # fmt: skip
-    dry_run: Annotated[
-        bool, Parameter(help="Show the request as a curl command, its key masked, and send nothing.", group=_CALL)
-    ] = False  # fmt: skip
-    again: Annotated[
-        bool, Parameter(help="Send the same write again within a day.", group=_CALL)
-    ] = False  # fmt: skip
-    allow: Annotated[
-        tuple[Literal["partial-address", "masked-value", "unusual-text", "unverified-address", "resend"], ...],
-        Parameter(
-            help="Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, "
-            "a mistyped blockchain address, or the call again after a 429.", group=_CALL, show_default=False,
-        ),
-    ] = ()  # fmt: skip
+    Attributes:
+        from_: Read the body from this JSON file (- for stdin); options override its members.
+        dry_run: Show the request as a curl command, its key masked, and send nothing.
+        again: Send the same write again within a day.
+        allow: Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, a mistyped
+            blockchain address, or the call again after a 429.
+    """
+
+    from_: Annotated[str | None, Parameter(name="--from", allow_leading_hyphen=True)] = None
+    dry_run: bool = False
+    again: bool = False
+    allow: Annotated[tuple[Allowed, ...], Parameter(show_default=False)] = ()
 
 
 def __getattr__(name: str) -> Callable[..., int]:

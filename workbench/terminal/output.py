@@ -25,20 +25,23 @@ from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import usage_error
 from workbench.terminal.where import Where
 
-_OUTPUT = Group("Output", sort_key=9)
 Format = Literal["table", "json", "ndjson", "csv", "python"]
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Output", sort_key=9))
 @attrs.frozen(kw_only=True)
 class Output:
-    """Options that say how the result is written."""
+    """Options that say how the result is written.
 
-    output: Annotated[Format, Parameter(name=("--output", "-o"), help="Output format.", group=_OUTPUT)] = "table"
-    fields: Annotated[
-        str | None, Parameter(help="Only these members, separated by commas, as id,address.city.", group=_OUTPUT)
-    ] = None  # fmt: skip
-    reveal: Annotated[bool, Parameter(help="Show private values unmasked.", group=_OUTPUT)] = False
+    Attributes:
+        output: Output format.
+        fields: Only these members, separated by commas, as id,address.city.
+        reveal: Show private values unmasked.
+    """
+
+    output: Annotated[Format, Parameter(name=("--output", "-o"))] = "table"
+    fields: str | None = None
+    reveal: bool = False
 
 
 def make_command(

@@ -6,6 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
+import attrs
 from cyclopts import App, Parameter
 
 from workbench.client.guards import confirmation
@@ -42,23 +43,21 @@ def list_profiles(*, how: Output = _OUTPUT) -> int:
         try:
             rows.append(_row(open_profile(name)))
         except InvalidProfile:
-            rows.append(
-                {"name": name, "environment": "", "base_url": "invalid; run: workbench profiles check", "key": ""}
-            )
+            unusable = "invalid; run: workbench profiles check"
+            rows.append({"name": name, "environment": "", "base_url": unusable, "key": ""})
     if rows or how.output != "table":
         show(rows, how)
     return DONE
 
 
-def show_profile(
-    name: Annotated[str, Parameter(help="Name of the profile.", completer=completion.profiles)],
-    /,
-    *,
-    how: Output = _OUTPUT,
-) -> int:
-    """Show the settings of a profile, and where its key comes from. The key itself is never shown."""
+def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output = _OUTPUT) -> int:
+    """Show the settings of a profile, and where its key comes from. The key itself is never shown.
+
+    Args:
+        name: Name of the profile.
+    """
     profile = open_profile(name)
-    limits = profile.limits
+    limits = {name: value for name, value in attrs.asdict(profile.limits).items() if value is not None}
     show(
         {
             **_row(profile),
@@ -66,12 +65,7 @@ def show_profile(
             "journal": profile.journal or "in the state folder",
             "wire_names": dict(profile.wire_names) or "as assumed",
             "sandbox": dict(profile.sandbox) or "–",
-            "reads_per_second": limits.reads_per_second,
-            "writes_per_second": limits.writes_per_second,
-            "max_per_call": limits.amount,
-            "max_per_run": limits.sum,
-            "max_rows_per_run": limits.rows,
-            "recipients": list(limits.recipients) if limits.recipients is not None else "any",
+            "limits": limits or "none",
         },
         how,
     )
@@ -79,26 +73,25 @@ def show_profile(
 
 
 def check(
-    name: Annotated[
-        str | None,
-        Parameter(
-            help="Profile to test with reads; without it only the file is checked.", completer=completion.profiles
-        ),
-    ] = None,
+    name: Annotated[str | None, Parameter(completer=completion.profiles)] = None,
     /,
     *,
-    user_id: Annotated[str | None, Parameter(help="Id of a user with rewards, for the assumptions about them.")] = None,
-    live: Annotated[bool, Parameter(help="Confirm the use of a production profile.")] = False,
+    user_id: str | None = None,
+    live: bool = False,
     how: Output = _OUTPUT,
 ) -> int:
-    """Validate profiles and, by reads only, the assumptions they rely on."""
+    """Validate profiles and, by reads only, the assumptions they rely on.
+
+    Args:
+        name: Profile to test with reads; without it only the file is checked.
+        user_id: Id of a user with rewards, for the assumptions about them.
+        live: Confirm the use of a production profile.
+    """
     if name is None:
         return _check_file()
     with session(Where(profile=name, live=live)) as api:
         findings = api.verify_assumptions(user_id=user_id)
-    rows = [
-        {"assumption": one.id, "verdict": str(one.verdict), "seen": one.seen, "change": one.change} for one in findings
-    ]
+    rows = [{"assumption": x.id, "verdict": str(x.verdict), "seen": x.seen, "change": x.change} for x in findings]
     tested = [row for row in rows if row["verdict"] != "untested"]
     show(tested if how.output == "table" else rows, how)
     say(f"{len(rows) - len(tested)} assumptions cannot be tested by reads.")
@@ -110,13 +103,10 @@ def _check_file() -> int:
     for name in profile_names():
         try:
             open_profile(name)
+            say(f"✓ {name}")
         except InvalidProfile as invalid:
             code = WRONG_INPUT
-            say(f"✗ {name}")
-            for problem in invalid.problems:
-                say(f"    {problem}")
-        else:
-            say(f"✓ {name}")
+            say("\n    ".join([f"✗ {name}", *map(str, invalid.problems)]))
     if not profile_names():
         open_profile("default") if os.environ.get("WORKBENCH_BASE_URL") else say(f"No profiles in {config_path()}.")
     return code
@@ -129,16 +119,20 @@ app.command(check)
 
 
 def arm(
-    operations: Annotated[
-        str, Parameter(help="Operations with an effect, separated by commas.", completer=completion.operations)
-    ],
+    operations: Annotated[str, Parameter(completer=completion.operations)],
     /,
     *,
-    profile: Annotated[str, Parameter(help="A production profile.", completer=completion.profiles)],
-    reason: Annotated[str, Parameter(help="Reason, recorded in the journal.")],
+    profile: Annotated[str, Parameter(completer=completion.profiles)],
+    reason: str,
     minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> int:
-    """Allow operations with an effect in production for some minutes, after a typed confirmation."""
+    """Allow operations with an effect in production for some minutes, after a typed confirmation.
+
+    Args:
+        operations: Operations with an effect, separated by commas.
+        profile: A production profile.
+        reason: Reason, recorded in the journal.
+    """
     names = [one.strip().replace("-", "_") for one in operations.split(",") if one.strip()]
     invalid = [one for one in names if one not in OPERATIONS or not OPERATIONS[one].effect]
     if invalid or not names:

@@ -8,10 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from cyclopts import App, Group, Parameter
 
@@ -45,21 +44,16 @@ _HELP = {
     "user_id": "Id of the user.",
 }
 """What an argument is, where the control's own documentation does not say."""
-_SHOWN_TYPES: Mapping[Any, Any] = {int: int, float: float, bool: Literal["true", "false"]}
 
 
 def _command(control: Control) -> Callable[..., int]:
     """Return the function of a control's command."""
     arguments = [one for name, one in control.signature.parameters.items() if name != "self"]
     taken = [one for one in arguments if one.name not in _KEYS]
-    keys = [one for one in arguments if one.name in _KEYS]
-    flags = {one.name for one in taken if _kind(one.annotation) is bool}
 
-    def run(given: dict[str, Any], where: Where, how: Output) -> int:
-        given = {
-            name: value == "true" if name in flags and value is not None else value for name, value in given.items()
-        }
-        given |= _keys(control.name, keys)
+    def run(texts: dict[str, Any], where: Where, how: Output) -> int:
+        given = {one.name: _value(one, texts[one.name]) for one in taken if texts.get(one.name) is not None}
+        given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
         with session(where) as api:
             answer = getattr(api.sandbox, control.name)(**given)
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
@@ -72,22 +66,19 @@ def _command(control: Control) -> Callable[..., int]:
 
 
 def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
+    """Return an argument of a control as one that takes text."""
     required = one.default is one.empty
-    choices = control.choices.get(one.name, ())
-    kind = _kind(one.annotation)
-    annotation: Any = Literal[choices] if choices else _SHOWN_TYPES.get(kind, str)
+    choices = ("true", "false") if _kind(one) is bool else control.choices.get(one.name, ())
+    annotation: Any = Literal[choices] if choices else str
     options = Parameter(
         name=f"--{one.name.replace('_', '-')}",
-        help=_help(control, one.name) + (" JSON, or @FILE with it." if kind is Mapping else ""),
+        help=_help(control, one.name) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
         group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
-        converter=None if choices or kind in (str, bool) else partial(_convert, kind, "None" in str(one.annotation)),
         completer=None if choices else complete_ids(one.name),
     )  # fmt: skip
-    positional = required or first
-    if isinstance(one.default, bool):
-        one = one.replace(default=str(one.default).lower())  # the type that is shown has the words, not the values
     return one.replace(
-        kind=inspect.Parameter.POSITIONAL_OR_KEYWORD if positional else inspect.Parameter.KEYWORD_ONLY,
+        kind=one.POSITIONAL_OR_KEYWORD if required or first else one.KEYWORD_ONLY,
+        default=one.default if required or one.default in (None, "") or _kind(one) is str else json.dumps(one.default),
         annotation=Annotated[annotation if required else annotation | None, options],
     )
 
@@ -100,39 +91,39 @@ def _help(control: Control, name: str) -> str:
     return _HELP[name]
 
 
-def _kind(annotation: Any) -> Any:
-    kinds = [kind for kind in (annotation, *get_args(annotation)) if kind in (bool, int, float)]
-    return kinds[0] if kinds else Mapping if "Mapping" in str(annotation) else str
+def _kind(one: inspect.Parameter) -> Any:
+    """Return the type that an argument has besides None."""
+    kinds = get_args(one.annotation) if isinstance(one.annotation, UnionType) else (one.annotation,)
+    return get_origin(kinds[0]) or kinds[0]
 
 
-def _convert(kind: Any, optional: bool, _: Any, tokens: Any) -> Any:
-    """Read the text of an argument exactly; cyclopts reports the ValueError with the option's name."""
-    text = tokens[0].value
-    if text == "none" and optional:
+def _value(one: inspect.Parameter, text: str) -> Any:
+    """Return the text of an argument as the JSON value that the control takes.
+
+    Raises:
+        Exit: It is another kind of value.
+    """
+    kind = _kind(one)
+    if kind not in _ACCEPTED:
+        return text
+    if text == "none" and "None" in str(one.annotation):
         return None
-    if kind is Mapping:
-        return _object(text)
-    if kind is int:
-        if not text.removeprefix("-").isdecimal() or not text.isascii():
-            raise ValueError(f"{visible(text, 60)!r} is not a whole number")
-        return int(text)
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
-        raise ValueError(f"{visible(text, 60)!r} is not a number")
-    return float(number)
-
-
-def _object(text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     except ValueError:
         value = None
-    if not isinstance(value, Mapping):
-        raise ValueError("expected a JSON object, or @FILE with one")
+    accepted, words = _ACCEPTED[kind]
+    if type(value) not in accepted:
+        raise usage_error(f"--{one.name.replace('_', '-')}: {visible(text, 60)!r} is not {words}.")
     return value
+
+
+_ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    Mapping: ((dict,), "a JSON object, or @FILE with one"),
+}
 
 
 def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
@@ -160,22 +151,25 @@ def reset(*, where: Where = _WHERE) -> int:
 
 def serve(
     *,
-    port: Annotated[int, Parameter(help="Port on 127.0.0.1; 0 chooses a free one.")] = 0,
-    db: Annotated[Path | None, Parameter(help="Keep the state in this file; in memory if omitted.")] = None,
-    own: Annotated[bool, Parameter(help="Serve the sandbox that commands act on.")] = False,
-    seed: Annotated[int | None, Parameter(help="Random seed of a new sandbox; 1 if omitted.")] = None,
-    environment: Annotated[
-        Literal["sandbox", "production"] | None, Parameter(help="Environment to imitate; sandbox if omitted.")
-    ] = None,
-    behavior: Annotated[
-        Literal["documented", "observed"] | None,
-        Parameter(help="Behavior where the interface document is silent; documented if omitted."),
-    ] = None,
-    public: Annotated[
-        bool, Parameter(name="--public-webhooks", help="Deliver webhooks to public addresses too.")
-    ] = False,
+    port: int = 0,
+    db: Path | None = None,
+    own: bool = False,
+    seed: int | None = None,
+    environment: Literal["sandbox", "production"] | None = None,
+    behavior: Literal["documented", "observed"] | None = None,
+    public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
 ) -> int:
-    """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C."""
+    """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
+
+    Args:
+        port: Port on 127.0.0.1; 0 chooses a free one.
+        db: Keep the state in this file; in memory if omitted.
+        own: Serve the sandbox that commands act on.
+        seed: Random seed of a new sandbox; 1 if omitted.
+        environment: Environment to imitate; sandbox if omitted.
+        behavior: Behavior where the interface document is silent; documented if omitted.
+        public: Deliver webhooks to public addresses too.
+    """
     from workbench.sandbox import Sandbox
     from workbench.sandbox.server import introduction
 

@@ -59,14 +59,17 @@ def run(
     sequence: _Sequence,
     /,
     *,
-    set_: Annotated[list[str] | None, Parameter(name="--set", help="Value of a parameter, as amount=2500.")] = None,
-    path: Annotated[
-        Path | None, Parameter(help="Store the run in this file; a run that is there already is resumed.")
-    ] = None,
+    set_: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    path: Path | None = None,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
-    """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed."""
+    """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed.
+
+    Args:
+        set_: Value of a parameter, as amount=2500.
+        path: Store the run in this file; a run that is there already is resumed.
+    """
     from workbench import sequences
 
     found = _sequence(sequence)
@@ -98,8 +101,12 @@ def show_sequence(sequence: _Sequence, /) -> int:
     return DONE
 
 
-def check(*files: Annotated[Path, Parameter(help="TOML files.")]) -> int:
-    """Check sequence files and show every problem with its step and line. Nothing is run."""
+def check(*files: Path) -> int:
+    """Check sequence files and show every problem with its step and line. Nothing is run.
+
+    Args:
+        files: TOML files.
+    """
     from workbench import sequences
 
     if not files:

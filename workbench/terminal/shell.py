@@ -49,12 +49,12 @@ class LazyModule:
         return f"<{self.__dict__['_name']}, loaded when first used>"
 
 
-def shell(
-    *,
-    code: Annotated[str | None, Parameter(name=("--code", "-c"), help="Run one line and exit.")] = None,
-    where: Where = _WHERE,
-) -> int:
-    """Open IPython with api, sandbox, inbox, wb and pandas ready."""
+def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where = _WHERE) -> int:
+    """Open IPython with api, sandbox, inbox, wb and pandas ready.
+
+    Args:
+        code: Run one line and exit.
+    """
     from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
     import workbench
@@ -257,8 +257,12 @@ def duration(text: str) -> dict[str, float]:
     return {name: sum(float(number) for number, unit in parts if units[unit] == name) for name in units.values()}
 
 
-def lab(notebooks: Annotated[Path | None, Parameter(help="Folder of notebooks.")] = None, /) -> int:
-    """Open JupyterLab on a folder of notebooks."""
+def lab(notebooks: Path | None = None, /) -> int:
+    """Open JupyterLab on a folder of notebooks.
+
+    Args:
+        notebooks: Folder of notebooks.
+    """
     if importlib.util.find_spec("jupyterlab") is None:
         raise Exit(2, "jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
     folder = notebooks or (Path("notebooks") if Path("notebooks").is_dir() else Path())

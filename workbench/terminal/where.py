@@ -14,25 +14,28 @@ from cyclopts import Group, Parameter
 from workbench.terminal.completion import kept_path, profiles
 from workbench.terminal.exits import Stopped, say, usage_error
 
-_WHERE = Group("Where", sort_key=8)
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Where", sort_key=8))
 @attrs.frozen(kw_only=True)
 class Where:
-    """Options that say where a command acts."""
+    """Options that say where a command acts.
 
-    profile: Annotated[
-        str | None, Parameter(help="Use the service of this profile.", group=_WHERE, completer=profiles)
-    ] = None  # fmt: skip
-    url: Annotated[str | None, Parameter(help="Use the sandbox served at this URL.", group=_WHERE)] = None
-    fresh: Annotated[
-        bool, Parameter(help="Use a new sandbox in memory, discarded afterwards.", group=_WHERE)
-    ] = False  # fmt: skip
-    tenant: Annotated[str | None, Parameter(help="Use the key of this tenant of the sandbox.", group=_WHERE)] = None
-    live: Annotated[bool, Parameter(help="Confirm the use of a production profile.", group=_WHERE)] = False
+    Attributes:
+        profile: Use the service of this profile.
+        url: Use the sandbox served at this URL.
+        fresh: Use a new sandbox in memory, discarded afterwards.
+        tenant: Use the key of this tenant of the sandbox.
+        live: Confirm the use of a production profile.
+    """
+
+    profile: Annotated[str | None, Parameter(completer=profiles)] = None
+    url: str | None = None
+    fresh: bool = False
+    tenant: str | None = None
+    live: bool = False
 
 
 def chosen_profile(where: Where) -> str | None:
