@@ -138,7 +138,7 @@ def test_the_lesson(api, number):
 
     assert ("24975.50", RECIPIENT, 1) == (done.balance, done.recipient, done.nonce)
     assert "24975.50" == api.list_contracts()[number].tokens[0].balance
-    with pytest.raises(wb.errors.BadRequest, match=r"service.s signature is for nonce 0, which is used up: .* now 1"):
+    with pytest.raises(wb.errors.BadRequest, match=r"service signature is for nonce 0, which is used up: .* now 1"):
         api.sandbox.execute(transaction)
     if number == 0:
         stale = transacted(api, planned(api, number).sign(), nonce=0)
