@@ -142,7 +142,7 @@ def test_the_lesson(api, number):
         api.sandbox.execute(transaction)
     if number == 0:
         stale = transacted(api, planned(api, number).sign(), nonce=0)
-        with pytest.raises(wb.errors.BadRequest, match="an admin's signature is for nonce 0, which is used up"):
+        with pytest.raises(wb.errors.BadRequest, match="the admin signature is for nonce 0, which is used up"):
             api.sandbox.execute(stale)
     again = transacted(api, planned(api, number).sign(), nonce=1)
     assert "24950.50" == api.sandbox.execute(again).balance
