@@ -138,11 +138,11 @@ def test_the_lesson(api, number):
 
     assert ("24975.50", RECIPIENT, 1) == (done.balance, done.recipient, done.nonce)
     assert "24975.50" == api.list_contracts()[number].tokens[0].balance
-    with pytest.raises(wb.errors.BadRequest, match=r"service signature is for nonce 0, which is used up: .* now 1"):
+    with pytest.raises(wb.errors.BadRequest, match=r"service.s signature is for nonce 0, which is used up: .* now 1"):
         api.sandbox.execute(transaction)
     if number == 0:
         stale = transacted(api, planned(api, number).sign(), nonce=0)
-        with pytest.raises(wb.errors.BadRequest, match="the admin signature is for nonce 0, which is used up"):
+        with pytest.raises(wb.errors.BadRequest, match="an admin's signature is for nonce 0, which is used up"):
             api.sandbox.execute(stale)
     again = transacted(api, planned(api, number).sign(), nonce=1)
     assert "24950.50" == api.sandbox.execute(again).balance
