@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, URL, FakeClock, Service, client_on
-from workbench.client.base import clock_skew_of
+from workbench.client.base import context_of
 from workbench.client.effects import Outcome
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
@@ -508,10 +508,10 @@ def test_deprecation_is_reported_once() -> None:
 def test_clock_skew_is_read_from_the_service() -> None:
     """The newest Date says how far this machine's clock is off."""
     client = client_on(Service(httpx.Response(200, json=[], headers={"date": "Sun, 01 Mar 2026 13:53:11 GMT"})))
-    assert clock_skew_of(client) is None
+    assert context_of(client).clock_skew is None
     client.list_contracts()
 
-    assert clock_skew_of(client) == 9 * 60
+    assert context_of(client).clock_skew == 9 * 60
 
 
 def test_large_answers_are_not_read_to_their_end() -> None:

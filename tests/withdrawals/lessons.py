@@ -81,7 +81,7 @@ class Service:
         self.answers = list(answers)
         self.limits = limits or Limits()
         self.clock = Moving()
-        self._context = SimpleNamespace(clock=self.clock, clock_skew=skew, recorder=None)
+        self._context = SimpleNamespace(clock=self.clock, clock_skew=skew, note=lambda *_: None)
         self.asked: list[bool] = []  # whether each question was allowed to come again
         self.again = False
 

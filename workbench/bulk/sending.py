@@ -14,7 +14,7 @@ from workbench import rendering
 from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
-from workbench.client.base import check_operation, journal_of
+from workbench.client.base import context_of, journal_of
 from workbench.client.effects import Outcome
 from workbench.client.state import installation_secret
 from workbench.errors import (
@@ -223,7 +223,7 @@ def _run(
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
-    check_operation(api, operation)
+    context_of(api).guards.check_operation(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:
         record.start(plan, api.host, api.environment, accept_changes=accept_changes)

@@ -5,6 +5,7 @@ import platform
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -168,19 +169,16 @@ class BaseClient(Operations, ABC):
             minutes: How long, at most 120.
             reason: Why; it is kept in the journal.
         """
-        guards, recorder = self._context.guards, self._context.recorder
-        arming = guards.arming(operations, minutes, reason)
-        if recorder is not None:  # what cannot be recorded is not armed
-            until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
-            recorder.note("armed", f"{', '.join(sorted(arming.operations))} until {until}: {arming.reason}")
-        guards.arm(arming)
+        arming = self._context.guards.arming(operations, minutes, reason)
+        until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
+        self._context.note("armed", f"{', '.join(sorted(arming.operations))} until {until}: {arming.reason}")
+        self._context.guards.armed = arming  # after the note: what cannot be recorded is not armed
         return arming
 
     def disarm(self) -> None:
         """End what `arm` allowed: calls with an effect in production are refused again."""
-        self._context.guards.disarm()
-        if self._context.recorder is not None:
-            self._context.recorder.note("disarmed", "")
+        self._context.guards.armed = None
+        self._context.note("disarmed", "")
 
     @property
     def armed(self) -> Arming | None:
@@ -291,17 +289,23 @@ class BaseClient(Operations, ABC):
         """
         return from_wire(operation, body, self.converter, path_arguments)
 
-    @abstractmethod
+    @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
         """Check and send an operation with a dict of arguments, as its method does with keywords."""
+        return self._run(partial(self._exchange, operation, arguments))
 
-    @abstractmethod
+    @hide_arguments
     def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
+        return self._run(partial(self._exchange_of, request))
+
+    @hide_arguments
+    def _resend(self, request: Any, attempt: str) -> Any:
+        return self._run(partial(self._exchange_of, request, attempt))
 
     @abstractmethod
-    def _resend(self, request: Any, attempt: str) -> Any:
-        """Send a request, or its arguments, again as the resend of an entry of the journal."""
+    def _run(self, begin: Callable[[], Exchange]) -> Any:
+        """Make a call: send what its exchange yields, and wait where it says so."""
 
     def _exchange(
         self, operation: Operation[..., Any], arguments: Mapping[str, Any], resend_of: str | None = None
@@ -323,35 +327,14 @@ class BaseClient(Operations, ABC):
 # for other packages: what a client knows and its users have no need of
 
 
-def check_operation(client: BaseClient, operation: Operation[..., Any]) -> None:
-    """Refuse an operation that a client may not call now, whatever its request; nothing is sent.
-
-    Raises:
-        WrongEnvironment: A simulation aimed at production.
-        NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
-    """
-    client._context.guards.check_operation(operation)
+def context_of(client: BaseClient) -> ClientContext:
+    """Return what a client and its views hold for all their calls: guards, clock, notes."""
+    return client._context
 
 
 def journal_of(client: BaseClient) -> Journal | None:
     """Return the journal of a client; None if it was made with `journal=False`."""
     return client._journal
-
-
-def record_note(client: BaseClient, kind: str, text: str) -> None:
-    """Record something besides calls in the journal of a client, if it has one."""
-    if client._context.recorder is not None:
-        client._context.recorder.note(kind, text)
-
-
-def clock_of(client: BaseClient) -> Clock:
-    """Return the clock of a client; on an embedded sandbox its time of day is the sandbox's."""
-    return client._context.clock
-
-
-def clock_skew_of(client: BaseClient) -> float | None:
-    """Return the seconds that this machine's clock is ahead of the service's; None before a call."""
-    return client._context.clock_skew
 
 
 def client_problems(

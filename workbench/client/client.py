@@ -14,15 +14,16 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
 
+import attrs
 import httpx
 
 from workbench.client.base import BaseClient, Connections
 from workbench.client.exchange import Exchange
 from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
 from workbench.client.probe import Findings, Probe
-from workbench.client.transports import TimelyTransport, Trace
+from workbench.client.transports import FAILURES, TimelyTransport, Trace, as_httpx
 from workbench.errors import InvalidRequest, advise, hide_arguments, visible
-from workbench.interface.operation import Async, Operation, Sync
+from workbench.interface.operation import Async, Sync
 from workbench.interface.table import KEY_HEADER, OPERATIONS
 
 # Raised before a byte of a request is written; anything else may have been acted on.
@@ -86,8 +87,8 @@ class _Incoming:
         outgoing = self._outgoing
         try:
             yield
-        except httpx.TransportError as failure:
-            self._broken = _broken(failure, outgoing)
+        except (httpx.TransportError, *FAILURES) as failure:
+            self._broken = _broken(as_httpx(failure), outgoing)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
         except TooLarge:
@@ -147,21 +148,8 @@ class Client(_HttpxClient, Sync):
     def _new_transport(self) -> Any:
         return TimelyTransport(self._ssl_context())
 
-    @hide_arguments
-    def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send an operation with a dict of arguments, as its method does with keywords."""
-        return self._drive(self._exchange(operation, arguments))
-
-    @hide_arguments
-    def send(self, request: Any) -> Any:
-        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        return self._drive(self._exchange_of(request))
-
-    @hide_arguments
-    def _resend(self, request: Any, attempt: str) -> Any:
-        return self._drive(self._exchange_of(request, attempt))
-
-    def _drive(self, call: Exchange) -> Any:
+    def _run(self, begin: Callable[[], Exchange]) -> Any:
+        call = begin()
         steps = call.steps()
         try:
             step = next(steps)
@@ -197,7 +185,7 @@ class Client(_HttpxClient, Sync):
                     if clock.monotonic() > outgoing.deadline:
                         raise httpx.ReadTimeout("")
             finally:
-                answer.close()
+                answer.stream.close()
         return incoming.result()
 
     def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
@@ -232,20 +220,8 @@ class AsyncClient(_HttpxClient, Async):
         return httpx.AsyncHTTPTransport(verify=self._ssl_context(), trust_env=False)
 
     @hide_arguments
-    async def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send an operation with a dict of arguments, as its method does with keywords."""
-        return await self._drive(self._exchange(operation, arguments))
-
-    @hide_arguments
-    async def send(self, request: Any) -> Any:
-        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        return await self._drive(self._exchange_of(request))
-
-    @hide_arguments
-    async def _resend(self, request: Any, attempt: str) -> Any:
-        return await self._drive(self._exchange_of(request, attempt))
-
-    async def _drive(self, call: Exchange) -> Any:
+    async def _run(self, begin: Callable[[], Exchange]) -> Any:
+        call = begin()
         steps = call.steps()
         try:
             step = next(steps)
@@ -280,7 +256,7 @@ class AsyncClient(_HttpxClient, Async):
                     async for chunk in answer.stream:
                         incoming.feed(chunk)
                 finally:
-                    await answer.aclose()
+                    await answer.stream.aclose()
         return incoming.result()
 
     async def aclose(self) -> None:
@@ -319,13 +295,12 @@ class Bodies(AsyncClient):
             on_rate_limit: Called for each 429, before its pause.
         """
         self.__dict__.update(client.__dict__)
-        self._on_rate_limit = on_rate_limit
+        self._context = attrs.evolve(self._context, as_bytes=True, on_rate_limit=on_rate_limit)
         self._connections = Connections(self._transport)
 
     def _new_transport(self) -> Any:
         return _Pools(self._ssl_context())
 
-    @hide_arguments
     async def fetch(self, request: Any) -> bytes:
         """Send the request of a read and return the body of its answer, unread.
 
@@ -335,28 +310,8 @@ class Bodies(AsyncClient):
         """
         if type(request) not in _READS:
             raise InvalidRequest("only reads return bodies", of="fetch")
-        steps = self._exchange_of(request).steps()
-        try:
-            step = next(steps)
-            while True:
-                if isinstance(step, Pause):
-                    await self.pause(step.seconds)
-                    step = steps.send(None)
-                    continue
-                outcome = await self._transmit(step)
-                if isinstance(outcome, Response):
-                    if outcome.broken is None and 200 <= outcome.status < 300:
-                        self._context.budget.earn()
-                        return outcome.body
-                    if outcome.status == 429:
-                        self._on_rate_limit()
-                step = steps.send(outcome)
-        finally:
-            steps.close()
-
-    async def pause(self, seconds: float) -> None:
-        """Wait, by the client's clock."""
-        await self._context.clock.asleep(seconds)
+        body: bytes = await self.send(request)
+        return body
 
     async def aclose(self) -> None:
         """Close the connections; the journal belongs to the client this was made of."""

@@ -4,7 +4,7 @@ A call ends in an answer or an error, and one with an effect in one of four outc
 up to three times; a call with an effect is sent again only where it provably never left.
 """
 
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Any, NoReturn
 
 import attrs
@@ -60,6 +60,8 @@ class ClientContext:
     budget: Budget = attrs.field(factory=Budget)
     newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
     noticed: dict[str, str] = attrs.field(factory=dict)
+    as_bytes: bool = False  # whether bodies are returned unread
+    on_rate_limit: Callable[[], object] = lambda: None
 
     @property
     def clock_skew(self) -> float | None:
@@ -72,6 +74,11 @@ class ClientContext:
         text, here = self.newest_date
         there = http_date(text)
         return None if there is None else here - there
+
+    def note(self, kind: str, text: str) -> None:
+        """Record something besides calls in the journal, where there is one."""
+        if self.recorder is not None:
+            self.recorder.note(kind, text)
 
 
 class Exchange:
@@ -323,6 +330,7 @@ class Exchange:
 
     def limited(self, response: Response) -> float:
         """Return how long to wait after a 429: reads as asked, a call with an effect only where the caller allowed it."""
+        self.context.on_rate_limit()
         clock, asked = self.context.clock, self.asked_pause(response)
         if asked is None:  # longer than is waited for
             self.refused(response)
@@ -386,6 +394,9 @@ class Exchange:
     def done(self, response: Response) -> None:
         """Read the answer of a success."""
         self.context.budget.earn()
+        if self.context.as_bytes and response.broken is None:
+            self.answer = response.body
+            return
         found = read(self.operation, response, self.context.converter)
         self.answer, why = found.answer, found.why
         if self.operation.effect:

@@ -82,11 +82,13 @@ class Guards:
     def armed(self) -> Arming | None:
         """What is armed now. A machine that slept does not stay armed."""
         arming = self._arming
-        if arming is not None and (
-            self._clock.now() >= arming.until or self._clock.monotonic() >= arming.until_monotonic
-        ):
+        if arming and (self._clock.now() >= arming.until or self._clock.monotonic() >= arming.until_monotonic):
             self._arming = arming = None
         return arming
+
+    @armed.setter
+    def armed(self, arming: Arming | None) -> None:
+        self._arming = arming
 
     def arming(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
         """Return an arming that begins now.
@@ -110,14 +112,6 @@ class Guards:
             until_monotonic=self._clock.monotonic() + 60 * minutes,
             reason=visible(reason.strip(), 200),
         )
-
-    def arm(self, arming: Arming) -> None:
-        """Allow the operations of an arming until it ends."""
-        self._arming = arming
-
-    def disarm(self) -> None:
-        """Allow nothing any more."""
-        self._arming = None
 
     def check(self, operation: Operation[..., Any], request: Any) -> None:
         """Refuse what this environment, its arming or its caps do not allow.

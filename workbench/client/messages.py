@@ -3,29 +3,26 @@
 import zlib
 from collections.abc import Callable, Mapping
 
+import attrs
+
 CAP = 10_000_000  # bytes of an answer, unpacked
 WRITTEN = 2  # the phase from which the service may have acted
 
 
+@attrs.define(eq=False, repr=False)
 class Request:
     """What to send. The driver notes in it how far it got."""
 
-    __slots__ = ("body", "clean", "deadline", "headers", "method", "phase", "status", "target", "traced", "where")
-
-    def __init__(
-        self, method: str, where: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes | None
-    ) -> None:
-        self.method = method
-        self.where = where  # the path template, which is harmless to show
-        self.target = target  # path and query, after the base URL
-        self.headers = headers  # all but the key
-        self.body = body
-        self.deadline = 0.0
-        self.phase = -1  # 0: the driver has it, 1: the head is being written, 2: it was
-        self.traced = False  # whether the driver sees the phase
-        self.status: int | None = None
-        self.clean: Callable[[str], str] = str
-        """Masks what words about it repeat of its private values."""
+    method: str
+    where: str  # the path template, which is harmless to show
+    target: str  # path and query, after the base URL
+    headers: list[tuple[bytes, bytes]]  # all but the key
+    body: bytes | None
+    deadline: float = 0.0
+    phase: int = -1  # 0: the driver has it, 1: the head is being written, 2: it was
+    traced: bool = False  # whether the driver sees the phase
+    status: int | None = None
+    clean: Callable[[str], str] = str  # masks what words about it repeat of its private values
 
     @property
     def surely_not_sent(self) -> bool:
@@ -36,46 +33,38 @@ class Request:
         return f"<request {self.method} {self.where}>"
 
 
+@attrs.frozen(eq=False, repr=False)
 class Response:
     """What came back: a whole status, and the body as far as it could be read."""
 
-    __slots__ = ("body", "broken", "headers", "status")
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes, broken: "Broken | None" = None) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
-        self.broken = broken  # why the body is not whole
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    broken: "Broken | None" = None  # why the body is not whole
 
     def __repr__(self) -> str:
         return f"<response {self.status}, {len(self.body)} bytes>"
 
 
+@attrs.frozen(eq=False, repr=False)
 class Broken:
     """No answer: what happened, whether the request may have been acted on, and the transport's error without more."""
 
-    __slots__ = ("cause", "left", "timeout", "too_large", "why")
-
-    def __init__(
-        self, why: str, *, left: bool, timeout: bool = False, too_large: bool = False, cause: Exception | None = None
-    ) -> None:
-        self.why = why
-        self.left = left
-        self.timeout = timeout
-        self.too_large = too_large
-        self.cause = cause
+    why: str
+    left: bool = attrs.field(kw_only=True)
+    timeout: bool = attrs.field(default=False, kw_only=True)
+    too_large: bool = attrs.field(default=False, kw_only=True)
+    cause: Exception | None = attrs.field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         return f"<broken: {self.why}>"
 
 
+@attrs.frozen
 class Pause:
     """Wait, then go on."""
 
-    __slots__ = ("seconds",)
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    seconds: float
 
 
 class TooLarge(Exception):

@@ -1,10 +1,9 @@
 """The network below the clients: httpcore's connections as transports of httpx, with deadlines and a trace of how far a request got."""
 
-import contextlib
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import httpcore
@@ -94,32 +93,20 @@ class TimelyBackend(httpcore.SyncBackend):
         return TimelyStream(inner, self.deadline)
 
 
-@contextlib.contextmanager
-def _as_httpx() -> Iterator[None]:
-    """Raise httpcore's errors as those of httpx, which have the same names."""
-    try:
-        yield
-    except Exception as error:
-        kind = getattr(httpx, type(error).__name__, None) if type(error).__module__.startswith("httpcore") else None
-        if kind is None:
-            raise
-        raise kind(str(error)) from None
+FAILURES = (
+    httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+)  # fmt: skip
 
 
-class _Body(httpx.SyncByteStream):
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def __iter__(self) -> Iterator[bytes]:
-        with _as_httpx():
-            yield from self._inner
-
-    def close(self) -> None:
-        self._inner.close()
+def as_httpx(failure: Exception) -> httpx.TransportError:
+    """Return an error of httpcore as that of httpx, which has the same name."""
+    kind: type[httpx.TransportError] = getattr(httpx, type(failure).__name__)
+    return failure if isinstance(failure, httpx.TransportError) else kind(str(failure))
 
 
-class TimelyTransport(httpx.BaseTransport):
-    """Connections of httpcore as a transport; `request.extensions["deadline"]` is the deadline of the call."""
+class TimelyTransport:
+    """Connections of httpcore, used as a transport is, but for its errors; `request.extensions["deadline"]` is the deadline of the call."""
 
     def __init__(self, ssl_context: ssl.SSLContext) -> None:
         self._backend = TimelyBackend()
@@ -137,9 +124,8 @@ class TimelyTransport(httpx.BaseTransport):
             httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
             headers=request.headers.raw, content=request.stream, extensions=request.extensions,
         )  # fmt: skip
-        with _as_httpx():
-            answer = self._pool.handle_request(wired)
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream))
+        answer = self._pool.handle_request(wired)
+        return httpx.Response(answer.status, headers=answer.headers, stream=answer.stream)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Close all connections."""

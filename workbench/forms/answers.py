@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets
 
 from workbench import rendering
-from workbench.client.base import record_note
+from workbench.client.base import context_of
 from workbench.errors import WorkbenchError, visible
 from workbench.forms.offers import Offer
 from workbench.forms.widgets import Later, after, button, close, line, row
@@ -28,7 +28,7 @@ class Reveal:
     def __init__(self, record: Any, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private_names(record))
         what = f"{type(record).__name__} {getattr(record, 'id', '') or ''}"
-        record_note(api, "revealed", f"{what}: {', '.join(names)} for {REVEAL_SECONDS:.0f} s")
+        context_of(api).note("revealed", f"{what}: {', '.join(names)} for {REVEAL_SECONDS:.0f} s")
         self._card = ipywidgets.HTML(rendering.html(record, reveal=names)).add_class("wb-revealed")
         note = line("advice", f"Shown for {REVEAL_SECONDS:.0f} seconds; recorded in the journal.")
         self._box = box

@@ -9,6 +9,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.client.base import context_of
 from workbench.client.client import Bodies
 from workbench.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
 from workbench.interface.rewards import ListRewardsActivity
@@ -220,7 +221,7 @@ class Reading:
             except RateLimited as error:
                 if attempt == MAX_RATE_LIMIT_RETRIES or (error.retry_after or 0) > 60:
                     raise
-                await self._bodies.pause(error.retry_after or 0.1 * 2**attempt)
+                await context_of(self._bodies).clock.asleep(error.retry_after or 0.1 * 2**attempt)
         raise AssertionError("unreachable")
 
     def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:

@@ -7,7 +7,7 @@ import attrs
 
 from workbench import chains
 from workbench.chains.values import refuse_private_key
-from workbench.client.base import clock_of, clock_skew_of, record_note
+from workbench.client.base import context_of
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.rendering.layout import Sheet
@@ -66,7 +66,7 @@ def plan(
         *attrs.astuple(terms, recurse=False),
         api=api,
         warnings=tuple(warnings),
-        clock=clock or clock_of(api),  # the time of a session with a sandbox is the sandbox's
+        clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
         zero=any(problem.rule == "zero" for problem in overridable),
     )
 
@@ -160,12 +160,12 @@ class Plan(Terms, Shown):
         )  # fmt: skip
 
     def _skew(self) -> float:
-        skew = clock_skew_of(self._api)
+        skew = context_of(self._api).clock_skew
         return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
 
     def _audit(self, text: str) -> None:
         """Note in the journal that the signature was shown, without it."""
-        record_note(self._api, "revealed", text)
+        context_of(self._api).note("revealed", text)
 
     def sheet(self) -> Sheet:
         """Return the plan as a sheet."""
