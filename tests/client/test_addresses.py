@@ -7,7 +7,7 @@ import pytest
 
 import workbench as wb
 from workbench import chains
-from workbench.client.addresses import address_problems, address_warnings
+from workbench.client.requests import address_problems, address_warnings
 from workbench.errors import AdviceWarning
 from workbench.interface import checks
 from workbench.interface.people import UpdateUser

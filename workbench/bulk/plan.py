@@ -10,9 +10,8 @@ from typing import Any
 
 import attrs
 
-from workbench.client.addresses import address_problems
 from workbench.client.guards import cap_problems
-from workbench.client.requests import pasted_keys
+from workbench.client.requests import address_problems, pasted_keys
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface import checks, walk
 from workbench.interface.convert import converter

@@ -1,7 +1,6 @@
 """Answers as they occur in practice: successes read where they can be, refusals put in words."""
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -9,13 +8,12 @@ import attrs
 
 from workbench.client.messages import Response
 from workbench.errors import Problem, visible
-from workbench.interface import masks, strict_json
+from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
 from workbench.interface.rules import Role
 from workbench.interface.table import DELETE_PAYMENT_ACCOUNT, LIST_REWARDS_ACTIVITY, UPDATE_DISPUTE
-from workbench.interface.walk import is_record, member, members
 
 # "Success body: not shown" (Endpoints 7 and 10): for these an empty body is an answer.
 _MAY_BE_EMPTY = frozenset({DELETE_PAYMENT_ACCOUNT.name, UPDATE_DISPUTE.name})
@@ -64,7 +62,7 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
 
 
 def _has_items(raw: Any, converter: Converter) -> bool:
-    items = converter.wire_name(LIST_REWARDS_ACTIVITY.answer, member(LIST_REWARDS_ACTIVITY.answer, "items"))
+    items = converter.wire_name(LIST_REWARDS_ACTIVITY.answer, walk.member(LIST_REWARDS_ACTIVITY.answer, "items"))
     return isinstance(raw, dict) and isinstance(raw.get(items), list)
 
 
@@ -102,7 +100,8 @@ def without_private(words: str, request: Any, key: bytes) -> str:
 
 
 def _private(request: Any, key: bytes) -> list[str]:
-    return sorted({key.decode("ascii"), *_private_texts(request)}, key=len, reverse=True)
+    private = {str(value) for _, one, value, _ in walk.values(request) if one.about.privacy is not OPEN}
+    return sorted({key.decode("ascii"), *private}, key=len, reverse=True)
 
 
 def _without(private: list[str], words: str) -> str:
@@ -112,19 +111,10 @@ def _without(private: list[str], words: str) -> str:
     return words
 
 
-def _private_texts(record: Any) -> Iterator[str]:
-    for one in members(type(record)):
-        value = getattr(record, one.name)
-        if is_record(value):
-            yield from _private_texts(value)
-        elif value is not None and one.about.privacy is not OPEN:
-            yield str(value)
-
-
 def names_value(refused: Refusal, request: Any) -> bool:
     """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
-    values = (getattr(request, one.name) for one in members(type(request)))
-    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)
+    found = (value for _, _, value, _ in walk.values(request))
+    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in found)
 
 
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:

@@ -1,4 +1,4 @@
-"""From arguments or a wire body to a checked request: unknown and missing arguments, wire names, pasted keys."""
+"""From arguments or a wire body to a checked request: arguments, wire names, pasted keys, mistyped addresses."""
 
 import difflib
 import re
@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from workbench import chains
 from workbench.chains.values import private_key_problem
-from workbench.client.addresses import address_problems, address_warnings
 from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible
 from workbench.interface import checks, strict_json
@@ -15,8 +15,9 @@ from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import SECRET
 from workbench.interface.operation import Operation
+from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import KEY_HEADER, OPERATIONS, SIGN_WITHDRAWAL
-from workbench.interface.walk import Array, Member, Nested, UnknownMember, build, is_record, members, records, snake
+from workbench.interface.walk import Array, Member, Nested, UnknownMember, build, members, records, snake, values
 
 # arguments
 
@@ -43,10 +44,10 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
     return (*unknown, *(one for one in found if one.rule != "required" or snake(one.path) not in spelled))
 
 
-def _known(cls: type[Any], values: Mapping[str, Any], prefix: str, unknown: list[Problem]) -> dict[str, Any]:
+def _known(cls: type[Any], given: Mapping[str, Any], prefix: str, unknown: list[Problem]) -> dict[str, Any]:
     fields = {one.name: one for one in members(cls)}
     kept: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in given.items():
         one = fields.get(name)
         if one is None:
             path = prefix + visible(str(name), 60)
@@ -211,22 +212,55 @@ def takes_hash(one: Member) -> bool:
     return one.name == "external_id" or one.about.privacy is SECRET
 
 
-def pasted_keys(request: Any, prefix: str = "") -> tuple[Problem, ...]:
+def pasted_keys(request: Any) -> tuple[Problem, ...]:
     """Return the members of a request that look like a private key or a seed phrase, with their wire paths."""
-    return tuple(_pasted_keys(request, prefix))
+    found = (
+        private_key_problem(value, path, hash_expected=takes_hash(one))
+        for path, one, value, _ in values(request)
+        if isinstance(value, str) and len(value) >= _SHORTEST
+    )
+    return tuple(problem for problem in found if problem is not None)
 
 
-def _pasted_keys(record: Any, prefix: str) -> Iterator[Problem]:
-    for one in members(type(record)):
-        value, path = getattr(record, one.name), prefix + one.wire
-        for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
-            place = path if number is None else f"{path}[{number}]"
-            if is_record(item):
-                yield from _pasted_keys(item, f"{place}.")
-            elif isinstance(item, str) and len(item) >= _SHORTEST:
-                problem = private_key_problem(item, place, hash_expected=takes_hash(one))
-                if problem is not None:
-                    yield problem
+_ADDRESSES = {str(rule.pattern) for rule in (CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET)}
+
+
+def address_problems(request: Any) -> tuple[Problem, ...]:
+    """Return the addresses of a request with a wrong checksum, of another chain's family, or of zero bytes.
+
+    What breaks the interface's own pattern is left to its rules.
+    """
+    return tuple(
+        Problem(path, "unverified_address", f"{text}; allowing(unverified_address=True) sends it")
+        for path, one, value, holder in _addresses(request)
+        for text in _address_texts(one.name, value, getattr(holder, "chain_id", None))
+    )
+
+
+def address_warnings(request: Any) -> tuple[Problem, ...]:
+    """Return the addresses of a request in which a mistyped character cannot be detected."""
+    return tuple(
+        Problem(path, "no_checksum", "has no checksum, so a mistyped character cannot be detected")
+        for path, _, value, _ in _addresses(request)
+        if not chains.has_checksum(value)
+    )
+
+
+def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
+    for path, one, value, holder in values(request):
+        pattern = str(one.about.rule.pattern)
+        if isinstance(value, str) and pattern in _ADDRESSES and re.fullmatch(pattern, value):
+            yield path, one, value, holder
+
+
+def _address_texts(name: str, value: str, chain: Any) -> list[str]:
+    try:
+        found = chains.address_problems(value, chain if type(chain) is int else None)
+    except InvalidRequest:  # the chain id breaks a rule of its own
+        found = chains.address_problems(value)
+    if not found and name != "token" and chains.is_zero_address(value):  # on Solana the native token may be written so
+        return ["is the zero address, which nobody holds"]
+    return [str(problem) for problem in found]
 
 
 def encode(

@@ -6,8 +6,7 @@ from typing import Any
 import attrs
 
 from workbench.chains.values import refuse_private_key
-from workbench.client.addresses import address_problems
-from workbench.client.requests import takes_hash
+from workbench.client.requests import address_problems, takes_hash
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders

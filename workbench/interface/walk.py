@@ -215,6 +215,18 @@ def records(cls: type[Any]) -> Iterator[type[Any]]:
     yield from dict.fromkeys((cls, *nested))
 
 
+def values(record: Any, prefix: str = "") -> Iterator[tuple[str, Member, Any, Any]]:
+    """Yield each single value of a record: its wire path, its member, the value, and the record that holds it."""
+    for one in members(type(record)):
+        value, path = getattr(record, one.name), prefix + one.wire
+        for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
+            place = path if number is None else f"{path}[{number}]"
+            if is_record(item):
+                yield from values(item, f"{place}.")
+            elif item is not None:
+                yield place, one, item, record
+
+
 def get_path(x: Any, path: str) -> Any:
     """Return what a dotted path leads to, as `body.amount` or `tokens.0.balance`; None where there is nothing.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.client.addresses import address_problems
+from workbench.client.requests import address_problems
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
