@@ -213,22 +213,14 @@ def _is_on(value: str) -> bool:
 
 
 def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozenset[str]:
-    named = [operations] if isinstance(operations, str) else list(operations)
-    names = {
-        one.name if isinstance(one, Operation) else one.operation.name if isinstance(one, Call) else one
-        for one in named
-    }
-    effects = {name for name, row in OPERATIONS.items() if row.effect}
-    wrong = sorted(str(name) for name in names - effects)
+    named = [operations] if isinstance(operations, str) else operations
+    rows = [one.operation if isinstance(one, Call) else one for one in named]
+    names = {one.name if isinstance(one, Operation) else one for one in rows}
+    wrong = sorted(str(name) for name in names if name not in OPERATIONS or not OPERATIONS[name].effect)
     if wrong or not names:
-        problems.append(
-            Problem(
-                "operations",
-                "enum",
-                f"must be names of operations with an effect{'; not ' + visible(', '.join(wrong), 100) if wrong else ''}",
-            )
-        )
-    return frozenset(names & effects)
+        words = f"; not {visible(', '.join(wrong), 100)}" if wrong else ""
+        problems.append(Problem("operations", "enum", f"must be names of operations with an effect{words}"))
+    return frozenset(names)
 
 
 def _listed(address: str, allowed: Collection[str]) -> bool:

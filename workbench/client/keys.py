@@ -2,16 +2,12 @@
 
 import hashlib
 import json
-import secrets
 import sys
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from workbench.client.state import state_folder, write_private
-from workbench.errors import FileBusy, InvalidProfile, Problem, advise, hide_arguments
-from workbench.storage import FileLock
+from workbench.client.state import read_or_make, state_folder
+from workbench.errors import InvalidProfile, Problem, advise, hide_arguments
 
 PLACEHOLDER = "<API_KEY>"
 
@@ -94,50 +90,20 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
 
     Raises:
         InvalidProfile: It was used with another host or environment before.
-        FileBusy: Another process held the file of bindings for over 10 s.
     """
-    path = state_folder() / "pins.json"
     here = {"host": host, "environment": environment}
-    if _pinned(path, fingerprint, here):
-        return
-    # Another process may write at the same moment, and the last one would drop what the others added.
-    lock, deadline = FileLock(path), time.monotonic() + 10
-    while not lock.acquire():
-        if time.monotonic() > deadline:
-            raise FileBusy(f"{path} is held by another process")
-        time.sleep(0.01)
+    path = state_folder() / "pins" / f"{fingerprint}.json"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     try:
-        if not _pinned(path, fingerprint, here):
-            fresh = path.with_name(f".pins-{secrets.token_hex(4)}")
-            write_private(fresh, json.dumps({**_pins(path), fingerprint: here}, indent=1).encode())
-            fresh.replace(path)
-    finally:
-        lock.release()
-
-
-def _pinned(path: Path, fingerprint: str, here: Mapping[str, str]) -> bool:
-    """Return whether a key is bound to this host and environment; False where it is bound to none.
-
-    Raises:
-        InvalidProfile: It is bound to another.
-    """
-    before = _pins(path).get(fingerprint)
-    if before is not None and before != here:
+        found = json.loads(read_or_make(path, json.dumps(here).encode()))
+        pinned = f"{found['host']} ({found['environment']})"
+    except (ValueError, KeyError, TypeError, OSError):
+        raise InvalidProfile(
+            f"{path} cannot be read, so the key cannot be compared with its host; remove it to start anew"
+        ) from None
+    if found != here:
         words = (
-            f"with fingerprint {fingerprint} belongs to {before.get('host')} ({before.get('environment')}), not to "
-            f"{here['host']} ({here['environment']}). If it really moved, remove its line from {path}"
+            f"with fingerprint {fingerprint} belongs to {pinned}, not to {host} ({environment}). If it really moved, "
+            f"remove {path}"
         )
         raise InvalidProfile((Problem("api_key", "pinned", words),))
-    return before is not None
-
-
-def _pins(path: Path) -> dict[str, dict[str, str]]:
-    try:
-        pins = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (ValueError, OSError):
-        pins = None
-    if isinstance(pins, dict) and all(isinstance(one, dict) for one in pins.values()):
-        return pins
-    raise InvalidProfile(f"{path} cannot be read, so keys cannot be compared with their hosts; remove it to start anew")

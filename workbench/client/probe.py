@@ -107,11 +107,7 @@ class Probe:
     def _refusal(self, refusal: ApiError) -> None:
         if refusal.status == 400:
             usual = refusal.error is not None and refusal.message is not None
-            self._note(
-                "validation_errors",
-                usual,
-                "a 400 response has the usual body" if usual else "a 400 response has another body",
-            )
+            self._note("validation_errors", usual, f"a 400 response has {'the usual' if usual else 'another'} body")
 
     def _contracts(self) -> None:
         for contract in self._api.list_contracts():
@@ -158,18 +154,14 @@ class Probe:
         self._note("list_rewards_activity.limit", len(first) == 1, f"limit 1 returned {len(first)} items")
         if first and second:
             moved = second[0] != first[0]
-            self._note(
-                "list_rewards_activity.offset", moved, f"offset 1 returned {'another' if moved else 'the same'} item"
-            )
+            words = f"offset 1 returned {'another' if moved else 'the same'} item"
+            self._note("list_rewards_activity.offset", moved, words)
         self._note("list_rewards_activity.user_id", True, "a user's items were returned")
         for kind in ("earned", "redeemed"):
             if any(one.type not in {None, kind} for one in items):
                 only = all(one.type == kind for one in read(type=kind, limit=10))
-                self._note(
-                    "list_rewards_activity.type",
-                    only,
-                    f"type {kind} returned {'only those items' if only else 'other items too'}",
-                )
+                words = f"type {kind} returned {'only those items' if only else 'other items too'}"
+                self._note("list_rewards_activity.type", only, words)
         times = [one.created_at for one in items if one.created_at is not None]
         if len(times) == len(items):
             self._note("rewards_order", times == sorted(times, reverse=True), "ten items in order of createdAt")

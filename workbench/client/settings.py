@@ -21,11 +21,11 @@ from typing import Any
 
 import attrs
 
-from workbench.client.base_url import BaseUrl, base_url
-from workbench.client.guards import Limits, environment_problem
+from workbench.client.base import client_problems
+from workbench.client.base_url import BaseUrl, base_url, base_url_or_problem
+from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.client.keys import Key, pin
-from workbench.client.requests import header_problem, wire_name_problems
 from workbench.client.state import APPLICATION, state_path
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
@@ -120,28 +120,47 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
     return tables
 
 
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) and value else "must be text"
-
-
-def _flag(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
-
-
-def _table(value: Any) -> str | None:
-    return None if isinstance(value, dict) else "must be a table"
-
-
-def _seconds(value: Any) -> str | None:
-    right = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 600
-    return None if right else "must be a number of seconds, more than 0 and at most 600"
-
-
-_RULES: Mapping[str, Callable[[Any], str | None]] = {
-    "base_url": _text, "environment": _text, "timeout": _seconds, "ca_file": _text, "journal": _text,
-    "key_variable": _text, "forget_key_variable": _flag, "idempotency_header": header_problem, "wire_names": _table,
-    "sandbox": _table, "limits": _table,
+_Rule = tuple[Callable[[Any], object], str]
+_TEXT: _Rule = (lambda value: isinstance(value, str) and value, "must be text")
+_FLAG: _Rule = (lambda value: isinstance(value, bool), "must be true or false")
+_TABLE: _Rule = (lambda value: isinstance(value, dict), "must be a table")
+_RATE: _Rule = (lambda value: _is_number(value), "must be a number above 0")
+_COUNT: _Rule = (lambda value: type(value) is int and value >= 0, "must be a whole number")
+_SECONDS: _Rule = (
+    lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600",
+)  # fmt: skip
+_ADDRESSES: _Rule = (
+    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value), "must be a list of addresses",
+)  # fmt: skip
+_RULES: Mapping[str, _Rule] = {
+    "base_url": _TEXT, "environment": _TEXT, "timeout": _SECONDS, "ca_file": _TEXT, "journal": _TEXT,
+    "key_variable": _TEXT, "forget_key_variable": _FLAG, "idempotency_header": _TEXT, "wire_names": _TABLE,
+    "sandbox": _TABLE, "limits": _TABLE,
 }  # fmt: skip
+_LIMITS: Mapping[str, _Rule] = {
+    "reads_per_second": _RATE, "writes_per_second": _RATE, "amount": _COUNT, "native_amount": _COUNT, "rows": _COUNT,
+    "sum": _COUNT, "recipients": _ADDRESSES,
+}  # fmt: skip
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _checked(
+    table: Mapping[str, Any], rules: Mapping[str, _Rule], where: str, problems: list[Problem]
+) -> dict[str, Any]:
+    """Return the members of a table that follow their rule; say what is wrong with the others."""
+    right = {}
+    for key, value in table.items():
+        follows, words = rules.get(key, (None, f"is not known; there are {', '.join(rules)}"))
+        if follows is None:
+            problems.append(Problem(where + visible(key, 60), "unknown", words))
+        elif not follows(value):
+            problems.append(Problem(where + key, "type", words))
+        else:
+            right[key] = value
+    return right
 
 
 def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem]) -> Profile:
@@ -149,28 +168,28 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     for variable, key in (("WORKBENCH_BASE_URL", "base_url"), ("WORKBENCH_ENVIRONMENT", "environment")):
         if os.environ.get(variable):
             table[key] = os.environ[variable]
-    for key in [key for key in table if key not in _RULES]:
+    for key in [key for key in table if key not in _RULES and _KEYLIKE.search(key)]:
         table.pop(key)
-        if _KEYLIKE.search(key):
-            problems.append(_key_in_file(where + visible(key, 60), name, path))
-        else:
-            known = ", ".join(_RULES)
-            problems.append(Problem(where + visible(key, 60), "unknown", f"is not known; there are {known}"))
-    for key in list(table):
-        wrong = _RULES[key](table[key])
-        if wrong:
-            problems.append(Problem(where + key, "type", wrong))
-            table.pop(key)
-    url = _url(table, where, problems)
-    if "environment" in table:
-        wrong_one = environment_problem(table["environment"])
-        if wrong_one:
-            problems.append(attrs.evolve(wrong_one, path=where + "environment"))
-    problems.extend(wire_name_problems(table.get("wire_names", {}), f"{where}wire_names"))
+        problems.append(_key_in_file(where + visible(key, 60), name, path))
+    table = _checked(table, _RULES, where, problems)
+    if (
+        "base_url" not in table
+        and not table.get("sandbox")
+        and not any(one.path == f"{where}base_url" for one in problems)
+    ):
+        words = "is missing; a profile without it needs a [sandbox] table"
+        problems.append(Problem(f"{where}base_url", "required", words))
+    checked = ("base_url", "environment", "idempotency_header", "wire_names")
+    found = client_problems(**{key: table[key] for key in checked if key in table})
+    problems.extend(attrs.evolve(problem, path=where + problem.path) for problem in found)
     if "ca_file" in table and not Path(table["ca_file"]).is_file():
         problems.append(Problem(f"{where}ca_file", "file", "is not a file"))
-    table["limits"] = _limits(table.get("limits", {}), f"{where}limits.", problems, real=url and not url.local)
-    return Profile(name=name, **table)
+    url = base_url_or_problem(table.get("base_url"))
+    limits = _checked(table.get("limits", {}), _LIMITS, f"{where}limits.", problems)
+    if "recipients" in limits:
+        limits["recipients"] = tuple(limits["recipients"])
+    rates = RATES if isinstance(url, BaseUrl) and not url.local else {}
+    return Profile(name=name, **{**table, "limits": Limits(**{**rates, **limits})})
 
 
 def _key_in_file(where: str, name: str, path: Path) -> Problem:
@@ -184,41 +203,6 @@ def _key_in_file(where: str, name: str, path: Path) -> Problem:
         where, "key_in_file", f"looks like a key, and keys are never read from a file; use {key_variable(name)}, "
         f"the keyring or the prompt.{loose}",
     )  # fmt: skip
-
-
-def _url(table: dict[str, Any], where: str, problems: list[Problem]) -> BaseUrl | None:
-    if "base_url" not in table:
-        if not table.get("sandbox") and not any(problem.path == f"{where}base_url" for problem in problems):
-            problems.append(
-                Problem(f"{where}base_url", "required", "is missing; a profile without it needs a [sandbox] table")
-            )
-        return None
-    try:
-        return base_url(table["base_url"])
-    except InvalidProfile as invalid:
-        problems.extend(attrs.evolve(problem, path=f"{where}base_url") for problem in invalid.problems)
-        return None
-
-
-def _limits(table: dict[str, Any], where: str, problems: list[Problem], *, real: Any) -> Limits:
-    made: dict[str, Any] = dict(RATES) if real else {}
-    for key, value in table.items():
-        if key in RATES:
-            right = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-            wrong = None if right else "must be a number above 0"
-        elif key in {"amount", "native_amount", "rows", "sum"}:
-            wrong = None if type(value) is int and value >= 0 else "must be a whole number"
-        elif key == "recipients":
-            right = isinstance(value, list) and all(isinstance(one, str) for one in value)
-            wrong = None if right else "must be a list of addresses"
-            value = tuple(value) if right else ()
-        else:
-            wrong = f"is not known; there are {', '.join(field.name for field in attrs.fields(Limits))}"
-        if wrong:
-            problems.append(Problem(where + visible(key, 60), "type", wrong))
-        else:
-            made[key] = value
-    return Limits(**made)
 
 
 def key_variable(profile: str) -> str:

@@ -37,17 +37,24 @@ def state_folder() -> Path:
     return folder
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Write a new file for its owner only, whole and on disk.
+def read_or_make(path: Path, content: bytes) -> bytes:
+    """Return what a file holds; where it is missing, put this content there for its owner only, whole and on disk.
 
-    Raises:
-        FileExistsError: There is one.
+    Of several processes that make it at once one succeeds, and all return what that one wrote.
     """
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_bytes()
+    fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return path.read_bytes()
 
 
 def installation_secret() -> bytes:
@@ -57,27 +64,11 @@ def installation_secret() -> bytes:
         CannotRecord: It can neither be read nor made.
     """
     path = state_folder() / "secret"
-    reason = "it vanished"
+    reason = "it is damaged; remove it to have a new one made"
     try:
-        for _ in range(2):
-            with contextlib.suppress(FileNotFoundError):
-                found = path.read_bytes()
-                if len(found) == 32:
-                    return found
-                reason = "it is damaged; remove it to have a new one made"
-                break
-            _make_secret(path)
+        found = read_or_make(path, secrets.token_bytes(32))
+        if len(found) == 32:
+            return found
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise CannotRecord(f"The secret of this installation, {path}, cannot be used ({reason}); nothing was sent.")
-
-
-def _make_secret(path: Path) -> None:
-    """Put a whole secret there, or leave the one that another process put there first."""
-    fresh = path.with_name(f".secret-{secrets.token_hex(8)}")
-    try:
-        write_private(fresh, secrets.token_bytes(32))
-        with contextlib.suppress(FileExistsError):
-            os.link(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
