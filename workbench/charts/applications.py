@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from workbench.charts.canvas import THICKNESS, Bar, Part, Size, canvas, filled, legend_key, outlined
+from workbench.charts.canvas import THICKNESS, Bar, Canvas, Part, Size, bar_chart, filled, ink_of, legend_key, outlined
 from workbench.charts.data import duration_unit, notes_of, table, tally, texts
-from workbench.charts.text import counted, label, left_out, percent
+from workbench.charts.text import Scale, counted, label, left_out, percent
 from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
 from workbench.rendering.palette import look, word
@@ -38,21 +38,15 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
         now = ever = tally(texts(data["application_status"]))
     people, statuses = sum(now.values()), _sorted(ever)
     bars = [_funnel_bar(status, now.get(status, 0), ever[status], people, history) for status in statuses[:_MAX]]
-    with canvas(ax, size, rows=max(len(bars), 4)) as on:
-        on.title(
-            f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
-            labels=[bar.name for bar in bars], legend=history and bool(bars),
-        )  # fmt: skip
-        if bars:
-            on.barh(bars, "applications", whole=True)
-            if history:
-                on.legend([legend_key("now", on.ink), Patch(**outlined(on.ink), label="ever")])
-        else:
-            on.empty("no application has a status")
-        order = "The order of statuses is ours: their transitions are not documented."
-        past = "Earlier statuses are not in this frame; draw events to see them."
-        on.notes(notes_of(data, order if history else past, _more(statuses)))
-    return on.axes
+    order = "The order of statuses is ours: their transitions are not documented."
+    past = "Earlier statuses are not in this frame; draw events to see them."
+    ink = ink_of()
+    return bar_chart(
+        bars, "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
+        title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
+        legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
+        notes=notes_of(data, order if history else past, _more(statuses)),
+    )  # fmt: skip
 
 
 def _history(applications: Any) -> pd.DataFrame:
@@ -100,22 +94,19 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
     days = {str(status): np.sort(rows.to_numpy(dtype="float64")) for status, rows in groups}
     statuses = _sorted(days)
     shown = statuses[:_MAX]
-    with canvas(ax, size, rows=max(len(shown), 4)) as on:
-        on.title("Time in each status: median, shortest and longest stay", labels=[_name(one) for one in shown])
-        if shown:
-            unit, factor = duration_unit([float(days[status][-1]) for status in shown])
-            bars = [_stay_bar(status, days[status] * factor, unit) for status in shown]
-            scale = on.barh(bars, f"{unit} in the status")
-            for place, status in enumerate(shown):
-                ends = [scale(float(days[status][end]) * factor) for end in (0, -1)]
-                on.axes.plot(
-                    ends, [place + 0.24] * 2, color=on.ink, marker="|", markersize=on.base * 0.7, linewidth=1.2
-                )
-        else:
-            on.empty("no stay in a status has ended")
-        open_stays = left_out(len(data) - len(ended), "of stays without an end (now= ends them)")
-        on.notes(notes_of(data, open_stays, _more(statuses)))
-    return on.axes
+    unit, factor = duration_unit([float(days[status][-1]) for status in shown])
+
+    def ranges(on: Canvas, scale: Scale) -> None:
+        for place, status in enumerate(shown):
+            ends = [scale(float(days[status][end]) * factor) for end in (0, -1)]
+            on.axes.plot(ends, [place + 0.24] * 2, color=on.ink, marker="|", markersize=on.base * 0.7, linewidth=1.2)
+
+    open_stays = left_out(len(data) - len(ended), "of stays without an end (now= ends them)")
+    return bar_chart(
+        [_stay_bar(status, days[status] * factor, unit) for status in shown], f"{unit} in the status",
+        title="Time in each status: median, shortest and longest stay", empty="no stay in a status has ended",
+        ax=ax, size=size, least_rows=4, more=ranges, notes=notes_of(data, open_stays, _more(statuses)),
+    )  # fmt: skip
 
 
 def _stay_bar(status: str, lengths: Any, unit: str) -> Bar:

@@ -5,7 +5,7 @@ returned. It is transparent, in a color that is readable on white and on black; 
 kept.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from io import BytesIO
@@ -230,6 +230,12 @@ def legend_key(label: str, look: Look | str) -> Patch:
     return Patch(**style, label=label)
 
 
+def ink_of() -> str:
+    """Return the color of text: that of the style in use, or one that is readable on white and on black."""
+    color: str = mpl.rcParams["text.color"]
+    return INK if color == "black" else color
+
+
 @contextmanager
 def canvas(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Canvas]:
     """Yield the canvas of a chart; matplotlib's settings stay as they are.
@@ -240,8 +246,7 @@ def canvas(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Canvas]:
         rows: Number of horizontal bars; a new figure in a notebook is as high as they need.
     """
     with mpl.rc_context(_NEUTRAL):
-        text, face = mpl.rcParams["text.color"], mpl.rcParams["figure.facecolor"]
-        ink = INK if text == "black" else text
+        ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
         if ax is None:
             width, height = _SIZES[size] if isinstance(size, str) else size
             if rows and size == "notebook":
@@ -260,3 +265,36 @@ def canvas(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Canvas]:
         axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=base * 0.92, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
         yield Canvas(axes=axes, base=base, ink=ink, width=width, own=ax is None)
+
+
+def bar_chart(
+    bars: Sequence[Bar], unit: str, *, title: str, empty: str, notes: Iterable[str], ax: Axes | None, size: Size,
+    whole: bool = False, legend: Sequence[Any] | None = None, least_rows: int = 0, more: Callable[[Canvas, Scale], None] | None = None,
+) -> Axes:  # fmt: skip
+    """Draw a chart of horizontal bars; other charts differ in their bars.
+
+    Args:
+        bars: The bars, the first on top.
+        unit: Unit of the axis.
+        title: The title.
+        empty: Why there is nothing, where there are no bars.
+        notes: What to know besides, written below.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: Size of a new figure.
+        whole: Whether the axis counts things.
+        legend: Entries of the legend; empty to leave room for one that `more` draws.
+        least_rows: Bars that the height of a new figure has room for at least.
+        more: Draws what belongs to the bars besides.
+    """
+    with canvas(ax, size, rows=max(len(bars), least_rows)) as on:
+        on.title(title, labels=[bar.name for bar in bars], legend=bool(bars) and legend is not None)
+        if bars:
+            scale = on.barh(bars, unit, whole=whole)
+            if legend:
+                on.legend(list(legend))
+            if more is not None:
+                more(on, scale)
+        else:
+            on.empty(empty)
+        on.notes(notes)
+    return on.axes

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from workbench.chains.families import chain_of
-from workbench.charts.canvas import THICKNESS, Bar, Part, Size, canvas, filled, legend_key, outlined
-from workbench.charts.data import notes_of, sums, table, total
+from workbench.charts.canvas import THICKNESS, Bar, Part, Size, bar_chart, filled, legend_key, outlined
+from workbench.charts.data import notes_of, sums, table, top_of, total
 from workbench.charts.text import counted, label, left_out, not_drawn, number
 from workbench.rendering.palette import BLUE, Look
 from workbench.tables.decimals import decimals
@@ -30,29 +30,22 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     values = decimals(data["value"])
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
     value, advance = sums(keys, values), sums(keys, decimals(data["advance"]))
-    ranked = sorted(value, key=lambda key: (value[key].copy_negate(), str(key)))
-    shown, rest = ranked[: max(top, 1)], ranked[max(top, 1) :]
-    bars = [_bar(_name(*key), value[key], advance.get(key, Decimal(0))) for key in shown]
-    with canvas(ax, size, rows=len(bars)) as on:
-        on.title("Collateral by chain and token", labels=[bar.name for bar in bars], legend=bool(bars))
-        if bars:
-            on.barh(bars, "USD")
-            on.legend([Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))])
-        else:
-            on.empty("no token with a balance and a rate")
-        number_of = data["id"].nunique() if "id" in data else 0
-        sum_of_values, sum_of_advances = (number(total(one.values()), 2) for one in (value, advance))
-        worthless = sum(one is None for one in values)
-        on.notes(
-            notes_of(
-                data,
-                f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {counted(number_of, 'contract')}.",
-                not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
-                left_out(worthless, "without a value") if not known and not data.attrs.get("notes") else "",
-                "Addresses are shortened; the frame has them in full." if bars else "",
-            )
-        )
-    return on.axes
+    shown, rest = top_of(value, top)
+    sum_of_values, sum_of_advances = (number(total(one.values()), 2) for one in (value, advance))
+    without = sum(one is None for one in values)
+    contracts = counted(data["id"].nunique() if "id" in data else 0, "contract")
+    return bar_chart(
+        [_bar(_name(*key), value[key], advance.get(key, Decimal(0))) for key in shown], "USD",
+        title="Collateral by chain and token", empty="no token with a balance and a rate", ax=ax, size=size,
+        legend=[Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))],
+        notes=notes_of(
+            data,
+            f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
+            not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
+            left_out(without, "without a value") if not known and not data.attrs.get("notes") else "",
+            "Addresses are shortened; the frame has them in full." if shown else "",
+        ),
+    )  # fmt: skip
 
 
 def _name(chain: Any, token: Any) -> str:

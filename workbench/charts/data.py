@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from itertools import accumulate
 from typing import Any, Literal
@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from workbench.interface.table import OPERATIONS
+from workbench.tables.decimals import EXACT
 from workbench.tables.frames import to_frame
 from workbench.tables.read_job import HIDDEN
 
 REASON = "All earned rows have the reason CARD_SPEND, adjustments too: it does not distinguish them."
 """Source: Resources, "Rewards activity item"."""
 INCOMPLETE = "Not complete: rows are missing."
-_EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
-
 By = Literal["day", "week", "month", "year"]
 MAX_STEPS = 2_000
 """Steps of an axis; a period that needs more is drawn by the next longer step."""
@@ -63,22 +62,28 @@ def rewards_notes(data: pd.DataFrame, *more: str) -> list[str]:
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
     """Return exact sums by key; missing values add nothing."""
     made: dict[Any, Decimal] = {}
-    with localcontext(_EXACT):
+    with localcontext(EXACT):
         for key, value in zip(keys, values, strict=True):
             if value is not None:
                 made[key] = made[key] + value if key in made else value
     return made
 
 
+def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
+    """Return the keys of the `top` largest groups, and those of the others, the largest first."""
+    ranked = sorted(groups, key=lambda key: (-groups[key], str(key)))
+    return ranked[: max(top, 1)], ranked[max(top, 1) :]
+
+
 def total(values: Iterable[Decimal]) -> Decimal:
     """Return the exact sum."""
-    with localcontext(_EXACT):
+    with localcontext(EXACT):
         return sum(values, Decimal(0))
 
 
 def running(values: Iterable[Decimal]) -> list[Decimal]:
     """Return the exact running total."""
-    with localcontext(_EXACT):
+    with localcontext(EXACT):
         return list(accumulate(values))
 
 

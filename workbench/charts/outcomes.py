@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from workbench.charts.canvas import Bar, Part, Size, canvas, filled, legend_key
-from workbench.charts.data import notes_of, table, texts
+from workbench.charts.canvas import Bar, Part, Size, bar_chart, filled, legend_key
+from workbench.charts.data import notes_of, table, texts, top_of
 from workbench.charts.text import counted, label, left_out, not_drawn, percent
 from workbench.interface.walk import get_path
 from workbench.rendering.palette import Look, look, word
@@ -35,8 +35,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         raise ValueError(f"the chart needs the column {' or '.join(_REASONS)}")
     counts, repeated = _reasons(data, reason, status, key)
     declined = sum(counts.values())
-    ranked = sorted(counts, key=lambda name: (-counts[name], name))
-    shown, rest = ranked[: max(top, 1)], ranked[max(top, 1) :]
+    shown, rest = top_of(counts, top)
     style = look("declined")
     bars = [
         Bar(
@@ -46,18 +45,14 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         )
         for name in shown
     ]
-    with canvas(ax, size, rows=max(len(bars), 4)) as on:
-        everything = data[key].nunique() if key else len(data)
-        title = f"Declines by reason: {declined:,} of {counted(everything, 'authorization')}"
-        on.title(title, labels=[bar.name for bar in bars])
-        if bars:
-            on.barh(bars, "declined authorizations", whole=True)
-        else:
-            on.empty("no authorization was declined")
-        others = not_drawn(len(rest), f"{sum(counts[name] for name in rest):,}")
-        again = f"{counted(repeated, 'row')} of a transaction that was already counted." if repeated else ""
-        on.notes(notes_of(data, others, ASSUMED if reason == _REASONS[1] else "", again))
-    return on.axes
+    everything = counted(data[key].nunique() if key else len(data), "authorization")
+    again = f"{counted(repeated, 'row')} of a transaction that was already counted." if repeated else ""
+    others = not_drawn(len(rest), f"{sum(counts[name] for name in rest):,}")
+    return bar_chart(
+        bars, "declined authorizations", ax=ax, size=size, whole=True, least_rows=4,
+        title=f"Declines by reason: {declined:,} of {everything}", empty="no authorization was declined",
+        notes=notes_of(data, others, ASSUMED if reason == _REASONS[1] else "", again),
+    )  # fmt: skip
 
 
 def _reasons(
@@ -111,20 +106,15 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         delivered = "first attempt" if made <= 1 else "later attempt"
         shown_as = delivered if state == "delivered" else str(state) if state in _STATES else "waiting"
         counts.setdefault(str(kind), dict.fromkeys(_STATES, 0))[shown_as] += 1
-    ranked = sorted(counts, key=lambda kind: (-sum(counts[kind].values()), kind))
-    shown, rest = ranked[: max(top, 1)], ranked[max(top, 1) :]
-    bars = [_delivery_bar(label(kind), counts[kind]) for kind in shown]
-    with canvas(ax, size, rows=max(len(bars), 4)) as on:
-        title = f"Webhook deliveries by kind: {len(data):,}, in {counted(total, 'attempt')}"
-        on.title(title, labels=[bar.name for bar in bars], legend=bool(bars))
-        if bars:
-            on.barh(bars, "deliveries", whole=True)
-            on.legend([legend_key(one, _STATES[one]) for one in _STATES if any(counts[kind][one] for kind in shown)])
-        else:
-            on.empty("there are no deliveries")
-        hidden = sum(sum(counts[kind].values()) for kind in rest)
-        on.notes(notes_of(data, left_out(hidden, f"of {len(rest):,} more kinds")))
-    return on.axes
+    shown, rest = top_of({kind: sum(states.values()) for kind, states in counts.items()}, top)
+    states = [state for state in _STATES if any(counts[kind][state] for kind in shown)]
+    hidden = sum(sum(counts[kind].values()) for kind in rest)
+    return bar_chart(
+        [_delivery_bar(label(kind), counts[kind]) for kind in shown], "deliveries", ax=ax, size=size, whole=True,
+        title=f"Webhook deliveries by kind: {len(data):,}, in {counted(total, 'attempt')}", least_rows=4,
+        empty="there are no deliveries", legend=[legend_key(state, _STATES[state]) for state in states],
+        notes=notes_of(data, left_out(hidden, f"of {len(rest):,} more kinds")),
+    )  # fmt: skip
 
 
 def _attempts(attempts: Any) -> int:

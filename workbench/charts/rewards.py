@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, canvas, filled, legend_key
+from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, bar_chart, canvas, filled, legend_key
 from workbench.charts.data import (
     By,
     Steps,
@@ -20,9 +20,10 @@ from workbench.charts.data import (
     steps_of,
     sums,
     texts,
+    top_of,
     total,
 )
-from workbench.charts.text import counted, dollars, label, left_out, not_drawn, number, scale_of, usd
+from workbench.charts.text import Scale, counted, dollars, label, left_out, not_drawn, number, scale_of, usd
 from workbench.interface.rules import RewardType
 from workbench.rendering.palette import GRAY, GREEN, TEAL, look
 from workbench.tables.decimals import decimals
@@ -132,9 +133,8 @@ def _ranking(
         raise ValueError(f"value must be one of {', '.join(_COLUMNS)}")
     data, earned = _earned(rewards, column, _COLUMNS[value])
     groups = sums(texts(earned[column]), decimals(earned[_COLUMNS[value]]))
-    ranked = sorted(groups, key=lambda name: (groups[name].copy_negate(), name is None, name or ""))
-    named = [name for name in ranked if name is not None]
-    shown, rest = named[: max(top, 1)], named[max(top, 1) :]
+    named = {name: amount for name, amount in groups.items() if name is not None}
+    shown, rest = top_of(named, top)
     points = value == "points"
     fractions = points and any(amount != amount.to_integral_value() for amount in groups.values())
     text = partial(number, places=2 if fractions else 0) if points else dollars
@@ -145,19 +145,15 @@ def _ranking(
         title = f"no {noun} given" if name is None else label(name)
         return Bar(name=title, label=text(amount), parts=[Part(length=amount if points else usd(amount), style=style)])
 
-    bars = [bar(name) for name in (*shown, *([None] if None in groups else []))]
     what, unit = ("Points earned", "points") if points else ("Spend that earned points", "USD")
-    with canvas(ax, size, rows=len(bars)) as on:
-        limit = f", the top {len(shown)} of {len(named):,}" if rest else ""
-        on.title(f"{what} by {noun}{limit}", labels=[one.name for one in bars])
-        if bars:
-            on.barh(bars, unit)
-        else:
-            on.empty("no earned rows")
-        in_total = f"{counted(len(earned), 'earned row')}; total {text(total(groups.values()))} {unit}."
-        others = not_drawn(len(rest), f"{text(total(groups[name] for name in rest))} {unit}")
-        on.notes(rewards_notes(data, in_total, others, left_out(len(data) - len(earned), "not earned")))
-    return on.axes
+    limit = f", the top {len(shown)} of {len(named):,}" if rest else ""
+    in_total = f"{counted(len(earned), 'earned row')}; total {text(total(groups.values()))} {unit}."
+    others = not_drawn(len(rest), f"{text(total(groups[name] for name in rest))} {unit}")
+    return bar_chart(
+        [bar(name) for name in (*shown, *([None] if None in groups else []))], unit, ax=ax, size=size,
+        title=f"{what} by {noun}{limit}", empty="no earned rows",
+        notes=rewards_notes(data, in_total, others, left_out(len(data) - len(earned), "not earned")),
+    )  # fmt: skip
 
 
 def _earned(rewards: Any, *columns: str) -> tuple[Any, Any]:
@@ -185,7 +181,7 @@ def points_per_dollar_chart(
     spent = sums(names, [b if ok else None for b, ok in zip(cents, both, strict=True)])
     got = sums(names, [a if ok else None for a, ok in zip(points, both, strict=True)])
     rates = {name: ratio(got[name], usd(spent[name])) for name in spent if spent[name] > 0}
-    shown = sorted(rates, key=lambda name: (spent[name].copy_negate(), name or ""))[: max(top, 1)]
+    shown, _ = top_of({name: spent[name] for name in rates}, top)
     shown.sort(key=lambda name: (rates[name].copy_negate(), name or ""))
     bars = [
         Bar(
@@ -194,27 +190,24 @@ def points_per_dollar_chart(
         )
         for name in shown
     ]  # fmt: skip
-    noun = "spend category" if by == "spend_category" else "merchant"
-    with canvas(ax, size, rows=len(bars)) as on:
-        on.title(f"Points earned per dollar, by {noun}", labels=[bar.name for bar in bars], legend=bool(bars))
-        if bars:
-            scale = on.barh(bars, "points per USD")
-            mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))
-            _mean_line(
-                on, scale(mean), f"all: {number(mean, 3)} points per USD", [scale(rates[name]) for name in shown]
-            )
-        else:
-            on.empty("no earned row with points and an amount")
-        on.notes(
-            rewards_notes(
-                data,
-                left_out(len(data) - len(earned), "not earned"),
-                left_out(len(both) - sum(both), "without an amount (as adjustments)"),
-                f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
-                "Amounts are taken as US dollars; the currency is not shown.",
-            )
-        )
-    return on.axes
+
+    def mean_line(on: Canvas, scale: Scale) -> None:
+        mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))
+        lengths = [scale(rates[name]) for name in shown]
+        _mean_line(on, scale(mean), f"all: {number(mean, 3)} points per USD", lengths)
+
+    return bar_chart(
+        bars, "points per USD", ax=ax, size=size, legend=(), more=mean_line,
+        title=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
+        empty="no earned row with points and an amount",
+        notes=rewards_notes(
+            data,
+            left_out(len(data) - len(earned), "not earned"),
+            left_out(len(both) - sum(both), "without an amount (as adjustments)"),
+            f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
+            "Amounts are taken as US dollars; the currency is not shown.",
+        ),
+    )  # fmt: skip
 
 
 def _mean_line(on: Canvas, x: float, text: str, lengths: Sequence[float]) -> None:

@@ -4,7 +4,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -12,13 +12,13 @@ import attrs
 from matplotlib import font_manager
 
 from workbench.errors import visible
+from workbench.tables.decimals import EXACT
 
 MAX_LABEL = 30
 """Characters of a label that are shown."""
 _MAX_READ = 400  # characters of a text that are read at all
 _NO_GLYPH = "\u25a1"
 _MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
-_EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -76,7 +76,7 @@ class Scale:
 
     def __call__(self, value: Number) -> float:
         """Return a number as a float on this scale; the only place where exactness is lost."""
-        return float(_EXACT.create_decimal(value).scaleb(-self.power, context=_EXACT))
+        return float(EXACT.create_decimal(value).scaleb(-self.power, context=EXACT))
 
     def unit(self, unit: str) -> str:
         """Return a unit with the scale: `points (millions)`."""
@@ -100,7 +100,7 @@ def number(value: Number, places: int | None = None) -> str:
     Args:
         places: Decimal places; by default those that the value has, at most three.
     """
-    return _number(_EXACT.create_decimal(value), places).replace("-", "−")
+    return _number(EXACT.create_decimal(value), places).replace("-", "−")
 
 
 def _number(exact: Decimal, places: int | None) -> str:
@@ -111,12 +111,12 @@ def _number(exact: Decimal, places: int | None) -> str:
         return f"{exact:,.{places}f}"
     power = exact.adjusted() // 3 * 3
     sign = _SIGNS.get(power, f"×10{str(power).translate(_RAISED)}")
-    return f"{exact.scaleb(-power, context=_EXACT):.4g}{sign}"
+    return f"{exact.scaleb(-power, context=EXACT):.4g}{sign}"
 
 
 def usd(cents: Number) -> Decimal:
     """Return cents as dollars, exactly."""
-    return _EXACT.create_decimal(cents).scaleb(-2, context=_EXACT)
+    return EXACT.create_decimal(cents).scaleb(-2, context=EXACT)
 
 
 def dollars(cents: Number) -> str:

@@ -7,12 +7,12 @@ by wire path: members that the document does not name, and values that do not fi
 
 import inspect
 import json
-import re
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from workbench.interface.convert import converter
 from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
-from workbench.interface.text import write_time
+from workbench.interface.text import DECIMAL, MAX_DIGITS, write_time
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -96,66 +96,48 @@ class Plan:
         return frozenset(found)
 
 
-_PLANS: dict[type[Any], Plan] = {}
-
-
+@cache
 def plan(cls: type[Any]) -> Plan:
     """Return the columns of a record class, or of any attrs class with plain annotations.
 
     Raises:
         TypeError: It holds two lists of records, or a type that cannot be a column.
     """
-    if cls in _PLANS:
-        return _PLANS[cls]
     found: list[Column] = []
     opened: list[str] = []
     answers: list[tuple[str, str]] = []
-    _collect(cls, "", "", found, opened, answers, sealed=False)
-    if len(opened) > 1:
-        raise TypeError(
-            f"{cls.__name__} has two lists of records ({', '.join(opened)}); only one can be expanded into rows"
-        )
-    _PLANS[cls] = Plan(
-        of=cls,
-        kind=snake(cls.__name__),
-        columns=tuple(found),
-        answers=tuple(answers),
-        rows_of=opened[0] if opened else None,
-        has_extra=is_record(cls) and issubclass(cls, Answer),
-        seals_extra=cls is WithdrawalSignature,
-    )
-    return _PLANS[cls]
 
-
-def _collect(
-    cls: type[Any],
-    prefix: str,
-    wires: str,
-    found: list[Column],
-    opened: list[str],
-    answers: list[tuple[str, str]],
-    *,
-    sealed: bool,
-) -> None:
-    if is_record(cls) and issubclass(cls, Answer):
-        answers.append((prefix, wires))
-    for name, wire, about, kind in _members(cls):
-        path, wire_path = prefix + name, wires + wire
-        # The parts of a withdrawal signature are never shown in a frame.
-        shut = sealed or cls is Signature or (cls is WithdrawalSignature and about.privacy is SECRET)
-        if isinstance(kind, Nested):
-            _collect(kind.of, f"{path}.", f"{wire_path}.", found, opened, answers, sealed=shut)
-        elif isinstance(kind, Array) and isinstance(kind.of, Nested):
-            if prefix:
-                raise TypeError(f"{path}: a list of records inside a nested record cannot be expanded into rows")
-            opened.append(name)
-            _collect(kind.of.of, f"{path}.", f"{wire_path}[].", found, opened, answers, sealed=shut)
-        else:
-            many = isinstance(kind, Array)
+    def collect(of: type[Any], path: str, wires: str, sealed: bool) -> None:
+        if is_record(of) and issubclass(of, Answer):
+            answers.append((path, wires))
+        for name, wire, about, kind in _members(of):
+            # The parts of a withdrawal signature are never shown in a frame.
+            shut = sealed or of is Signature or (of is WithdrawalSignature and about.privacy is SECRET)
             inner = kind.of if isinstance(kind, Array) else kind
+            if isinstance(inner, Nested):
+                if inner is not kind:
+                    opened.append(path + name)
+                collect(inner.of, f"{path}{name}.", f"{wires}{wire}{'' if inner is kind else '[]'}.", shut)
+                continue
             if isinstance(inner, Text) and about.rule.unit == DECIMAL_TEXT:
                 inner = DecimalNumber(text=True)
-            found.append(Column(name=path, wire=wire_path, kind=inner, about=about, sealed=shut, many=many))
+            found.append(
+                Column(
+                    name=path + name, wire=wires + wire, kind=inner, about=about, sealed=shut,
+                    many=isinstance(kind, Array),
+                )
+            )  # fmt: skip
+
+    collect(cls, "", "", False)
+    if len(opened) > 1 or "." in "".join(opened):
+        raise TypeError(
+            f"{cls.__name__} has lists of records ({', '.join(opened)}); only one, outside nested records, can be rows"
+        )
+    return Plan(
+        of=cls, kind=snake(cls.__name__), columns=tuple(found), answers=tuple(answers),
+        rows_of=opened[0] if opened else None, has_extra=is_record(cls) and issubclass(cls, Answer),
+        seals_extra=cls is WithdrawalSignature,
+    )  # fmt: skip
 
 
 def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
@@ -224,12 +206,8 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-
-
 UNFIT = object()
 """Stands for a value that does not fit the column of its kind."""
-_INT64 = 2**63
 
 
 def _text(value: Any) -> Any:
@@ -237,7 +215,7 @@ def _text(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    return value if type(value) is int and -_INT64 <= value < _INT64 else UNFIT
+    return value if type(value) is int and -(2**63) <= value < 2**63 else UNFIT
 
 
 def _flag(value: Any) -> Any:
@@ -247,9 +225,7 @@ def _flag(value: Any) -> Any:
 def _exact(value: Any) -> Any:
     if isinstance(value, Decimal):
         return value if value.is_finite() else UNFIT
-    if type(value) is int:
-        return Decimal(value)
-    if isinstance(value, str) and len(value) <= 400 and DECIMAL.fullmatch(value):
+    if type(value) is int or (isinstance(value, str) and len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value)):
         return Decimal(value)
     return UNFIT
 
@@ -280,17 +256,20 @@ class Form:
 
 
 MOMENT_TYPE = pa.timestamp("us", "UTC")
-_FORMS: tuple[tuple[type[Kind] | tuple[type[Kind], ...], Form], ...] = (
-    ((Text, Choice), Form(pa.large_string(), _text)),
-    (Integer, Form(pa.int64(), _whole)),
-    (Boolean, Form(pa.bool_(), _flag)),
-    ((DecimalNumber, Numeric), Form(None, _exact)),  # the values choose the type; see `decimals.packed`
-    (Real, Form(pa.float64(), _real)),
-    (DateTime, Form(MOMENT_TYPE, _moment)),
-    (Date, Form(pa.date32(), _day)),
-    (Untyped, Form(pa.large_string(), json_text)),
-)
 _TEXT_FORM = Form(pa.large_string(), _text)
+_EXACT_FORM = Form(None, _exact)  # the values choose the type; see `decimals.packed`
+_FORMS: Mapping[type[Kind], Form] = {
+    Text: _TEXT_FORM,
+    Choice: _TEXT_FORM,
+    Integer: Form(pa.int64(), _whole),
+    Boolean: Form(pa.bool_(), _flag),
+    DecimalNumber: _EXACT_FORM,
+    Numeric: _EXACT_FORM,
+    Real: Form(pa.float64(), _real),
+    DateTime: Form(MOMENT_TYPE, _moment),
+    Date: Form(pa.date32(), _day),
+    Untyped: Form(pa.large_string(), json_text),
+}
 
 
 def form(column: Column) -> Form:
@@ -301,10 +280,9 @@ def form(column: Column) -> Form:
     """
     if column.many or (isinstance(column.kind, Integer) and column.kind.full):
         return _TEXT_FORM  # lists are one text; FULL is text among numbers
-    for kind, made in _FORMS:
-        if isinstance(column.kind, kind):
-            return made
-    raise TypeError(f"{column.name}: cannot make a column of {column.kind}")
+    if type(column.kind) not in _FORMS:
+        raise TypeError(f"{column.name}: cannot make a column of {column.kind}")
+    return _FORMS[type(column.kind)]
 
 
 def masked(column: Column, value: Any) -> str | None:

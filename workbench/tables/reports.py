@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from workbench.interface.events import EVENT_KINDS, Event, UserUpdated
+from workbench.interface.events import EVENT_KINDS, Event
 from workbench.tables.decimals import EXACT, decimal_series, decimals
 from workbench.tables.frames import to_frame
 from workbench.tables.rows import TEXT
@@ -85,45 +85,18 @@ def status_history(events: Iterable[Event]) -> pd.DataFrame:
     Returns:
         Columns user_id, at, status, previous, reason, change_reason.
     """
-    rows: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    last: dict[str, Any] = {}
-    changes = [event for event in events if event.kind == USER_UPDATED and isinstance(event.body, UserUpdated)]
-    for event in _in_order(changes):
-        body: UserUpdated = event.body
-        if event.id in seen or body.application_status is None:
-            continue
-        seen.add(event.id)
-        status = str(body.application_status)
-        if last.get(body.id) == status:
-            continue
-        rows.append(
-            {
-                "user_id": body.id,
-                "at": event.event_received_at if isinstance(event.event_received_at, datetime) else None,
-                "status": status,
-                "previous": last.get(body.id),
-                "reason": body.application_reason or None,
-                "change_reason": None if body.status_change_reason is None else str(body.status_change_reason),
-            }
-        )
-        last[body.id] = status
-    texts = ("user_id", "status", "previous", "reason", "change_reason")
-    made = pd.DataFrame({name: pd.array([row[name] for row in rows], dtype=TEXT) for name in texts})
-    times = pd.to_datetime([row["at"] for row in rows], utc=True)
-    made.insert(1, "at", pd.Series(times).astype("datetime64[us, UTC]"))
+    found = to_frame([event for event in events if event.kind == USER_UPDATED], of=USER_UPDATED)
+    made = pd.DataFrame({"user_id": found["body.id"], "at": found["event_received_at"]})
+    made["status"] = found["body.application_status"].astype(TEXT)
+    made["previous"] = pd.Series(dtype=TEXT)
+    made["reason"] = found["body.application_reason"].where(found["body.application_reason"] != "")
+    made["change_reason"] = found["body.status_change_reason"].astype(TEXT)
+    in_order = made["at"].ffill().sort_values(kind="stable", na_position="first").index  # without a time: as it came
+    made = made[~found["id"].duplicated() & made["status"].notna()]
+    made = made.loc[in_order.intersection(made.index, sort=False)]
+    made = made[made["status"] != made.groupby("user_id")["status"].shift()]
+    made["previous"] = made.groupby("user_id")["status"].shift()
     return _marked(made.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
-
-
-def _in_order(events: list[Event]) -> list[Event]:
-    """Sort by time where there is one; an event without one stays behind its predecessor."""
-    at: list[tuple[float, int, Event]] = []
-    latest = float("-inf")
-    for i, event in enumerate(events):
-        when = event.event_received_at
-        latest = when.timestamp() if isinstance(when, datetime) else latest
-        at.append((latest, i, event))
-    return [event for _, _, event in sorted(at, key=lambda entry: entry[:2])]
 
 
 def _history(history: Any) -> pd.DataFrame:
