@@ -257,7 +257,7 @@ ENDS: dict[str, End] = {
     "private key as signer": End(REFUSED, lambda _: _signed(lambda one: one.verify(PRIVATE_KEY, nonce=0)), NEVER),
     "private key as another admin": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0, admin=PRIVATE_KEY)), NEVER),
     "private key as salt": End(REFUSED, lambda _: _signed(lambda one: one.typed_data(nonce=0, salt="0x" + PLANTED["private key"] * 2))),
-    "private key as a signature of admins": End(REFUSED, lambda _: _signed(lambda one: one.call_data(cast(Any, PRIVATE_KEY), direct_transfer=True))),
+    "private key as a signature of admins": End(REFUSED, lambda _: _signed(lambda one: one.transaction(cast(Any, PRIVATE_KEY), direct_transfer=True))),
     "private key as a transaction": End(REFUSED, lambda _: _signed(lambda one: one.explain(PRIVATE_KEY)), NEVER),
     "private key typed to confirm": End(REFUSED, lambda _: _withdrawn(to="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", allow=PRIVATE_KEY)),
     # private keys passed to functions of chains

@@ -95,10 +95,10 @@ def test_another_library_agrees(api, count):
         assert changes["admin"] == their_recovery(theirs, admin.signature)
         values = [contract.proxy_address, changes["token"], units, changes["to"], end, salt, signature]
         if number == 0:
-            data = withdrawal.call_data(admin, direct_transfer=True)
+            data = withdrawal.transaction(admin, direct_transfer=True)["data"]
             values += [[message.salt], [admin.signature], True]
         else:
-            data = withdrawal.call_data()
+            data = withdrawal.transaction()["data"]
         assert their_call(contract.contract_version, values) == data
         read = withdrawal.explain(data)
         assert ((), units, changes["to"], end) == (read.differences, read.units.units, read.recipient, read.expires_at)
@@ -163,11 +163,11 @@ def test_several_admins_in_order(api, contract):
         message = withdrawal.typed_data(nonce=0, admin=admin)
         halves.append(message.accept(api.sandbox.wallet(admin).sign(message)))
 
-    call = chains.read_call_data(withdrawal.call_data(*halves, direct_transfer=False))
+    call = chains.read_call_data(withdrawal.transaction(*halves, direct_transfer=False)["data"])
 
     assert [half.signature for half in halves] == list(call.admin_signatures)
     assert [half.salt for half in halves] == list(call.admin_salts)
-    assert "2 of admins" in str(withdrawal.explain(withdrawal.call_data(*halves, direct_transfer=False)))
+    assert "2 of admins" in str(withdrawal.explain(withdrawal.transaction(*halves, direct_transfer=False)))
     assert api.sandbox.execute(withdrawal.transaction(*halves, direct_transfer=False)).nonce == 1
 
 
@@ -189,7 +189,7 @@ def test_halves_that_do_not_go_together(api, contract):
         ((), "at least one"),
     ):
         with pytest.raises(wb.InvalidRequest, match=words):
-            withdrawal.call_data(*wrong, direct_transfer=True)
+            withdrawal.transaction(*wrong, direct_transfer=True)
     with pytest.raises(wb.InvalidRequest, match="direct_transfer must be True or False"):
         withdrawal.transaction(mine)
 
@@ -335,7 +335,7 @@ def test_far_ends_are_read(api):
 def test_only_for_evm(api):
     """On other chains typed data and calls are refused with what to use there."""
     withdrawal = planned(api, 2).sign()
-    for use in (lambda: withdrawal.typed_data(nonce=0), withdrawal.call_data, withdrawal.transaction):
+    for use in (lambda: withdrawal.typed_data(nonce=0), withdrawal.transaction):
         with pytest.raises(wb.InvalidRequest, match=r"Solana devnet \(chain 901\).*parameters\(\)"):
             use()
 

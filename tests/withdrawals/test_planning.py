@@ -5,7 +5,7 @@ import pytest
 
 import workbench as wb
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, planned, problems
-from workbench import chains
+from workbench import chains, rendering
 from workbench.chains.encodings import strkey_encode
 from workbench.client.guards import Limits
 
@@ -270,3 +270,11 @@ def test_hostile_words_of_the_service(api, contract):
 
     assert "<img" not in plan._repr_html_()
     assert "\u202e" not in str(plan)
+
+
+def test_rendering_shows_what_has_a_sheet(api):
+    """The rendering package shows a plan by its own sheet, as a notebook does."""
+    plan = planned(api)
+
+    assert str(plan) == rendering.plain(plan)
+    assert plan._repr_html_() == rendering.html(plan)

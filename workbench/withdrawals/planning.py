@@ -12,9 +12,8 @@ from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
-from workbench.withdrawals.checks import TAIL, findings
 from workbench.withdrawals.sheets import Shown, grouped, sheet_of
-from workbench.withdrawals.terms import Terms
+from workbench.withdrawals.terms import TAIL, Terms, findings
 from workbench.withdrawals.withdrawal import Withdrawal
 
 MAX_WAIT = 3_600.0  # seconds

@@ -1,13 +1,36 @@
-"""The terms of a withdrawal: who takes how much of which token, from which contract, to where."""
+"""The terms of a withdrawal (who takes how much of which token, from which contract, to where), and their checks.
 
+The checks come before a signature is requested: everything at once, each refused, overridable, or only a warning.
+"""
+
+from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
+from typing import Literal
 
 import attrs
 
 from workbench import chains
+from workbench.errors import InvalidRequest, Problem
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.withdrawals import SignWithdrawal
-from workbench.withdrawals.amounts import Amount, Cents, in_both_units, in_sentence
+from workbench.withdrawals.amounts import (
+    Amount,
+    Cents,
+    amount_problem,
+    decimal_text,
+    decimals_problem,
+    dollars_of,
+    dollars_text,
+    in_both_units,
+    in_sentence,
+    read_balance,
+    units_of,
+)
+
+TAIL = 8  # characters of the recipient that are typed to override
+
+Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
 
 @attrs.define(eq=False, repr=False)
@@ -80,3 +103,128 @@ class Terms:
 def same_address(a: object, b: object) -> bool:
     """Return whether two values are the same address; anything but text is not."""
     return isinstance(a, str) and isinstance(b, str) and chains.same_address(a, b)
+
+
+def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bool) -> Iterator[Finding]:
+    """Check the terms of a withdrawal, and yield everything found.
+
+    Args:
+        recipients: The profile's list of allowed recipients; None allows any.
+        production: Whether it would be real; then what is unknown is refused.
+    """
+    try:
+        chain = terms.chain
+    except InvalidRequest as error:
+        yield "refused", Problem("contract", "chain", f"has an invalid chain id: it {error.problems[0].message}")
+        return
+    amount_problems = [p for p in (amount_problem(terms.amount), decimals_problem(terms.decimals)) if p is not None]
+    for problem in (*_addresses(terms, chain), *_recipient_list(terms, recipients), *amount_problems):
+        yield "refused", problem
+    for problem in _unknown(terms, chain, production):
+        if production:  # where a mistake costs money
+            yield "refused", problem
+        else:
+            yield _warning(f"the {problem}")
+    if not chains.address_problems(terms.recipient, chain.id):
+        yield from _recipient(terms, terms.recipient, recipients or ())
+        if chain.family is chains.Family.EVM and not chains.has_checksum(terms.recipient):
+            yield _warning(f"the recipient: {chains.checksum_note(terms.recipient)}")
+    if not amount_problems:
+        yield from _amount(terms)
+
+
+def _warning(text: str) -> Finding:
+    return "warning", Problem("", "warning", text)
+
+
+def _addresses(terms: Terms, chain: chains.Chain) -> Iterator[Problem]:
+    for path, address in (("token", terms.token_address), ("admin", terms.admin), ("to", terms.recipient)):
+        for problem in chains.address_problems(address, chain.id):
+            yield Problem(path, problem.kind, problem.message)
+    if not chains.address_problems(terms.token_address, chain.id) and terms.listed_token is None:
+        accepted = ", ".join(str(token.address) for token in terms.contract.tokens or ())
+        yield Problem("token", "accepted", f"is not accepted by this contract, which accepts {accepted or 'none'}")
+
+
+def _recipient_list(terms: Terms, recipients: tuple[str, ...] | None) -> Iterator[Problem]:
+    if recipients is not None and not any(same_address(terms.recipient, one) for one in recipients):
+        yield Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
+
+
+def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Problem]:
+    """Yield what is unknown about signer, chain and version."""
+    admins = terms.contract.admin_addresses or ()
+    if not any(same_address(terms.admin, one) for one in admins):
+        known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
+        yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {known}")
+    if chain.family is chains.Family.EVM and terms.contract.contract_version not in (1, 2):
+        text = "has an unknown version: a signature can be requested, but no transaction built"
+        yield Problem("contract", "version", text)
+    if chain.test is None:
+        yield Problem("contract", "chain", f"is on {chain}, an unknown chain, treated as an EVM chain")
+    if chain.test and production:
+        yield Problem("contract", "chain", f"is on {chain}, a test network, and this is production")
+
+
+def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[Finding]:
+    """Compare the recipient with the addresses that are known: equal to one, or only similar."""
+    contract = terms.contract
+    if chains.is_zero_address(to):
+        yield (
+            "overridable",
+            Problem("to", "zero", "is the zero address, which nobody holds: what is sent there is lost"),
+        )
+    tokens = (terms.token_address, *(token.address for token in contract.tokens or ()))
+    own = {
+        "the token's own contract": tokens,
+        "the contract the funds are taken from": (contract.proxy_address,),
+        "the contract's controller": (contract.controller_address,),
+        "the contract's program": (contract.program_address,),
+        "the deposit address of this contract": (contract.deposit_address,),
+    }
+    what = next((what for what, places in own.items() if any(same_address(to, place) for place in places)), None)
+    if what is not None:
+        yield "overridable", Problem("to", "own", f"is {what}: what is sent there may be lost")
+    known = {
+        "the address making the withdrawal": (terms.admin,),
+        "a token of the contract": tokens,
+        "the contract's controller": (contract.controller_address,),
+        "the contract": (contract.proxy_address,),
+        "a recipient of the profile's list": recipients,
+        "an admin of the contract": contract.admin_addresses or (),
+    }
+    for address, what in {str(address): what for what, places in known.items() for address in places}.items():
+        if chains.similar_addresses(to, address):
+            yield _warning(
+                f"the recipient begins and ends like {what}, {address}, but is another address, as in address poisoning. "
+                "Compare every character"
+            )
+
+
+def _amount(terms: Terms) -> Iterator[Finding]:
+    """Compare the amount with the balance, in whichever unit both are known, and with the smallest amounts."""
+    amount, decimals, rate = terms.amount, terms.decimals, terms.rate
+    if terms.listed_token is not None:
+        balance = read_balance(terms.listed_token.balance)
+        in_cents = isinstance(amount, Cents)
+        asked = Fraction(amount.cents, 100) if isinstance(amount, Cents) else Fraction(amount.units)
+        unit: Fraction | int | None = None if decimals is None else 10**decimals
+        if in_cents:
+            unit = None if rate is None else Fraction(rate)
+        if balance is None:
+            yield _warning(
+                "the contract does not state its balance of the token, so the amount was not compared with it"
+            )
+        elif unit is None:
+            missing = "exchange rate is" if in_cents else "decimals are"
+            compared = f"the amount was not compared with the balance of {decimal_text(balance)} tokens"
+            yield _warning(f"{compared}: the token's {missing} unknown")
+        elif asked > balance * unit:
+            in_dollars = f" ({dollars_text(balance * unit)})" if in_cents else ""
+            text = f"exceeds the contract's balance, {decimal_text(balance)} tokens{in_dollars}"
+            yield "overridable", Problem("amount", "balance", text)
+    worth, units = dollars_of(amount, decimals, rate), units_of(amount, decimals, rate)
+    if worth is not None and worth * 100 < 1:
+        yield _warning("the amount is worth less than a cent: did you mean cents instead of native units?")
+    if units is not None and units < 1:
+        yield _warning("the amount is less than one native unit of the token")

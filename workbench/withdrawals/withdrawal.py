@@ -31,9 +31,17 @@ _ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a
 
 
 class Withdrawal(NotSerializable, Shown):
-    """A withdrawal that the service signed, and its next steps. The signature is masked, and deleted when it expires."""
+    """A withdrawal that the service signed, and its next steps. The signature is masked, and deleted when it expires.
 
-    __slots__ = ("_answer", "_audit", "_clock", "_secret", "_skew", "plan", "retry_after", "status")
+    Attributes:
+        expires_at: The time at which the signature expires.
+        problems: Differences between answer and request; with any, the signature is withheld.
+        units: The amount in native units: as requested, or as the service converted it; None if it did not say.
+    """
+
+    __slots__ = (
+        "_answer", "_audit", "_clock", "_secret", "_skew", "expires_at", "plan", "problems", "retry_after", "status", "units",
+    )  # fmt: skip
 
     def __init__(
         self, plan: Terms, answer: WithdrawalSignature, clock: Any, skew: Callable[[], float],
@@ -42,8 +50,9 @@ class Withdrawal(NotSerializable, Shown):
         self.plan = plan
         self.status = visible(str(answer.status), 80)
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
-        self._answer = check_answer(plan, answer)
-        self._secret = self._answer.secret
+        self._answer = found = check_answer(plan, answer)
+        self._secret = found.secret
+        self.expires_at, self.problems, self.units = found.expires_at, found.problems, found.units
         self._clock, self._skew, self._audit = clock, skew, audit
 
     @property
@@ -52,19 +61,9 @@ class Withdrawal(NotSerializable, Shown):
         return self._obstacle() is None
 
     @property
-    def expires_at(self) -> datetime | None:
-        """The time at which the signature expires."""
-        return self._answer.expires_at
-
-    @property
     def answered(self) -> bool:
         """Whether the answer had a signature, even if it has expired since."""
         return self._answer.secret is not None
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """Differences between answer and request; with any, the signature is withheld."""
-        return self._answer.problems
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -72,11 +71,6 @@ class Withdrawal(NotSerializable, Shown):
         life = self.remaining()
         long = (f"it is valid unusually long: {duration_text(life)}",) if life is not None and life > _ONE_DAY else ()
         return (*self._answer.notes, *long)
-
-    @property
-    def units(self) -> NativeUnits | None:
-        """The amount in native units: as requested, or as the service converted it; None if it did not say."""
-        return self._answer.units
 
     def remaining(self) -> timedelta | None:
         """Return the remaining time of the signature by the service's clock; negative if it has expired."""
@@ -181,60 +175,46 @@ class Withdrawal(NotSerializable, Shown):
         return admin_message(self.plan, self._native_units(units).units, nonce=nonce, salt=salt, admin=admin)
 
     @hide_arguments
-    def call_data(
-        self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: NativeUnits | None = None
-    ) -> CallData:
-        """Return the data of the transaction to the contract's controller. It holds the signature and prints masked.
-
-        Args:
-            signatures: Results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version 1.
-            direct_transfer: Required by version 2; its meaning depends on the contract.
-        """
-        secret, plan = self._require_secret(), self.plan
-        self._require_evm("call data")
-        amount = self._native_units(units)
-        self._admins(signatures, amount)
-        return CallData(
-            chains.withdraw_call_data(
-                version=plan.contract.contract_version,  # type: ignore[arg-type]  # a JSON number, which may read as 2.0
-                proxy=plan.contract.proxy_address,
-                asset=plan.token.address,
-                amount=amount.units,
-                recipient=plan.recipient,
-                expires_at=self._expires_at_unix(),
-                salt=secret.salt,
-                signature=secret.data,
-                admin_salts=tuple(one.salt for one in signatures),
-                admin_signatures=tuple(one.signature for one in signatures),
-                direct_transfer=direct_transfer,
-            )
-        )
-
-    @hide_arguments
     def transaction(
         self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: NativeUnits | None = None
     ) -> Transaction:
         """Return the transaction, ready for a wallet to send: `to`, `data`, `value`, `chainId`, and `from` for version 1.
 
-        The arguments are those of `call_data`.
+        The data is for the contract's controller. It holds the signatures and prints masked.
+
+        Args:
+            signatures: Results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version 1.
+            direct_transfer: Required by version 2; its meaning depends on the contract.
+            units: The amount in native units, needed if it was requested in cents and the answer does not state it.
         """
-        contract = self.plan.contract
-        data = self.call_data(*signatures, direct_transfer=direct_transfer, units=units)
-        transaction = {
-            "to": contract.controller_address,
-            "data": data,
-            "value": "0x0",
-            "chainId": hex(contract.chain_id),
-        }
+        secret, plan, contract = self._require_secret(), self.plan, self.plan.contract
+        self._require_evm("a transaction")
+        amount = self._native_units(units)
+        self._check_admins(signatures, amount)
+        data = chains.withdraw_call_data(
+            version=contract.contract_version,  # type: ignore[arg-type]  # a JSON number, which may read as 2.0
+            proxy=contract.proxy_address,
+            asset=plan.token.address,
+            amount=amount.units,
+            recipient=plan.recipient,
+            expires_at=self._expires_at_unix(),
+            salt=secret.salt,
+            signature=secret.data,
+            admin_salts=tuple(one.salt for one in signatures),
+            admin_signatures=tuple(one.signature for one in signatures),
+            direct_transfer=direct_transfer,
+        )
+        to, chain = contract.controller_address, hex(contract.chain_id)
+        transaction = {"to": to, "data": CallData(data), "value": "0x0", "chainId": chain}
         # version 1 has no signatures of admins: its owner sends it
-        return Transaction({"from": self.plan.admin, **transaction} if contract.contract_version == 1 else transaction)
+        return Transaction({"from": plan.admin, **transaction} if contract.contract_version == 1 else transaction)
 
     @hide_arguments
     def explain(self, data: Any) -> Explanation:
         """Explain call data, or a transaction, in plain words, and list how it differs from this withdrawal."""
         return explain_for(self.plan, self._answer, data)
 
-    def _admins(self, signatures: tuple[AdminSignature, ...], amount: NativeUnits) -> None:
+    def _check_admins(self, signatures: tuple[AdminSignature, ...], amount: NativeUnits) -> None:
         """Check each signature again, over this withdrawal's own message."""
         seen: list[str] = []
         for index, one in enumerate(signatures):

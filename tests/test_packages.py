@@ -1,0 +1,49 @@
+"""Packages of pure functions: their public names exist, and importing all of them loads no library before it is used."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+PACKAGES = {
+    "workbench.chains": ("coincurve", "Crypto", "nacl", "eth_account", "pandas", "httpx", "matplotlib", "ipywidgets"),
+    "workbench.withdrawals": ("coincurve", "Crypto", "nacl", "httpx", "pandas", "matplotlib", "ipywidgets", "IPython"),
+}
+NAMES = [(package, name) for package in PACKAGES for name in importlib.import_module(package).__all__]
+
+
+@pytest.mark.parametrize("package, name", NAMES, ids=[f"{package}.{name}" for package, name in NAMES])
+def test_each_name_exists(package, name):
+    """Every public name can be had, and says what it is."""
+    module = importlib.import_module(package)
+    value = getattr(module, name)
+
+    assert name == value.__name__
+    assert value.__doc__
+    assert name in dir(module)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_that_does_not_exist(package):
+    """Anything else is an ordinary AttributeError."""
+    with pytest.raises(AttributeError, match="nothing_of_this"):
+        importlib.import_module(package).nothing_of_this  # noqa: B018
+
+
+@pytest.mark.parametrize("package, libraries", PACKAGES.items(), ids=PACKAGES)
+def test_libraries_are_loaded_when_used(package, libraries):
+    """Importing a package and all it names loads no library for cryptography, and no client; only a widget needs one."""
+    code = f"""
+import importlib, sys
+module = importlib.import_module({package!r})
+for name in set(module.__all__) - {{"countdown"}}:
+    getattr(module, name)
+print([name for name in {libraries!r} if name in sys.modules])
+from workbench import chains
+chains.address_problems("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+print("Crypto" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split("\n")[:2] == ["[]", "True"]
