@@ -221,7 +221,7 @@ def test_results_are_signed(server: ClassServer, ann: Caller, trainer: Trainer) 
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
     ann.tell("start-1", "=1+1")
 
-    assert "'=1+1" in server.csv()
+    assert "'=1+1" in server.export("csv")
 
 
 def test_a_server_that_is_started_again_continues(tmp_path: Path) -> None:

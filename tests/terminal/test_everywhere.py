@@ -12,7 +12,13 @@ from workbench.interface.walk import members
 from workbench.terminal.app import make_app
 
 ROOT = Path(__file__).parents[2]
-ENDLESS = {("listen",), ("shell",), ("lab",), ("sandbox", "serve")}  # they run until stopped; see their own tests
+ENDLESS = {
+    ("listen",),
+    ("shell",),
+    ("lab",),
+    ("sandbox", "serve"),
+    ("class", "serve"),
+}  # they run until stopped; see their own tests
 GROUPS = ("bulk", "sandbox", "events", "sequences", "journal", "profiles")
 COMMANDS = [
     *((name,) for name in make_app() if not name.startswith("-") and name not in GROUPS),

@@ -7,8 +7,9 @@ import io
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -175,14 +176,66 @@ class Results:
 
     # what leaves the class
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the results, one row for each learner and exercise that was tried."""
+        return [{"learner": name, **attrs.asdict(one)} for name, row in self.progress().items() for one in row.values()]
+
+    def export(self, form: str, seed: int, exercises: Iterable[str]) -> str:
+        """Return the results as text.
+
+        Args:
+            form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
+                learner in one JSON object; or "html", a page with a certificate for each learner.
+            seed: Seed of the class.
+            exercises: Ids of all exercises.
+
+        Raises:
+            InvalidRequest: No such form.
+        """
+        if form == "json":
+            return json.dumps(self.signed(seed), indent=1) + "\n"
+        if form == "csv":
+            columns = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
+            return _csv(columns, self.rows())
+        if form == "nbgrader":
+            return _csv(_NBGRADER, self._grades(list(exercises)))
+        progress = self.progress()
+        if form == "otter":
+            files = {
+                name: {"tests": [_otter_test(one, row.get(one)) for one in exercises]} for name, row in progress.items()
+            }
+            return json.dumps(files, indent=1) + "\n"
+        if form == "html":
+            written = datetime.now(UTC).date().isoformat()
+            pages = (self._certificate(name, row, list(exercises), written) for name, row in progress.items())
+            return _PAGE.format(pages="\n".join(pages))
+        raise InvalidRequest(f"form: must be csv, json, nbgrader, otter or html, not {visible(form, 40)!r}", of="class")
+
+    def _grades(self, exercises: list[str]) -> Iterator[dict[str, Any]]:
+        """Yield one row for each learner and exercise, as nbgrader's own export has them."""
+        for name, row in self.progress().items():
+            for exercise in exercises:
+                one = row.get(exercise)
+                score = float(one is not None and one.done)
+                yield {
+                    "assignment": exercise, "timestamp": one.done_at if one is not None else None, "student_id": name,
+                    "raw_score": score, "late_submission_penalty": 0.0, "score": score, "max_score": 1.0,
+                }  # fmt: skip
+
+    def _certificate(self, name: str, row: Mapping[str, ExerciseResult], exercises: list[str], written: str) -> str:
+        done = [one for one in row.values() if one.done]
+        hints, minutes = sum(one.hints for one in done), sum(one.minutes or 0 for one in done)
+        content = {"learner": name, "done": sorted(one.exercise for one in done), "written": written}
+        return (
+            f"<section><h1>{escape(name)}</h1><p>{len(done)} of {len(exercises)} exercises of the card issuing course, "
+            f"in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>"
+            + "".join(f"<li>{escape(one.exercise)}: {one.tries} tries</li>" for one in done)
+            + f"</ul><p class='signature'>{self._signature(content)}</p></section>"
+        )
+
     def signed(self, seed: int) -> dict[str, Any]:
         """Return all results as JSON values, with a signature over them."""
-        results = [
-            {"learner": learner, **attrs.asdict(one)}
-            for learner, row in self.progress().items()
-            for one in row.values()
-        ]
-        content = {"written": datetime.now(UTC).isoformat(timespec="seconds"), "seed": seed, "results": results}
+        content = {"written": datetime.now(UTC).isoformat(timespec="seconds"), "seed": seed, "results": self.rows()}
         return {**content, "signature": self._signature(content)}
 
     def verify(self, content: Mapping[str, Any]) -> bool:
@@ -197,6 +250,39 @@ class Results:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+_NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Certificates</title><style>
+body {{ font: 14px/20px system-ui, sans-serif; margin: 0; }}
+section {{ padding: 48px; border: 1px solid #566173; margin: 24px; break-after: page; }}
+h1 {{ font-size: 28px; }} .signature {{ font: 10px/16px monospace; color: #566173; overflow-wrap: anywhere; }}
+</style></head><body>
+{pages}
+</body></html>
+"""
+
+
+def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(columns))
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Return a value for a spreadsheet: a text that begins like a formula does not become one."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _otter_test(exercise: str, one: ExerciseResult | None) -> dict[str, Any]:
+    done = one is not None and one.done
+    return {
+        "name": exercise, "score": float(done), "max_score": 1.0, "status": "passed" if done else "failed",
+        "output": "" if one is None else one.last_problem,
+    }  # fmt: skip
 
 
 def _after(before: ExerciseResult, kind: str, detail: Mapping[str, Any], at: float, began: float) -> ExerciseResult:

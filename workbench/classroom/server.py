@@ -7,8 +7,6 @@
 """
 
 import asyncio
-import csv
-import io
 import threading
 import time
 from collections import deque
@@ -193,7 +191,7 @@ class ClassServer:
             return _answer(self.board())
         if rest == "results.csv" and request.method == "GET":
             return Response(
-                status=200, headers=(("content-type", "text/csv; charset=utf-8"),), body=self.csv().encode()
+                status=200, headers=(("content-type", "text/csv; charset=utf-8"),), body=self.export("csv").encode()
             )
         if rest == "results.json" and request.method == "GET":
             return _answer(self.results.signed(self.seed))
@@ -260,15 +258,9 @@ class ClassServer:
         exercises = [{"id": one.id, "title": one.title, "lesson": one.notebook} for one in EXERCISES.values()]
         return {"entry": self.results.last(), "lessons": lessons, "exercises": exercises, "learners": rows}
 
-    def csv(self) -> str:
-        """Return the results as CSV, one row for each learner and exercise."""
-        out = io.StringIO()
-        writer = csv.writer(out)
-        writer.writerow(["learner", *(field.name for field in attrs.fields(ExerciseResult))])
-        for learner, row in self.results.progress().items():
-            for one in row.values():
-                writer.writerow([_cell(value) for value in (learner, *attrs.astuple(one))])
-        return out.getvalue()
+    def export(self, form: str) -> str:
+        """Return the results as text: csv, json, nbgrader, otter or html; see `Results.export`."""
+        return self.results.export(form, self.seed, EXERCISES)
 
 
 def _confirms(exercise: str, sandbox: Sandbox) -> bool:
@@ -286,11 +278,6 @@ def _confirms(exercise: str, sandbox: Sandbox) -> bool:
 
 def _is_stuck(one: ExerciseResult) -> bool:
     return not one.done and (one.tries >= STUCK_TRIES or (one.minutes or 0) >= STUCK_MINUTES)
-
-
-def _cell(value: Any) -> Any:
-    """Return a value for a spreadsheet: a text that begins like a formula does not become one."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _answer(value: Any) -> Response:

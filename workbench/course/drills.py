@@ -463,8 +463,17 @@ class DrillRun:
             self.drill.situation,
             f"Planned time: {self.drill.minutes} minutes. `run.check()` tells what is missing.",
         )
-        lines = tuple(f"facts[{name!r}] = {visible(str(value), 200)}" for name, value in shown.items())
+        lines = tuple(line for name, value in shown.items() for line in _lines(name, value))
         return Display(Sheet(title=f"Drill {self.drill.name}: {self.drill.title}", words=words, code=lines))
+
+
+def _lines(name: str, value: Any) -> Iterator[str]:
+    """Yield a fact as lines; lists and mappings have a line for each entry."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if items is None or not value:
+        yield f"facts[{name!r}] = {visible(str(value), 200)}"
+    else:
+        yield from (f"facts[{name!r}][{key!r}] = {visible(str(inner), 200)}" for key, inner in items)
 
 
 class DrillResult(Display):
@@ -513,17 +522,20 @@ def drill(name: str, api: Any) -> DrillRun:
             f"there is no drill {visible(str(name), 60)!r}; there are {', '.join(DRILLS)}", of="course.drill"
         )
     kept = _read().get(name)
-    if (
-        kept is not None
-        and kept["marker"] == _marker(api, kept["marker"])
-        and len(api.sandbox.requests()) >= kept["requests"]
-    ):
+    if kept is not None and _is_on(api, kept):
         return DrillRun(found, api, kept)
     facts = found.set_up(api)
     facts |= {"marker": _marker(api), "started_at": _now(), "requests": len(api.sandbox.requests())}
     run = DrillRun(found, api, facts)
     _keep(run)
     return run
+
+
+def _is_on(api: Any, facts: Facts) -> bool:
+    """Whether a drill was set up in this sandbox: by its last event, or where there was none by the requests since."""
+    number, *_ = facts["marker"]
+    same = bool(facts["marker"] == _marker(api, facts["marker"]))
+    return same and (number > 0 or len(api.sandbox.requests()) >= facts["requests"] > 0)
 
 
 def _marker(api: Any, of: list[Any] | None = None) -> list[Any]:

@@ -26,6 +26,8 @@ _COMMANDS = (
     ("Events", "trigger", "events:trigger", "Send a signed sample event."),
     ("Sequences", "run", "sequences:run", "Run a sequence."),
     ("Sequences", "sequences", "sequences:app", "List, show and check sequences."),
+    ("Training", "class", "training:class_app", "Serve a class, and export its results."),
+    ("Training", "drill", "training:drill_app", "Solve incidents in the sandbox, graded by what it holds at the end."),
     ("Journal and profiles", "journal", "journal:app", "List calls with an effect, and resolve unknown outcomes."),
     ("Journal and profiles", "profiles", "profiles:app", "List, show and check connection profiles."),
     ("Journal and profiles", "arm", "profiles:arm", "Allow operations with an effect in production for some minutes."),
@@ -109,7 +111,7 @@ def _with_dashes(app: App, tokens: list[str]) -> list[str]:
     return made
 
 
-_GROUPS = frozenset(name for _, name, path, _ in _COMMANDS if path.endswith(":app"))
+_GROUPS = frozenset(name for _, name, path, _ in _COMMANDS if path.endswith("app"))
 
 
 def _refuse_keys(tokens: list[str]) -> None:

@@ -40,7 +40,7 @@ def _sequence(name: str) -> Any:
     raise usage_error(f"No sequence and no file {visible(name, 200)!r}. {hint}")
 
 
-def _parameters(given: list[str]) -> dict[str, Any]:
+def read_parameters(given: list[str]) -> dict[str, Any]:
     """Return `name=value` as parameters; numbers, true and false are values, anything else text."""
     made = {}
     for one in given:
@@ -73,7 +73,7 @@ def run(
     from workbench import sequences
 
     found = _sequence(sequence)
-    values = _parameters(set_ or [])
+    values = read_parameters(set_ or [])
     with session(where) as api:
         done = sequences.run(found, api, path=path, **values)
     if how.output == "table" and not how.fields:

@@ -1,0 +1,188 @@
+"""`workbench class …` and `workbench drill …`: a class on one server, its results, and incidents to solve."""
+
+import json
+import re
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from workbench.errors import visible
+from workbench.rendering.screen import screen_of
+from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, STOPPED, WRONG_INPUT, Exit, Stopped, say, usage_error
+from workbench.terminal.output import Output, show
+from workbench.terminal.where import Where, session
+
+_WHERE, _OUTPUT = Where(), Output()
+_Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
+
+
+def serve(
+    *,
+    folder: _Folder,
+    learners: Annotated[str, Parameter(help="CSV file with a name in its first column, or a number.")] = "",
+    host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Parameter(help="Port; 0 chooses a free one.")] = 0,
+    host_name: Annotated[list[str] | None, Parameter(help="Host name under which learners reach it.")] = None,
+    notebook_seed: Annotated[
+        int | None, Parameter(help="Random seed of all sandboxes; 7, of the notebooks, if omitted.")
+    ] = None,
+) -> int:
+    """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost."""
+    from workbench.classroom.results import read_roster
+    from workbench.classroom.server import ClassServer
+
+    made = ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+    if not made.learners:
+        made.close()
+        raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
+    with closing(made) as server, server.serve(host, port, host_name or ()) as url:
+        print(screen_of(sys.stdout).fit(url), flush=True)
+        say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
+        say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
+        show([{"learner": one.name, "code": one.code} for one in server.learners], _OUTPUT)
+        try:
+            threading.Event().wait()
+        except (KeyboardInterrupt, Stopped) as end:
+            kept = (
+                f"Stopped. Everything is kept in {screen_of(sys.stderr).fit(str(folder))}; start it again to continue."
+            )
+            raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED, kept) from None
+    return DONE
+
+
+def results(
+    *,
+    folder: _Folder,
+    form: Annotated[
+        Literal["csv", "json", "nbgrader", "otter", "html"],
+        Parameter(help="csv; json with a signature; grades for nbgrader or otter; html with certificates."),
+    ] = "csv",
+) -> int:
+    """Print the results of a class; its server may be running."""
+    from workbench.classroom.server import ClassServer
+
+    with closing(ClassServer((), _existing(folder))) as server:
+        print(server.export(form), end="")
+    return DONE
+
+
+def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
+    """Check that results were written by a class and have not been changed. Exit code 5 if they were."""
+    from workbench.classroom.results import Results
+
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise usage_error(f"{visible(str(file), 200)} cannot be read: {error}") from None
+    with closing(Results(_existing(folder) / "class.db")) as kept:
+        right = isinstance(content, dict) and kept.verify(content)
+    say("The results are unchanged." if right else "The results were changed, or are those of another class.")
+    return DONE if right else PARTLY
+
+
+def _existing(folder: Path) -> Path:
+    if not (folder / "class.db").is_file():
+        raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
+    return folder
+
+
+class_app = App(name="class", help="Serve a class, and export its results.")
+class_app.command(serve)
+class_app.command(results)
+class_app.command(verify)
+
+
+# drills
+
+
+def _names(_: Any) -> list[str]:
+    from workbench.course.drills import DRILLS
+
+    return list(DRILLS)
+
+
+_PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
+_Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
+
+
+def list_drills(*, how: Output = _OUTPUT) -> int:
+    """List the drills."""
+    from workbench.course.drills import DRILLS
+
+    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in DRILLS.values()], how)
+    return DONE
+
+
+def _run(name: str, where: Where, do: Any) -> int:
+    from workbench.course.drills import drill
+
+    with session(where) as api:
+        shown = do(drill(name, api))
+    if shown is not None:
+        print(screen_of(sys.stdout).fit(_PYTHON.sub(rf"workbench drill \1 {name}", str(shown))))
+    return WRONG_INPUT if shown is not None and getattr(shown, "solved", True) is False else DONE
+
+
+def start(name: _Drill, /, *, where: Where = _WHERE) -> int:
+    """Set a drill up in the sandbox, and show the situation. A drill that is on is shown again."""
+    return _run(name, where, repr)
+
+
+def check(name: _Drill, /, *, where: Where = _WHERE) -> int:
+    """Show what is missing in a drill. Exit code 5 while it is not solved."""
+    code = _run(name, where, lambda run: run.check())
+    return PARTLY if code == WRONG_INPUT else code
+
+
+def answer(
+    name: _Drill,
+    /,
+    *,
+    set_: Annotated[list[str], Parameter(name="--set", help="What is reported, as earned=120.")],
+    where: Where = _WHERE,
+) -> int:
+    """Report what a drill asks for."""
+    from workbench.terminal.sequences import read_parameters
+
+    return _run(name, where, lambda run: run.answer(**read_parameters(set_)))
+
+
+def book(
+    name: _Drill,
+    transaction: Annotated[str, Parameter(help="Id of the transaction.")],
+    cents: Annotated[int, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True)],
+    /,
+    *,
+    where: Where = _WHERE,
+) -> int:
+    """Add a booking to the ledger of a drill."""
+    return _run(name, where, lambda run: run.book(transaction, cents))
+
+
+def ledger(name: _Drill, /, *, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
+    """List the bookings of a drill."""
+    from workbench.course.drills import drill
+
+    with session(where) as api:
+        show(drill(name, api).ledger, how)
+    return DONE
+
+
+def debrief(name: _Drill, /, *, where: Where = _WHERE) -> int:
+    """Show what the service received since a drill began, and what a good answer does."""
+    return _run(name, where, lambda run: run.debrief())
+
+
+def stop(name: _Drill, /, *, where: Where = _WHERE) -> int:
+    """End a drill: remove its fault rules and endpoints. What it made in the sandbox stays."""
+    return _run(name, where, lambda run: run.stop())
+
+
+drill_app = App(name="drill", help="Solve incidents in the sandbox, graded by what it holds at the end.")
+drill_app.command(list_drills, name="list")
+for _command in (start, check, answer, book, ledger, debrief, stop):
+    drill_app.command(_command)
