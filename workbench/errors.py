@@ -36,6 +36,7 @@ from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
 from itertools import islice
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
@@ -148,41 +149,42 @@ def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
         __tracebackhide__ = True
         held: list[Any] = [args, given]
         del args, given
-        try:
+        with _FRAMES_HIDDEN:
             return function(*held.pop(0), **held.pop())
-        except BaseException as error:  # noqa: BLE001 - it is raised again below
-            raised = _without_frames(error)
-        try:
-            raise raised
-        finally:
-            del raised
 
     @wraps(function)
     async def awaited(*args: P.args, **given: P.kwargs) -> Any:
         __tracebackhide__ = True
         held: list[Any] = [args, given]
         del args, given
-        try:
+        with _FRAMES_HIDDEN:
             return await function(*held.pop(0), **held.pop())  # type: ignore[misc]
-        except BaseException as error:  # noqa: BLE001 - it is raised again below
-            raised = _without_frames(error)
-        try:
-            raise raised
-        finally:
-            del raised
 
     return awaited if iscoroutinefunction(function) else called  # type: ignore[return-value]
 
 
-def _without_frames(error: BaseException) -> BaseException:
-    frames = error.__traceback__
-    if isinstance(error, Exception) and not isinstance(error, WorkbenchError):
-        while frames is not None and frames.tb_next is not None:
-            frames = frames.tb_next
-        if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
-            error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
-    error.__context__ = None  # what it was raised from on purpose is its cause
-    return error.with_traceback(None)
+class _HideFrames:
+    """Let errors leave a block without the frames they passed."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, frames: TracebackType | None) -> None:
+        if error is None:
+            return
+        if isinstance(error, Exception) and not isinstance(error, WorkbenchError):
+            while frames is not None and frames.tb_next is not None:
+                frames = frames.tb_next
+            if (
+                frames is not None
+                and frames.tb_frame.f_code.co_filename != __file__
+                and not hasattr(error, "__notes__")
+            ):
+                error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
+        error.__context__ = None  # what it was raised from on purpose is its cause
+        error.__traceback__ = None
+
+
+_FRAMES_HIDDEN = _HideFrames()
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:

@@ -1,6 +1,7 @@
 """A client, a sandbox or its control, and an inbox, put together by `connect()` or `connect_async()`."""
 
 import asyncio
+import inspect
 import os
 import sys
 import weakref
@@ -8,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args
 
 from workbench.client.base import BaseClient, EnvironmentName, client_problems, journal_of
 from workbench.client.client import AsyncClient, Client
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
     from workbench.sandbox import Sandbox
     from workbench.webhooks.inbox import Inbox
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Behavior = Literal["documented", "observed"]
 _LATEST: list["weakref.ref[Session]"] = []
 """The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none alive."""
@@ -233,66 +236,52 @@ def connect(
         InvalidProfile: Arguments or the profile cannot be used; all problems are named.
         NotSent: No sandbox answers at the URL.
     """
-    client = {
-        "api_key": api_key, "tenant": tenant, "timeout": timeout, "check": check, "journal": journal, "limits": limits,
-        "wire_names": wire_names, "ca_file": ca_file, "idempotency_header": idempotency_header,
-    }  # fmt: skip
-    embedded = {
-        "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
-        "public_webhooks": public_webhooks,
-    }  # fmt: skip
-    return Session(**_session_settings(where, client, embedded, code))
+    return Session(**_session_settings(**locals()))
+
+
+def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Give a function that passes its arguments on the signature of another."""
+
+    def signed(other: Callable[..., R]) -> Callable[P, R]:
+        returned = inspect.signature(other).return_annotation
+        other.__signature__ = inspect.signature(function).replace(return_annotation=returned)  # type: ignore[attr-defined]
+        return other
+
+    return signed
 
 
 @hide_arguments
-async def connect_async(
-    where: str | None = None, *,
-    api_key: str | Key | Callable[[], str] | None = None, tenant: str | None = None,
-    timeout: float | None = _UNSET,  # noqa: ASYNC109 - of each call, not of this function
-    check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
-    wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
-    seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
-    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
-    code: str | None = None,
-) -> AsyncSession:  # fmt: skip
+@_takes_arguments_of(connect)
+async def connect_async(*args: Any, **given: Any) -> AsyncSession:
     """Open a session whose operations are awaited; the arguments are those of `connect`."""
-    client = {
-        "api_key": api_key, "tenant": tenant, "timeout": timeout, "check": check, "journal": journal, "limits": limits,
-        "wire_names": wire_names, "ca_file": ca_file, "idempotency_header": idempotency_header,
-    }  # fmt: skip
-    embedded = {
-        "seed": seed, "behavior": behavior, "environment": environment, "path": path, "settings": settings,
-        "public_webhooks": public_webhooks,
-    }  # fmt: skip
-    made = await asyncio.to_thread(_session_settings, where, client, embedded, code)
+    arguments = inspect.signature(connect).bind(*args, **given)
+    arguments.apply_defaults()
+    made = await asyncio.to_thread(_session_settings, **arguments.arguments)
     return AsyncSession(**made)
 
 
-def _session_settings(
-    where: Any, client: dict[str, Any], embedded: dict[str, Any], code: str | None = None
-) -> dict[str, Any]:
+_EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks")
+
+
+def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     """Return the arguments of a session."""
-    client = {name: value for name, value in client.items() if value is not None or name == "timeout"}
-    if client["timeout"] is _UNSET:
-        del client["timeout"]
-    embedded = {name: value for name, value in embedded.items() if value is not None}
+    timeout, code = given.pop("timeout"), given.pop("code")
+    given = {name: value for name, value in given.items() if value is not None}
+    embedded = {name: given.pop(name) for name in (*_EMBEDDED, "settings") if name in given}
+    client = given if timeout is _UNSET else {**given, "timeout": timeout}
     problems = [*_embedded_problems(embedded), *client_problems(**client)]
     if where is not None and not isinstance(where, str):
-        problems.insert(
-            0, Problem("where", "type", f"must be the name of a profile or a URL, not a {type(where).__name__}")
-        )
+        words = f"must be the name of a profile or a URL, not a {type(where).__name__}"
+        problems.insert(0, Problem("where", "type", words))
     if problems:
         raise InvalidProfile(problems)
     if code is not None:
         where = f"{str(where).rstrip('/')}/{code}"
-    if (
-        where is None
-        and (learner := class_url())
-        and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client)
-    ):
-        production = embedded.get("environment") == "production"
-        served = _served(f"{learner.rstrip('/')}{'/production' if production else ''}", client)
-        return served | {"environment": embedded.get("environment", "sandbox")}
+    learner = class_url()
+    if where is None and learner and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
+        environment = embedded.get("environment", "sandbox")
+        url = learner.rstrip("/") + ("/production" if environment == "production" else "")
+        return _served(url, client) | {"environment": environment}
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
@@ -309,21 +298,18 @@ def _session_settings(
         names = {**profile.wire_names, **client.pop("wire_names", {})}
         client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
         return _embedded(client, embedded) | {"name": profile.name}
-    if class_url() and profile.environment == "production":
+    if learner and profile.environment == "production":
         raise InvalidProfile("a class (WORKBENCH_CLASS) does not use profiles for production")
-    _refuse(
-        {**embedded, **({"tenant": tenant} if (tenant := client.pop("tenant", None)) else {})}, f"profile {where!r}"
-    )
-    given = client_settings(profile, client.pop("api_key", None))
-    given["wire_names"] = {**given["wire_names"], **client.pop("wire_names", {})}
+    if "tenant" in client:
+        embedded["tenant"] = client["tenant"]
+    _refuse(embedded, f"profile {where!r}")
+    settings = client_settings(profile, client.pop("api_key", None))
+    settings["wire_names"] = {**settings["wire_names"], **client.pop("wire_names", {})}
     signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
     return {
-        **given, **client, "name": profile.name, "behaviors": profile.sandbox, "keys": (signing,) if signing else (),
+        **settings, **client, "name": profile.name, "behaviors": profile.sandbox, "keys": (signing,) if signing else (),
         "inbox": state_path() / f"inbox-{profile.name}.db",
     }  # fmt: skip
-
-
-_EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks")
 
 
 def _refuse(given: Mapping[str, Any], where: str) -> None:

@@ -102,7 +102,7 @@ def test_the_state_folder_holds_no_key(tmp_path: Path, profiles: None) -> None:
     """After a profile was used, what is kept says the fingerprint and the host, and no key."""
     with wb.connect("acme") as api:
         shown = api.info()["key_fingerprint"]
-    kept = b"".join(one.read_bytes() for one in (tmp_path / "state").rglob("*") if one.is_file())
+    kept = b"".join(one.name.encode() + one.read_bytes() for one in (tmp_path / "state").rglob("*") if one.is_file())
 
     assert shown.encode() in kept
     assert found(kept) == []

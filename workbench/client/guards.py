@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ class Guards:
             problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
         if not isinstance(reason, str) or not reason.strip():
             problems.append(Problem("reason", "required", "is missing; it is kept in the journal"))
-        if readonly() and self.real:
+        if self.real and readonly():
             problems.append(Problem("", "readonly", "WORKBENCH_READONLY=1 is set; nothing can be armed"))
         if problems:
             raise InvalidRequest(problems, of="arm")
@@ -135,7 +136,7 @@ class Guards:
             )
         if not operation.effect:
             return
-        if readonly() and self.real:
+        if self.real and readonly():
             raise NotArmed(f"{operation.name}: WORKBENCH_READONLY=1 is set, so nothing with an effect is sent.")
         if not self.production:
             return
@@ -195,6 +196,7 @@ def class_url() -> str:
     return at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS", "")
 
 
+@cache
 def at_start(variable: str) -> str:
     """Return what a variable of the environment was when the process began: no later code of it has changed that."""
     try:
