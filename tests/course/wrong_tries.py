@@ -56,7 +56,7 @@ for cents in ('30.00', '20.00'):
 for _ in range(3):
     PLAN().sign()
 """,
-        "answering `pending` 0 times",
+        "answered `pending` 0 of two times",
     ),
     (
         "withdrawals-2",

@@ -6,8 +6,6 @@ run.debrief()                               # the time line, and what a good ans
 """
 
 import contextlib
-import json
-import os
 import socket
 import tomllib
 from collections import Counter
@@ -19,9 +17,8 @@ from typing import Any
 
 import attrs
 
-from workbench.client.state import state_folder
-from workbench.course.learner import Display
-from workbench.errors import InvalidRequest, OutcomeUnknown, WorkbenchError, visible
+from workbench.course.learner import Display, read_stored, write_stored
+from workbench.errors import InvalidRequest, OutcomeUnknown, visible
 from workbench.http_post import check_url, post
 from workbench.interface import strict_json
 from workbench.rendering.layout import Cell, Grid, Sheet
@@ -449,7 +446,7 @@ class DrillRun:
         for endpoint in self._api.sandbox.endpoints():
             if endpoint.id == self.facts.get("endpoint"):
                 self._api.sandbox.remove_endpoint(endpoint.id)
-        _write({name: one for name, one in _read().items() if name != self.drill.name})
+        write_stored(_FILE, {name: one for name, one in read_stored(_FILE).items() if name != self.drill.name})
 
     def __repr__(self) -> str:
         return str(self._sheet())
@@ -521,7 +518,7 @@ def drill(name: str, api: Any) -> DrillRun:
         raise InvalidRequest(
             f"there is no drill {visible(str(name), 60)!r}; there are {', '.join(DRILLS)}", of="course.drill"
         )
-    kept = _read().get(name)
+    kept = read_stored(_FILE).get(name)
     if kept is not None and _is_on(api, kept):
         return DrillRun(found, api, kept)
     facts = found.set_up(api)
@@ -553,22 +550,6 @@ def _minutes(began: str, ended: str) -> int:
     return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds() / 60)
 
 
-def _read() -> dict[str, Facts]:
-    try:
-        found = json.loads((state_folder() / _FILE).read_text(encoding="utf-8"))
-    except (WorkbenchError, OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def _keep(run: DrillRun) -> None:
     """Keep the facts of a drill, so that another cell or command continues it."""
-    _write({**_read(), run.drill.name: run.facts})
-
-
-def _write(runs: Mapping[str, Facts]) -> None:
-    with contextlib.suppress(WorkbenchError, OSError):
-        path = state_folder() / _FILE
-        temporary = path.with_name(f".{_FILE}.{os.getpid()}")
-        temporary.write_text(json.dumps(runs), encoding="utf-8")
-        temporary.replace(path)
+    write_stored(_FILE, {**read_stored(_FILE), run.drill.name: run.facts})

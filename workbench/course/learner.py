@@ -10,16 +10,15 @@ from typing import Any
 
 from workbench import session
 from workbench.client.state import state_folder
-from workbench.course import cards, integration, people
+from workbench.course import checks
 from workbench.course.exercise import Exercise, SandboxEvidence
 from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import markup, text
 from workbench.rendering.layout import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
 
-_CHECKS = {**cards.CHECKS, **people.CHECKS, **integration.CHECKS}
 EXERCISES: Mapping[str, Exercise] = {
-    id_: Exercise(id=id_, check=_CHECKS[id_], **{**texts, "hints": tuple(texts["hints"])})
+    id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **{**texts, "hints": tuple(texts["hints"])})
     for id_, texts in tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")).items()
 }
 """All exercises by their id, in the order of the notebooks."""
@@ -153,7 +152,7 @@ def hint(exercise: str, number: int | None = None) -> Hint:
         InvalidRequest: There is no such hint, or the one before it was not shown yet.
     """
     found = _exercise(exercise)
-    shown = _read().get(found.id, {}).get("hints", 0)
+    shown = read_stored(FILE).get(found.id, {}).get("hints", 0)
     wanted = min(shown + 1, len(found.hints)) if number is None else number
     if not 1 <= wanted <= len(found.hints):
         raise InvalidRequest(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
@@ -169,7 +168,7 @@ def hint(exercise: str, number: int | None = None) -> Hint:
 
 def progress() -> CourseProgress:
     """Return your progress in the course, in this and earlier kernels."""
-    return CourseProgress(_read())
+    return CourseProgress(read_stored(FILE))
 
 
 def reset(exercise: str | None = None) -> CourseProgress:
@@ -177,7 +176,8 @@ def reset(exercise: str | None = None) -> CourseProgress:
 
     The first cell of a notebook makes a new sandbox from the same seed.
     """
-    _forget(*EXERCISES if exercise is None else (_exercise(exercise).id,))
+    gone = EXERCISES if exercise is None else (_exercise(exercise).id,)
+    write_stored(FILE, {id_: facts for id_, facts in read_stored(FILE).items() if id_ not in gone})
     return progress()
 
 
@@ -228,43 +228,28 @@ def _session() -> Any:
     return api
 
 
-# the progress file
+def _keep(exercise: str, **values: Any) -> None:
+    """Store something of an exercise."""
+    stored = read_stored(FILE)
+    write_stored(FILE, {**stored, exercise: {**stored.get(exercise, {}), **values}})
 
 
-def _read() -> Stored:
-    """Return what is stored of each exercise by its id: whether it is done, and how many hints were shown."""
+def read_stored(name: str) -> Stored:
+    """Return what a file of the user's state holds: facts by the id of an exercise or drill."""
     try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
+        found = json.loads((state_folder() / name).read_text(encoding="utf-8"))
     except (CannotRecord, OSError, ValueError):
         return {}
     if not isinstance(found, dict):
         return {}
-    return {name: one for name, one in found.items() if isinstance(one, dict)}
+    return {id_: facts for id_, facts in found.items() if isinstance(facts, dict)}
 
 
-def _keep(exercise: str, **values: Any) -> None:
-    """Store something of an exercise. Where the folder cannot be written, the course works without."""
-    stored = _read()
-    before = stored.get(exercise, {})
-    stored[exercise] = {**before, **values}
-    if stored[exercise] != before:
-        _write(stored)
-
-
-def _forget(*exercises: str) -> None:
-    """Delete what is stored of exercises."""
-    stored = _read()
-    _write({name: one for name, one in stored.items() if name not in exercises})
-
-
-def _file() -> Path:
-    return state_folder() / FILE
-
-
-def _write(stored: Stored) -> None:
+def write_stored(name: str, stored: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace a file of the user's state. Where the folder cannot be written, the course works without."""
     try:
-        file = _file()
-        temporary = file.with_name(f".{FILE}.{os.getpid()}")
+        file = state_folder() / name
+        temporary = file.with_name(f".{name}.{os.getpid()}")
         temporary.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         temporary.replace(file)
     except (CannotRecord, OSError):

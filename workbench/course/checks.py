@@ -1,0 +1,282 @@
+"""The checks of the exercises: `start_1` checks the exercise `start-1`."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import combinations
+from typing import Any
+
+from workbench.course.exercise import SandboxEvidence, fits
+from workbench.interface import walk
+from workbench.interface.rewards import ListRewardsActivity
+from workbench.rendering import money
+
+_MAX_REQUESTS = 12  # the last requests for a signature that are looked at
+
+
+def start_1(seen: SandboxEvidence) -> Iterator[str]:
+    card = seen.guide["cards"]["active"][1]
+    bought = seen.transactions(card=card, authorized=420)
+    if not bought:
+        yield "no authorization of 4.20 USD on the second active card of the guide."
+        return
+    if any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
+        return
+    if bought[-1]["status"] == "authorized" and bought[-1]["held"] == 420:
+        yield "the authorization is not settled yet."
+    else:
+        yield "the authorization was declined, reversed or settled in part; start with a new one."
+
+
+def contracts_1(seen: SandboxEvidence) -> Iterator[str]:
+    if seen.calls("list_contracts", status=403):
+        return
+    others = [one.status for one in seen.requests if one.operation == "list_contracts" and one.status >= 400]
+    if others:
+        yield f"the service refused with {others[-1]}; a tenant that issues no corporate cards gets 403."
+    else:
+        yield "the service has not refused any request for contracts yet."
+
+
+def contracts_2(seen: SandboxEvidence) -> Iterator[str]:
+    contract = seen.guide["contracts"][0]
+    gold = contract["tokens"][1]
+    asked = seen.calls("sign_withdrawal", token=gold["address"])
+    if not asked:
+        yield "no request for a signature over the second token of the first contract."
+        return
+    native = [one for one in asked if one.body.get("isAmountNative") == "true"]
+    if not native:
+        yield "the amount was in cents; use the token's native units."
+        return
+    whole = [one.body for one in native if one.body.get("amount") == str(10 ** gold["decimals"])]
+    first, second = contract["admin_addresses"][:2]
+    if not whole:
+        yield "the amount is not one whole token: a token has 10 to the power of its decimals native units."
+    elif not any((one["adminAddress"], one["recipientAddress"]) == (first, second) for one in whole):
+        yield "one whole token was requested, but not from the contract's first admin to its second."
+
+
+def withdrawals_1(seen: SandboxEvidence) -> Iterator[str]:
+    first = seen.guide["contracts"][0]
+    token = first["tokens"][0]
+    asked = seen.calls("sign_withdrawal", token=token["address"])
+    cents = [int(one.body["amount"]) for one in asked if one.body.get("isAmountNative") == "false"]
+    if 4_000 not in cents:
+        yield "no request for a signature over 40.00 USD of the first token."
+    held = seen.state(first["id"])
+    moved = Decimal(token["balance"]) - Decimal(held["tokens"][0]["balance"])
+    executed = combinations(cents[-_MAX_REQUESTS:], held["nonce"] - first["nonce"])
+    if not any(4_000 in amounts and sum(amounts) == moved * 100 for amounts in executed):
+        yield f"the contract's balance decreased by {moved} tokens; the withdrawal of 40.00 USD has not been executed."
+
+
+def withdrawals_2(seen: SandboxEvidence) -> Iterator[str]:
+    first = seen.guide["contracts"][0]
+    asked = seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="1100")
+    if not asked:
+        yield "no request for a signature over 11.00 USD of the first token."
+        return
+    waiting = ["withdrawal_pending" in one.assumptions for one in asked]
+    if waiting[-1]:
+        yield "the service answered `pending`, and the request was not repeated until the signature was ready; let the plan wait."
+    elif sum(waiting) < 2:
+        yield (
+            f"the service answered `pending` {sum(waiting)} of two times before it signed. It returns the same signature until it "
+            "expires: advance the sandbox's clock by eleven minutes, set up two `pending` answers, and request it again."
+        )
+
+
+def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
+    stays = seen.transactions(authorized=20_000)
+    if not stays:
+        yield "no authorization of 200.00 USD."
+        return
+    wanted = {"status": "settled", "settled": 15_000, "refunded": 2_500}
+    if any(fits(one, wanted) for one in stays):
+        return
+    last = stays[-1]
+    if last["status"] != "settled":
+        if last["held"] != 15_000:
+            yield "the hold is not 150.00 USD: a reversal states the amount that remains."
+        yield "the transaction is not settled yet."
+    elif last["settled"] != 15_000:
+        yield "the settled amount is not 150.00 USD; start with a new authorization."
+    else:
+        more = "" if last["refunded"] < 2_500 else "; start with a new authorization"
+        yield f"{money(last['refunded'])} was refunded instead of 25.00 USD{more}."
+
+
+def purchases_2(seen: SandboxEvidence) -> Iterator[str]:
+    card = seen.guide["cards"]["active"][2]
+    reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
+    if len(reasons) < 3:
+        yield f"purchases on the third active card were declined for {len(reasons)} different reasons; three are needed."
+
+
+def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
+    back = [
+        one["id"] for one in seen.transactions(authorized=3_000) if fits(one, {"settled": 3_000, "refunded": 2_000})
+    ]
+    if not back:
+        yield "no transaction of 30.00 USD of which 20.00 USD was refunded."
+        return
+    tens = [str(one.path) for one in seen.calls("simulate_refund", amount=1_000)]
+    if not any(sum(one in path for path in tens) == 2 for one in back):
+        yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
+
+
+def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
+    refused = [one for one in seen.requests if str(one.operation).startswith("simulate_") and one.status == 400]
+    if len(refused) < 2:
+        yield f"the service refused {len(refused)} simulations with 400 so far; the sequence `a-bad-day` causes at least two."
+    if not seen.transactions(status="declined"):
+        yield "no purchase was declined."
+    if not seen.calls("simulate_authorization", merchantName="Cars for a Day"):
+        yield "no purchase was made at Cars for a Day; the sequence `a-bad-day` contains one."
+
+
+def applications_1(seen: SandboxEvidence) -> Iterator[str]:
+    asked = {one["id"] for one in seen.events("user.updated") if one["applicationStatus"] == "needsVerification"}
+    filed = [one for one in seen.applicants() if one["id"] in asked]
+    if not filed:
+        yield "no application that you filed needs verification."
+    elif not any(one["status"] == "denied" for one in filed):
+        yield "the application needs verification and is not denied yet."
+
+
+def applications_2(seen: SandboxEvidence) -> Iterator[str]:
+    filed = {one.request_id for one in seen.calls("create_user_application") if "sumsubShareToken" in one.body}
+    if not filed:
+        yield "no application with a Sumsub share token was filed."
+        return
+    statuses: dict[str, list[str]] = {}
+    by_token = set()
+    for one in seen.sandbox.events("user.updated"):
+        body = one["event"]["body"]
+        statuses.setdefault(body["id"], []).append(body["applicationStatus"])
+        if one["request_id"] in filed:
+            by_token.add(body["id"])
+    if not any("tosNotAccepted" in statuses[one][:-1] and statuses[one][-1] == "approved" for one in by_token):
+        yield "the applicant with the token did not go from tosNotAccepted to approved."
+
+
+def people_1(seen: SandboxEvidence) -> Iterator[str]:
+    company = seen.guide["companies"][0]
+    owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
+    calls = [one for one in seen.calls("update_ubo") if str(one.path).endswith(owner)]
+    if not calls:
+        yield "the denied owner has not applied again."
+    elif not any(one.body for one in calls):
+        yield "the owner's application was sent without any change."
+    elif seen.state(owner)["status"] == "denied":
+        yield "the owner has applied again, and was denied again."
+
+
+def people_2(seen: SandboxEvidence) -> Iterator[str]:
+    asked = [(one.body, one.body.get("externalFiatAccount") or {}) for one in seen.calls("create_payment_account")]
+    made = [body for body, beneficiary in asked if beneficiary.get("beneficiaryType") == "business"]
+    if not made:
+        yield "no payment account with a business beneficiary was created."
+        return
+    first = seen.guide["users"]["approved"][0]
+    if not any(body.get("userId") == first for body in made):
+        yield "the account was created for a user other than the first approved one."
+        return
+    accounts = [seen.state(one)["members"] for one in seen.sandbox.guide()["payment_accounts"]]
+    if not any(one["external_fiat_account"].get("beneficiary_type") == "business" for one in accounts):
+        yield "the account was deleted; the exercise asks you to keep it."
+
+
+def disputes_1(seen: SandboxEvidence) -> Iterator[str]:
+    second = seen.guide["disputes"]["pending"][1]
+    held = seen.state(second)
+    if held["status"] != "canceled":
+        yield "the second pending dispute of the guide is not canceled."
+        if not held["text_evidence"]:
+            yield "it has no text evidence."
+        return
+    calls = [one.body or {} for one in seen.calls("update_dispute") if str(one.path).endswith(second)]
+    if not any({"status", "textEvidence"} <= body.keys() for body in calls):
+        yield (
+            "the dispute was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first "
+            "cell again to create a new sandbox, and send both in one call."
+        )
+
+
+def _page(body: dict[str, Any]) -> tuple[int, int]:
+    """Return where a page begins and ends, in items."""
+    begin, items = (
+        int(body.get(name, walk.member(ListRewardsActivity, name).about.otherwise)) for name in ("offset", "limit")
+    )
+    return begin, begin + items
+
+
+def rewards_1(seen: SandboxEvidence) -> Iterator[str]:
+    user = seen.guide["rewards_users"][0]["id"]
+    asked = seen.calls("list_rewards_activity", userId=user, limit="5")
+    if not asked:
+        yield "no request for a page of five items of the first rewards user."
+    elif not any(one.body.get("offset") == "10" for one in asked):
+        yield "the third page of five begins after ten items."
+    elif not any(one.body.get("offset") == "10" and one.body.get("type") == "redeemed" for one in asked):
+        yield "the request was not limited to redeemed items."
+
+
+def rewards_2(seen: SandboxEvidence) -> Iterator[str]:
+    user = next(one["id"] for one in seen.guide["rewards_users"] if one["beyond_paging"])
+    asked = [one.body for one in seen.calls("list_rewards_activity", userId=user)]
+    for kind in ("earned", "redeemed"):
+        pages = sorted(_page(body) for body in asked if body.get("type") == kind)
+        if not pages:
+            yield f"no page of {kind} items of the user whose activity goes beyond the largest offset."
+            continue
+        reached = 0
+        for begin, end in pages:
+            reached = max(reached, end) if begin <= reached else reached
+        if seen.rewards_after(user, kind, reached):
+            yield f"the {kind} items were read up to number {reached:,}, and there are more."
+
+
+def webhooks_1(seen: SandboxEvidence) -> Iterator[str]:
+    arrived = [one for one in seen.events("microDeposit.received") if one["amount"] == "0.45"]
+    if not arrived:
+        yield "no micro deposit of 0.45 USD was made."
+        return
+    got = {event.body.id for event in seen.api.inbox.events("microDeposit.received")}
+    if not got & {one["id"] for one in arrived}:
+        yield "the deposit was made, but your inbox has not received its event."
+
+
+def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
+    rules = [one for one in seen.sandbox.list_faults() if one.kind == "bad_signature"]
+    if not rules:
+        yield "no fault rule for wrong signatures is active; run this check before you clear the fault."
+    elif not any(one.applied for one in rules):
+        yield "the fault rule is active, but no event was delivered since: cause one while the inbox is served."
+
+
+def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
+    refunds = seen.api.journal.list(operation="simulate_refund")
+    lost = [one for one in refunds if one.outcome == "unknown" and one.request.get("amount") == 500]
+    if not lost:
+        yield "the journal has no refund of 5.00 USD whose outcome was unknown."
+        return
+    if any(one.is_unknown for one in lost):
+        yield "the outcome of a refund is still unknown: find out whether it was carried out, then resolve it."
+    elif not any(one.resolution and one.resolution.outcome == "done" for one in lost):
+        yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
+
+
+def production_1(seen: SandboxEvidence) -> Iterator[str]:
+    api = seen.api
+    if api.environment != "production":
+        yield 'this session is not for production; pass the right one: check("production-1", production).'
+        return
+    if not any(note.kind == "armed" for note in api.journal.notes):
+        yield "no operation was armed."
+    user = seen.guide["users"]["approved"][3]
+    updates = [one.body or {} for one in seen.calls("update_user") if str(one.path).endswith(user)]
+    if not any("phoneNumber" in body for body in updates):
+        yield "the fourth approved user has no new phone number."
+    if api.armed:
+        yield "the session is still armed; disarm it when you are done."
