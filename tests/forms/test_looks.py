@@ -17,7 +17,7 @@ from workbench.forms.browse import browse
 from workbench.forms.bulk_panel import panel as bulk_panel
 from workbench.forms.form import form
 from workbench.forms.pager import Pager
-from workbench.forms.work import ProgressWidget
+from workbench.forms.work import Work
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
 from workbench.session import Session, connect
@@ -173,7 +173,7 @@ def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
     with connect(seed=7, environment=where) as api:
         work = bulk_panel(api.update_user, [], path=tmp_path / "run")
         work.wait(30)
-        gauge = ProgressWidget("Read rewards", api, stop=lambda: None, resume=lambda: None)
+        gauge = Work("read", "Read rewards", api, lambda *_: None, resumable=bool)
         one = form(api.update_user)
         rendering = {
             "form": (one.widget, one.html), "panel": (browse(api).widget, browse(api).html),

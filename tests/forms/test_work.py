@@ -31,7 +31,7 @@ def test_it_ends_with_every_row_done(api: Session, tmp_path: Path) -> None:
     assert work.wait(WAIT)
     assert "ended" == work.state, work.error
     assert {"done": 5} == work.result.counts
-    assert (5, 5) == (work.progress.bar.value, work.progress.bar.max)
+    assert (5, 5) == (work.bar.value, work.bar.max)
 
 
 def test_stopped_work_resumes_without_sending_twice(api: Session, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_stopped_work_resumes_without_sending_twice(api: Session, tmp_path: Path
         ready.wait(WAIT)
         sent.append(request.external_id)
         if len(sent) == 3:
-            made[0].progress.stop_button.click()
+            made[0].stop_button.click()
         if made[0].state == "stopping":
             never.wait(0.2)  # until the run has noticed
         return send(request)
@@ -56,7 +56,7 @@ def test_stopped_work_resumes_without_sending_twice(api: Session, tmp_path: Path
     ready.set()
     assert work.wait(WAIT)
     stopped = dict(work.result.counts)
-    work.progress.resume_button.click()
+    work.resume_button.click()
     assert work.wait(WAIT)
 
     assert 3 <= stopped["done"] <= 6
@@ -73,7 +73,7 @@ def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
 
     assert work.wait(WAIT)
     assert "failed" == work.state
-    assert "row 2" in work.progress.result.value
+    assert "row 2" in work.shown.value
     assert [] == [secret for secret in SECRETS if secret in (state(work.widget) + work.html).lower()]
 
 
@@ -109,7 +109,7 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
             ready.wait(WAIT)
             if one.done == 5 and not clicked:
                 clicked.append(True)
-                made[0].progress.stop_button.click()
+                made[0].stop_button.click()
             progress(one)
 
         return run_sequence(story, api, path=path, progress=report)
@@ -119,14 +119,14 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
     made.append(work)
     ready.set()
     assert work.wait(WAIT)
-    then = (work.state, work.progress.bar.value, len(list(api.journal)))
-    work.progress.resume_button.click()
+    then = (work.state, work.bar.value, len(list(api.journal)))
+    work.resume_button.click()
     assert work.wait(WAIT)
 
     assert ("stopped", 5, 5) == then
     assert "ended" == work.state, work.error
     assert work.result.ok
-    assert 12 == len(list(api.journal)) == work.progress.bar.value
+    assert 12 == len(list(api.journal)) == work.bar.value
     assert list(range(100, 112)) == [one.request["amount"] for one in api.journal]
 
 
@@ -139,7 +139,7 @@ def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None
     assert again.wait(WAIT)
 
     assert ("ended", "ended") == (work.state, again.state), (work.error, again.error)
-    assert 3 == len(list(api.journal)) == again.progress.bar.value
+    assert 3 == len(list(api.journal)) == again.bar.value
     assert "<sequence long-story: ended, 3 of 3>" == repr(work)
     assert "as expected" in work.html
 
@@ -153,7 +153,7 @@ def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
 
     assert "failed" == work.state
     assert "no_such_thing" in work.html
-    assert work.progress.resume_button.disabled
+    assert work.resume_button.disabled
 
 
 def users(api: Session) -> list[str]:
@@ -167,14 +167,14 @@ def test_a_stopped_read_resumes_to_the_same_rows(api: Session) -> None:
     everything = wb.rewards.read(api, users(api), progress=False)
     api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.1)
     work = wb.rewards.panel(api, users(api), concurrency=1)
-    while not work.progress.bar.value:
+    while not work.bar.value:
         work.wait(0.01)
-    work.progress.stop_button.click()
+    work.stop_button.click()
     assert work.wait(WAIT)
     api.sandbox.clear_faults()
     then, rows = work.state, work.result.rows
-    shown = work.progress.result.value
-    work.progress.resume_button.click()
+    shown = work.shown.value
+    work.resume_button.click()
     assert work.wait(WAIT)
 
     assert "stopped" == then
@@ -182,8 +182,8 @@ def test_a_stopped_read_resumes_to_the_same_rows(api: Session) -> None:
     assert "Resume reads the rest" in shown
     assert "ended" == work.state
     assert everything.frame().equals(work.result.frame())
-    assert work.progress.bar.value == work.progress.bar.max == len(users(api))
-    assert work.progress.resume_button.disabled
+    assert work.bar.value == work.bar.max == len(users(api))
+    assert work.resume_button.disabled
     assert [one for one in work.result.frame()["id"].tolist() if one in state(work.widget)] == []
 
 
@@ -195,14 +195,4 @@ def test_a_refused_read_is_shown(api: Session) -> None:
         assert work.wait(WAIT)
 
     assert "failed" == work.state
-    assert "403" in work.progress.result.value
-
-
-def test_a_button_is_received_while_a_cell_runs(api: Session) -> None:
-    """The route that ipykernel notes for the busy thread is removed whenever a button changes."""
-    work = wb.rewards.panel(api, users(api)[:1])
-    assert work.wait(WAIT)
-    work.progress.stop_button.comm._reply_subshell_id = None
-    work.progress.enable(stop=True, resume=False)
-
-    assert "_reply_subshell_id" not in vars(work.progress.stop_button.comm)
+    assert "403" in work.shown.value

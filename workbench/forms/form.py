@@ -2,10 +2,8 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import attrs
 
 from workbench import rendering
 from workbench.client.base import BaseClient, journal_of
@@ -56,52 +54,10 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> "Form":
     return made.fill(**values) if values else made
 
 
-@attrs.frozen
-class Sent:
-    """A request that was answered."""
-
-    answer: Any
-    entry: str | None  # in the journal
-    mark: int | None  # the place in the inbox before the call
-
-
-class Sender:
-    """Sends the requests of one form, and finds their entries in the journal."""
-
-    def __init__(self, operation: Any, api: Any) -> None:
-        self._operation, self._api = operation, api
-        self._before: str | None = None
-
-    def send(self, request: Any, ticks: Collection[str]) -> Sent:
-        """Send a request.
-
-        Raises:
-            WorkbenchError: As the call.
-        """
-        inbox = getattr(self._api, "inbox", None)
-        mark = None if inbox is None else inbox.mark()
-        self._before = self._last_entry()
-        api = self._api.allowing(**dict.fromkeys(ticks, True)) if ticks else self._api
-        return Sent(api.send(request), self.entry, mark)
-
-    @property
-    def entry(self) -> str | None:
-        """Id of the last call in the journal; None if it left no entry."""
-        last = self._last_entry()
-        return last if last != self._before else None
-
-    def _last_entry(self) -> str | None:
-        journal = journal_of(self._api)
-        if journal is None or not self._operation.effect:
-            return None
-        found = journal.list(operation=self._operation.name)
-        return found[-1].id if found else None
-
-
 class Form(Displayed):
     """A form. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; in a notebook it is shown as widgets.
 
-    It consists of a `draft` with the values, a `view` with the widgets, and a sender.
+    It consists of a `draft` with the values and a `view` with the widgets.
     """
 
     def __init__(self, call: Any, *, script: Script | None = None) -> None:
@@ -121,7 +77,6 @@ class Form(Displayed):
         self.opened: list[Form] = []
         """Forms that were opened from the answer."""
         self._api: Any = call.client
-        self._sender = Sender(call.operation, call.client)
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked)
         self.widget, self.static = self.view.widget, self.view.static
@@ -214,13 +169,22 @@ class Form(Displayed):
                 wanted = Problem("", "confirm", f"{asked.says}: type {asked.types} to confirm")
                 raise InvalidRequest([wanted], of=self._operation.name)
             self.view.set_state("sending")
+        inbox, before = getattr(self._api, "inbox", None), self._last_entry()
+        mark = None if inbox is None else inbox.mark()
+        api = self._api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self._api
         try:
-            sent = self._sender.send(review.record, self.draft.ticks)
+            answer = api.send(review.record)
         except BaseException as error:
-            self._failed(error)
+            self._failed(error, self._last_entry(before))
             raise
-        self._done(review.record, sent)
-        return sent.answer
+        self._done(review.record, answer, mark, self._last_entry(before))
+        return answer
+
+    def _last_entry(self, before: str | None = None) -> str | None:
+        """Return the id of the last call of the operation in the journal, unless it is the one before."""
+        journal = journal_of(self._api)
+        found = journal.list(operation=self._operation.name) if journal is not None and self._operation.effect else ()
+        return found[-1].id if found and found[-1].id != before else None
 
     def close(self) -> None:
         """Discard all values and close every widget, also those of forms opened from the answer."""
@@ -250,9 +214,9 @@ class Form(Displayed):
             self.view.guard(self.submit)
         self.view.show_advice(noted)
 
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException, entry: str | None) -> None:
         view = self.view
-        view.entry = self._sender.entry
+        view.entry = entry
         if isinstance(error, WorkbenchError):
             self.error = error
         if isinstance(error, OutcomeUnknown):
@@ -269,13 +233,13 @@ class Form(Displayed):
         if isinstance(error, DuplicateSuspected):
             view.show_tick("again")
 
-    def _done(self, request: Any, sent: Sent) -> None:
-        self.answer, self.error = sent.answer, None
+    def _done(self, request: Any, answer: Any, mark: int | None, entry: str | None) -> None:
+        self.answer, self.error = answer, None
         self.view.finish("done")
         self.view.show_card(
             AnswerCard(
-                self._api, self._operation.name, sent.answer, mark=sent.mark, entry=sent.entry,
-                steps=after_call(self._operation.name, request, sent.answer), open_form=self._open,
+                self._api, self._operation.name, answer, mark=mark, entry=entry,
+                steps=after_call(self._operation.name, request, answer), open_form=self._open,
             )
         )  # fmt: skip
         self.update_static()

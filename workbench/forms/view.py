@@ -12,9 +12,8 @@ from workbench.client.guards import Confirmation, confirmation
 from workbench.errors import AdviceWarning, Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
-from workbench.forms.fields import Field, Inputs
+from workbench.forms.fields import EMPTY, Field, Inputs, explained
 from workbench.forms.snippets import Script, SnippetPanel
-from workbench.forms.values import EMPTY, explained
 from workbench.forms.widgets import Quiet, StaticView, button, close, close_soon, headline, line, root, row, sentence
 from workbench.interface.walk import get_path
 from workbench.rendering.markup import isolated

@@ -17,52 +17,6 @@ State = Literal["running", "stopping", "stopped", "ended", "failed"]
 STOPPED = "Stopped by its button; everything done so far is kept."
 
 
-class ProgressWidget:
-    """A bar, a line of text, a result, and the buttons Stop and Resume; what they do is their owner's.
-
-    Args:
-        title: What the work is.
-        api: The client whose environment and key are shown.
-        stop: Called when Stop is pressed, in the thread in which the kernel receives it.
-        resume: Called when Resume is pressed.
-    """
-
-    def __init__(self, title: str, api: Any, *, stop: Callable[[], None], resume: Callable[[], None]) -> None:
-        self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
-        self.text = ipywidgets.HTML().add_class("wb-progress")
-        self.result = ipywidgets.HTML().add_class("wb-result")
-        self.stop_button = button("Stop", stop, "wb-stop", "Start nothing new; keep what is done")
-        self.resume_button = button("Resume", resume, "wb-resume", "Continue where it stopped")
-        self.head = headline(title, api)
-        self.static = StaticView()
-        self.widget = root(
-            self.static, ipywidgets.HTML(self.head).add_class("wb-head"), self.bar, self.text,
-            row(self.stop_button, self.resume_button), self.result, name="wb-work", api=api,
-        )  # fmt: skip
-
-    def report(self, progress: Progress) -> None:
-        """Show progress."""
-        self.bar.max, self.bar.value = max(progress.total, 1), progress.done
-        self.text.value = f'<span role="status">{isolated(progress.summary)}</span>'
-
-    def enable(self, *, stop: bool, resume: bool) -> None:
-        """Enable the buttons that have an effect now."""
-        self.stop_button.disabled, self.resume_button.disabled = not stop, not resume
-        for one in (self.stop_button, self.resume_button):
-            receive_while_busy(one)
-
-
-def receive_while_busy(widget: Any) -> None:
-    """Let the events of a widget be received while a cell runs.
-
-    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes them
-    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
-    There is no public way to change this route; without the attribute they go where the page sends them.
-    """
-    if widget.comm is not None:
-        vars(widget.comm).pop("_reply_subshell_id", None)
-
-
 class Work(Displayed):
     """Long work in a thread. From code: `wait()`, `stop()`, `resume()`, `state`, `result`, `error`.
 
@@ -87,8 +41,17 @@ class Work(Displayed):
         self._name, self._work = name, run
         self._resumable, self._unfinished, self._describe = resumable, unfinished, describe or _html
         self._stopping, self._over = threading.Event(), threading.Event()
-        self.progress = ProgressWidget(title, api, stop=self.stop, resume=self.resume)
-        self.widget, self.static = self.progress.widget, self.progress.static
+        self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
+        self.text = ipywidgets.HTML().add_class("wb-progress")
+        self.shown = ipywidgets.HTML().add_class("wb-result")
+        self.stop_button = button("Stop", self.stop, "wb-stop", "Start nothing new; keep what is done")
+        self.resume_button = button("Resume", self.resume, "wb-resume", "Continue where it stopped")
+        self.head = headline(title, api)
+        self.static = StaticView()
+        self.widget = root(
+            self.static, ipywidgets.HTML(self.head).add_class("wb-head"), self.bar, self.text,
+            row(self.stop_button, self.resume_button), self.shown, name="wb-work", api=api,
+        )  # fmt: skip
         self._start()
 
     def _start(self) -> None:
@@ -119,7 +82,8 @@ class Work(Displayed):
 
     def report(self, progress: Progress) -> None:
         """Show progress; once Stop was pressed, stop the work."""
-        self.progress.report(progress)
+        self.bar.max, self.bar.value = max(progress.total, 1), progress.done
+        self.text.value = f'<span role="status">{isolated(progress.summary)}</span>'
         if self._stopping.is_set() and not progress.ended:
             if progress.on_stop is None:
                 raise KeyboardInterrupt
@@ -127,11 +91,12 @@ class Work(Displayed):
 
     def _enter(self, state: State) -> None:
         self.state = state
-        self.progress.enable(
-            stop=state == "running", resume=state in ("stopped", "failed") and self._resumable(self.result)
-        )
+        self.stop_button.disabled = state != "running"
+        self.resume_button.disabled = state not in ("stopped", "failed") or not self._resumable(self.result)
+        for one in (self.stop_button, self.resume_button):
+            receive_while_busy(one)
         if state not in ("running", "stopping"):
-            self.progress.result.value = self._outcome()
+            self.shown.value = self._outcome()
             self.update_static()
 
     def _outcome(self) -> str:
@@ -162,13 +127,23 @@ class Work(Displayed):
     @property
     def html(self) -> str:
         """The present state as static HTML."""
-        return self.progress.head + (self._outcome() or escape(repr(self)))
+        return self.head + (self._outcome() or escape(repr(self)))
 
     def __repr__(self) -> str:
-        bar = self.progress.bar
-        return f"<{self._name}: {self.state}, {bar.value:,} of {bar.max:,}>"
+        return f"<{self._name}: {self.state}, {self.bar.value:,} of {self.bar.max:,}>"
 
 
 def _html(result: Any) -> str:
     own = getattr(result, "_repr_html_", None)
     return str(own()) if own is not None else rendering.html(result)
+
+
+def receive_while_busy(widget: Any) -> None:
+    """Let the events of a widget be received while a cell runs.
+
+    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes them
+    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
+    There is no public way to change this route; without the attribute they go where the page sends them.
+    """
+    if widget.comm is not None:
+        vars(widget.comm).pop("_reply_subshell_id", None)
