@@ -83,7 +83,7 @@ class _Session(BaseClient):
                 f"{self.host} is a real service: it has no controls such as settle or advance. "
                 "connect() gives a session on an embedded sandbox."
             )
-        sandbox: Sandbox = self._sandbox
+        sandbox: Sandbox = self._sandbox.for_key(self._key.header().decode())
         return sandbox
 
     @property
@@ -161,7 +161,7 @@ def latest() -> Session | None:
 
 def sandbox_of(api: Any) -> "Sandbox | None":
     """Return the sandbox behind a client or session; None for a real service or a plain client."""
-    return api._sandbox if isinstance(api, _Session) else None
+    return api.sandbox if isinstance(api, _Session) and api._sandbox is not None else None
 
 
 def behaviors_of(api: Any) -> Mapping[str, Any]:

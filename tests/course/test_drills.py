@@ -74,6 +74,7 @@ def call_all_done(api: Any, run: DrillRun) -> None:
 
 def _receive(api: Any, run: DrillRun, **inbox: Any) -> None:
     with wb.Inbox(**inbox) as received, received.serve(port=run.facts["port"]):
+        api.sandbox.flush(within=5)  # each was tried once
         for event in api.sandbox.events(since=run.facts["after"]):
             api.sandbox.resend(event["event"]["id"])
         api.sandbox.flush(within=5)

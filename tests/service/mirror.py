@@ -70,6 +70,7 @@ class Mirrored(Sandbox):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._alone = False
+        self.seen_by = self.full_key
         self._twin = served()
         self._twin.count += 1
         self._twin.show(Sandbox(*args, **kwargs, path=self._twin.folder / f"{self._twin.count}.db"))
@@ -103,6 +104,12 @@ class Mirrored(Sandbox):
         assert headers == dict(here.headers)
         return here
 
+    def for_key(self, api_key: str) -> Sandbox:
+        """Return this sandbox as the tenant of a key sees it."""
+        seen = super().for_key(api_key)
+        seen.seen_by = api_key  # type: ignore[attr-defined]
+        return seen
+
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
         if name not in CONTROLS or name in _OWN or self._alone:
@@ -112,6 +119,8 @@ class Mirrored(Sandbox):
         def both(*args: Any, **kwargs: Any) -> Any:
             arguments = CONTROLS[name].signature.bind(self, *args, **kwargs).arguments
             arguments.pop("self")
+            if "api_key" in CONTROLS[name].signature.parameters:
+                arguments.setdefault("api_key", self.seen_by)
             try:
                 here: Any = control(*args, **kwargs)
             finally:

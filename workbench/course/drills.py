@@ -266,7 +266,7 @@ def _reviews(api: Any, facts: Facts) -> Iterator[str]:
             yield f"user {user} is {now['status']}, not approved."
     updated = [
         one
-        for one in api.sandbox.requests()
+        for one in api.sandbox.requests(all_tenants=True)
         if one.operation == "update_user" and str(one.path).endswith(facts["users"]["needsInformation"])
     ]
     if not any(one.status == 200 for one in updated):
@@ -285,7 +285,7 @@ def _set_up_limits(api: Any) -> Facts:
 def _limits(api: Any, facts: Facts) -> Iterator[str]:
     updates = Counter(
         str(one.path).rpartition("/")[2]
-        for one in api.sandbox.requests()
+        for one in api.sandbox.requests(all_tenants=True)
         if one.operation == "update_user" and one.status == 200
     )
     for user, wanted in facts["external_ids"].items():
@@ -426,7 +426,7 @@ class DrillRun:
         """Return what was done since the drill began, in order, and what a good answer does."""
         rows = tuple(
             (Cell((str(number),), "number"), Cell((visible(str(one.operation or one.method)),)), Cell((visible(str(one.path or "")),)), Cell((str(one.status),)))
-            for number, one in enumerate(self._api.sandbox.requests()[self.facts["requests"]:], 1)
+            for number, one in enumerate(self._api.sandbox.requests(all_tenants=True)[self.facts["requests"]:], 1)
         )  # fmt: skip
         missing = tuple(visible(what) for what in self.drill.missing(self._api, self.facts))
         notes = (*(f"Still missing: {what}" for what in missing[:5]), f"A good answer: {self.drill.answer}")
@@ -522,7 +522,7 @@ def drill(name: str, api: Any) -> DrillRun:
     if kept is not None and _is_on(api, kept):
         return DrillRun(found, api, kept)
     facts = found.set_up(api)
-    facts |= {"marker": _marker(api), "started_at": _now(), "requests": len(api.sandbox.requests())}
+    facts |= {"marker": _marker(api), "started_at": _now(), "requests": len(api.sandbox.requests(all_tenants=True))}
     run = DrillRun(found, api, facts)
     _keep(run)
     return run
@@ -532,7 +532,7 @@ def _is_on(api: Any, facts: Facts) -> bool:
     """Whether a drill was set up in this sandbox: by its last event, or where there was none by the requests since."""
     number, *_ = facts["marker"]
     same = bool(facts["marker"] == _marker(api, facts["marker"]))
-    return same and (number > 0 or len(api.sandbox.requests()) >= facts["requests"] > 0)
+    return same and (number > 0 or len(api.sandbox.requests(all_tenants=True)) >= facts["requests"] > 0)
 
 
 def _marker(api: Any, of: list[Any] | None = None) -> list[Any]:

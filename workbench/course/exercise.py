@@ -35,7 +35,7 @@ class SandboxEvidence:
     @cached_property
     def requests(self) -> list[RequestEntry]:
         """The requests the service received, oldest first."""
-        found: list[RequestEntry] = self.sandbox.requests()
+        found: list[RequestEntry] = self.sandbox.requests(all_tenants=True)
         return found
 
     def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[RequestEntry]:

@@ -173,7 +173,15 @@ class RequestContext:
         self.store.put(
             "event",
             str(sequence),
-            {"kind": kind, "tenant": tenant, "at": self.clock.at, "request": number, "cause": name, **of},
+            {
+                "sequence": sequence,
+                "kind": kind,
+                "tenant": tenant,
+                "at": self.clock.at,
+                "request": number,
+                "cause": name,
+                **of,
+            },
         )
 
     def schedule(self, seconds: float, action: str, key: str) -> None:

@@ -5,7 +5,7 @@ that are allowed. A control runs in one transaction, and its events are sent whe
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from decimal import Decimal
 from functools import wraps
@@ -138,6 +138,7 @@ class ControlGroup:
     """Controls that act on an engine."""
 
     _engine: Engine
+    _key: str  # the key whose tenant is meant where none is named
 
     def _record(self, kind: str, key: str) -> Record:
         found: Record | None = self._engine.store.get(kind, key.lower())
@@ -146,8 +147,13 @@ class ControlGroup:
         return found
 
     def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the id of a key's tenant; that of the full key by default."""
-        owner = self._engine.store.get("key", api_key or self._engine.full_key)
-        if owner is None:
+        """Return the id of a key's tenant; by default of the sandbox's own key, or nothing if that is not a known one."""
+        owner = self._engine.store.get("key", api_key or self._key)
+        if owner is None and api_key is not None:
             raise usage_error("api_key is not a key of this sandbox")
-        return str(owner["tenant"])
+        return str(owner["tenant"]) if owner else ""
+
+    def _theirs(self, rows: Iterable[Record], api_key: str | None, all_tenants: bool) -> Iterator[Record]:
+        """Iterate over the rows of a tenant, or over all."""
+        tenant = self._tenant_id(api_key)
+        return (row for row in rows if all_tenants or row["tenant"] == tenant)

@@ -70,9 +70,10 @@ class Controls(WebhookControls, FaultControls):
         """Return the base URL, the keys by what they may do, and example ids of every kind and state.
 
         Args:
-            api_key: A key of the tenant whose examples come first; default: the full key.
+            api_key: A key of the tenant whose examples come first; default: the session's.
         """
-        return guide(self._engine.environment, self.base_url, self._tenant_id(api_key))
+        full = self._engine.store.get("key", self._engine.full_key)["tenant"]
+        return guide(self._engine.environment, self.base_url, self._tenant_id(api_key) or full)
 
     @control(changes=False)
     def tenants(self) -> list[Tenant]:
@@ -129,18 +130,23 @@ class Controls(WebhookControls, FaultControls):
             raise usage_error(f"name {name!r} is already used")
 
     @control(changes=False)
-    def events(self, kind: Annotated[str | None, EVENT_KINDS] = None, since: int | None = None) -> list[ListedEvent]:
-        """Return the events in order, each with the request that caused it. They print masked.
+    def events(
+        self,
+        kind: Annotated[str | None, EVENT_KINDS] = None,
+        since: int | None = None,
+        api_key: str | None = None,
+        all_tenants: bool = False,
+    ) -> list[ListedEvent]:
+        """Return the events of the tenant in order, each with the request that caused it. They print masked.
 
         Args:
             kind: Only events of this kind, as "user.updated".
             since: Only events after this sequence number.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
         """
-        return [
-            listed(self._engine.environment, number, kept)
-            for number, kept in self._engine.events(since or 0)
-            if kind in (None, kept["kind"])
-        ]
+        found = [row for row in self._engine.events(since or 0) if kind in (None, row["kind"])]
+        return [listed(self._engine.environment, row) for row in self._theirs(found, api_key, all_tenants)]
 
     @control(changes=False)
     def last_event(self) -> int:
@@ -148,9 +154,15 @@ class Controls(WebhookControls, FaultControls):
         return self._engine.last_event
 
     @control(changes=False)
-    def requests(self) -> list[RequestEntry]:
-        """Return the last requests and their responses, oldest first, with private values masked."""
-        return [build(RequestEntry, entry) for entry in self._engine.service.requests()]
+    def requests(self, api_key: str | None = None, all_tenants: bool = False) -> list[RequestEntry]:
+        """Return the last requests of the tenant and their responses, oldest first, with private values masked.
+
+        Args:
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
+        """
+        tenant = None if all_tenants else self._tenant_id(api_key)
+        return [build(RequestEntry, entry) for entry in self._engine.service.requests(tenant)]
 
     @control(changes=False)
     def balance(self, card_id: str) -> CardBalance:
@@ -159,22 +171,33 @@ class Controls(WebhookControls, FaultControls):
         return CardBalance(**{name: card[name] for name in _MONEY})
 
     @control(changes=False)
-    def state(self, record_id: str) -> StoredRecord:
-        """Return a record as the sandbox stores it, with its kind. It prints masked."""
+    def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
+        """Return a record of the tenant as the sandbox stores it, with its kind. It prints masked.
+
+        Args:
+            record_id: Id of the record, of any kind.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether it may be the record of any tenant.
+        """
         for kind in RECORD_KINDS:
             found = self._engine.store.get(kind, record_id.lower())
-            if found is not None:
+            if found is not None and any(self._theirs([found], api_key, all_tenants)):
                 return StoredRecord({"kind": kind, **found})
         raise not_found("Record")
 
     @control(changes=False)
-    def records(self, kind: Annotated[str, RECORD_KINDS]) -> list[StoredRecord]:
-        """Return all records of a kind as the sandbox stores them, oldest first. They print masked.
+    def records(
+        self, kind: Annotated[str, RECORD_KINDS], api_key: str | None = None, all_tenants: bool = False
+    ) -> list[StoredRecord]:
+        """Return all records of a kind that the tenant has, as the sandbox stores them, oldest first. They print masked.
 
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
         """
-        return [StoredRecord({"kind": kind, **found}) for found in self._engine.store.all(kind)]
+        found = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
+        return [StoredRecord({"kind": kind, **row}) for row in found]
 
     # applications
 
@@ -277,7 +300,7 @@ class Controls(WebhookControls, FaultControls):
         """Receive a deposit in USD on a payment route; one below 2.00 sends `microDeposit.received`.
 
         Args:
-            payment_route_id: Payment route; default: the first with a fiat deposit address.
+            payment_route_id: Payment route; default: the tenant's first with a fiat deposit address.
             amount: Dollars and cents as text.
             rail: ach, rtp or wire.
             description: Text of the transfer.
@@ -286,8 +309,8 @@ class Controls(WebhookControls, FaultControls):
         """
         if not re.fullmatch(r"\d{1,9}(\.\d\d?)?", amount, re.ASCII) or not Decimal(amount):
             raise usage_error("amount must be dollars and cents as text, above 0.00")
-        routes = self._engine.store.all("payment_route")
-        first = next(route["id"] for route in routes if route["fiat_deposit"] is not None)
+        routes = self._theirs(self._engine.store.all("payment_route"), None, False)
+        first = next((route["id"] for route in routes if route["fiat_deposit"] is not None), "")
         route = self._record("payment_route", payment_route_id or first)
         texts = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
         memo = {name: text for name, text in texts.items() if text is not None}
@@ -307,7 +330,7 @@ class Controls(WebhookControls, FaultControls):
         Args:
             times: Number of requests, 0 to 1,000.
             retry_after: Seconds in the response's `retryAfter`, at most a day.
-            contract_id: Contract of the tenant; default: the tenant of the full key.
+            contract_id: Contract of the tenant; default: the session's tenant.
         """
         tenant = self._record("contract", contract_id)["tenant"] if contract_id else self._tenant_id()
         self._engine.store.put("pending", tenant, {"times": times, "retry_after": retry_after})

@@ -117,7 +117,7 @@ class WebhookDispatcher:
                 due = at + int(fault.seconds * 1000)
                 self._put(row, {**delivery, "due": due, "held": "next" if fault.kind == "swap" else "time"})
                 return True
-            headers, body = signed(self._environment, delivery["sequence"], event, tuple(row["keys"]))
+            headers, body = signed(self._environment, event, tuple(row["keys"]))
         if fault is not None and fault.kind == "bad_signature":
             headers = {**headers, "signature": headers["signature"][::-1]}
         result = self._send(row["url"], headers, body)
@@ -163,12 +163,13 @@ class WebhookDispatcher:
         for sequence in range(start, last + 1):
             event = self._store.get("event", str(sequence))
             if event is not None and event["tenant"] == row["tenant"]:
-                return self.new_delivery(row["id"], sequence, event)
+                return self.new_delivery(row["id"], event)
             self._seen[row["id"]] = sequence + 1
         return None
 
-    def new_delivery(self, endpoint: str, sequence: int, event: Record) -> Record:
+    def new_delivery(self, endpoint: str, event: Record) -> Record:
         """Return the delivery of an event to an endpoint, before its first attempt."""
+        sequence = event["sequence"]
         return {
             "id": f"{endpoint}:{sequence}", "endpoint": endpoint, "sequence": sequence, "kind": event["kind"],
             "event_id": self._environment.seeds.uuid(f"event:{sequence}"), "state": "waiting",

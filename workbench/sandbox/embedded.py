@@ -1,5 +1,6 @@
 """The embedded sandbox: a card issuing service in process, with its controls."""
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -89,11 +90,18 @@ class Sandbox(Controls):
         self.base_url = BASE_URL
         self._engine = Engine(store, self.settings, self.wire_names, public_webhooks)
         self.clock = self._engine.clock
+        self._key = self._engine.full_key
 
     @property
     def full_key(self) -> str:
         """The API key with all permissions."""
         return self._engine.full_key
+
+    def for_key(self, api_key: str) -> "Sandbox":
+        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
+        seen = copy.copy(self)
+        seen._key = api_key
+        return seen
 
     def handle(self, request: Request) -> Response:
         """Return the response to a request; a rejected request changes nothing.
@@ -111,9 +119,9 @@ class Sandbox(Controls):
 
         Args:
             after: Sequence number of an event.
-            api_key: A key of the tenant, which signs the deliveries; default: the full key.
+            api_key: A key of the tenant, which signs the deliveries; default: the session's.
         """
-        return self._engine.drain(after, api_key or self.full_key)
+        return self._engine.drain(after, api_key or self._key)
 
     @hide_arguments
     def wallet(self, admin: str) -> TeachingWallet:
@@ -135,9 +143,10 @@ class Sandbox(Controls):
         store = Store()
         contents = self._engine.store.copy()
         store.load((kind, k, v) for kind, vs in contents.items() if kind not in DELIVERY_KINDS for k, v in vs.items())
-        copy = Sandbox.__new__(Sandbox)
-        copy._set_up(store, self.settings, self.wire_names, self._engine.dispatcher.reach == "public")
-        return copy
+        fork = Sandbox.__new__(Sandbox)
+        fork._set_up(store, self.settings, self.wire_names, self._engine.dispatcher.reach == "public")
+        fork._key = self._key
+        return fork
 
     def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> AbstractContextManager[str]:
         """Serve over HTTP while the context is open; it yields the URL, for any client in any language.

@@ -62,18 +62,18 @@ class Engine:
         """The number of the last event, 0 if there is none."""
         return self.store.get("counter", "event") or 0
 
-    def events(self, after: int = 0) -> list[tuple[int, Record]]:
+    def events(self, after: int = 0) -> list[Record]:
         """Return the events after a number, as they are stored."""
         numbers = range(max(after, 0) + 1, self.last_event + 1)
-        return [(number, kept) for number in numbers if (kept := self.store.get("event", str(number))) is not None]
+        return [kept for number in numbers if (kept := self.store.get("event", str(number))) is not None]
 
     def drain(self, after: int, api_key: str) -> tuple[Deliveries, int]:
         """Return the signed events of a key's tenant after a number, each with its number, and the last number."""
         with self.store:
             tenant = (self.store.get("key", api_key) or {}).get("tenant")
             due = [
-                (number, *signed(self.environment, number, kept, (api_key,)))
-                for number, kept in self.events(after)
+                (kept["sequence"], *signed(self.environment, kept, (api_key,)))
+                for kept in self.events(after)
                 if kept["tenant"] == tenant
             ]
             return due, self.last_event

@@ -32,11 +32,11 @@ class Delivered(bytes):
         return f"<{len(self)} bytes>"
 
 
-def wire_event(environment: Environment, sequence: int, kept: Record) -> Record:
+def wire_event(environment: Environment, kept: Record) -> Record:
     """Return an event as it is sent, in its envelope."""
     resource, _, action = kept["kind"].partition(".")
     event: Record = {
-        "id": environment.seeds.uuid(f"event:{sequence}"),
+        "id": environment.seeds.uuid(f"event:{kept['sequence']}"),
         "resource": resource,
         "action": action,
         # the version is assumed: event_version
@@ -49,12 +49,12 @@ def wire_event(environment: Environment, sequence: int, kept: Record) -> Record:
     return made
 
 
-def listed(environment: Environment, sequence: int, kept: Record) -> ListedEvent:
+def listed(environment: Environment, kept: Record) -> ListedEvent:
     """Return an event as the sandbox lists it: the wire form, and what caused it."""
     return ListedEvent(
         {
-            "sequence": sequence,
-            "event": wire_event(environment, sequence, kept),
+            "sequence": kept["sequence"],
+            "event": wire_event(environment, kept),
             "request_id": environment.seeds.uuid(f"request:{kept['request']}"),
             "cause": kept["cause"],
             "tenant": kept["tenant"],
@@ -63,11 +63,9 @@ def listed(environment: Environment, sequence: int, kept: Record) -> ListedEvent
     )
 
 
-def signed(
-    environment: Environment, sequence: int, kept: Record, keys: tuple[str, ...]
-) -> tuple[dict[str, str], bytes]:
+def signed(environment: Environment, kept: Record, keys: tuple[str, ...]) -> tuple[dict[str, str], bytes]:
     """Return the headers and the body of a delivery. assumed: event_signing"""
-    body = Delivered(strict_json.dumps(wire_event(environment, sequence, kept)))
+    body = Delivered(strict_json.dumps(wire_event(environment, kept)))
     headers = {"content-type": "application/json"}
     for name, key in zip(("signature", "secondary-signature"), keys, strict=False):
         headers[name] = hmac.new(key.encode(), body, hashlib.sha256).hexdigest()

@@ -1,5 +1,6 @@
 """The control of a served sandbox: the same methods as of an embedded one, over HTTP."""
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -47,6 +48,7 @@ class RemoteSandbox:
         none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes the control of a served sandbox
         self._http = httpx.Client(base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept)
         self._key = api_key
+        self._scope = api_key
         self._identity: str | None = None
         guide = self._exchange("guide", {}, method="GET" if api_key is None else "POST")
         self._key = api_key or next(iter(guide["api_keys"].values()))
@@ -61,10 +63,16 @@ class RemoteSandbox:
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
-        found = self._exchange("drain", {"after": after, **({} if api_key is None else {"api_key": api_key})})
+        found = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
         return [
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in found["deliveries"]
         ], found["last"]
+
+    def for_key(self, api_key: str) -> "RemoteSandbox":
+        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
+        seen = copy.copy(self)
+        seen._scope = api_key
+        return seen
 
     @hide_arguments
     def wallet(self, admin: str) -> TeachingWallet:
@@ -80,7 +88,7 @@ class RemoteSandbox:
         if row is None:
             raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
         plain = row.signature.replace(parameters=list(row.signature.parameters.values())[1:])
-        return _method(name, row.doc, plain, self._exchange)
+        return _method(name, row.doc, plain, self._exchange_scoped)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *CONTROLS})
@@ -110,6 +118,15 @@ class RemoteSandbox:
     def transport(self) -> httpx.HTTPTransport:
         """Return a transport for further clients, as an embedded sandbox has one; they reach `base_url` by HTTP."""
         return httpx.HTTPTransport()
+
+    def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments of a control with the key whose tenant is meant where none is named."""
+        key = arguments.get("api_key") or self._scope
+        return {**arguments, **({} if key is None else {"api_key": key})}
+
+    def _exchange_scoped(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        scoped = "api_key" in CONTROLS[name].signature.parameters
+        return self._exchange(name, self._scoped(arguments) if scoped else arguments)
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
         headers = {"content-type": "application/json"} | ({} if self._key is None else {"api-key": self._key})

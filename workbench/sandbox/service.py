@@ -125,6 +125,8 @@ class Service:
         operation = None
         try:
             with context.store:
+                known = context.store.get("key", request.headers.get("api-key") or "")
+                context.tenant = {"id": known["tenant"]} if known else {}
                 route, path = self._find(context, request)
                 operation = route.row
                 answer = self._answer(context, route, path, request)
@@ -235,9 +237,13 @@ class Service:
         except strict_json.NotJson as error:
             raise context.bad_request(f"the body cannot be read: {error}") from None
 
-    def requests(self) -> list[dict[str, Any]]:
-        """Return the last requests and how they were answered, their private values masked, the oldest first."""
-        return [_logged(*entry) for entry in tuple(self._log)]
+    def requests(self, tenant: str | None) -> list[dict[str, Any]]:
+        """Return the last requests and how they were answered, their private values masked, the oldest first.
+
+        Args:
+            tenant: Id of the tenant; empty for requests without a known key, None for all.
+        """
+        return [_logged(*entry) for entry in tuple(self._log) if tenant in (None, entry[2].tenant.get("id", ""))]
 
 
 def error_body(error: ApiError) -> bytes:

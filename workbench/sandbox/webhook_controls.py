@@ -25,7 +25,7 @@ class WebhookControls(ControlGroup):
 
         Args:
             url: URL on this machine; public addresses need a sandbox that allows them.
-            api_key: A key of the tenant; default: the full key.
+            api_key: A key of the tenant; default: the session's.
             signing_key: Key that signs the deliveries; default: the API key.
         """
         tenant = self._tenant_id(api_key)
@@ -37,7 +37,7 @@ class WebhookControls(ControlGroup):
             "id": self._engine.seeds.uuid(f"endpoint:{self._engine.store.next('endpoint')}"),
             "url": url,
             "tenant": tenant,
-            "keys": [signing_key or api_key or self._engine.full_key],
+            "keys": [signing_key or api_key or self._key],
             "enabled": True,
             "next": self._engine.last_event + 1,
         }
@@ -69,9 +69,14 @@ class WebhookControls(ControlGroup):
         return _endpoint(row)
 
     @control(changes=False)
-    def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints, without their keys."""
-        return [_endpoint(row) for row in self._engine.store.all("endpoint")]
+    def endpoints(self, api_key: str | None = None, all_tenants: bool = False) -> list[Endpoint]:
+        """Return the endpoints of the tenant, without their keys.
+
+        Args:
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
+        """
+        return [_endpoint(row) for row in self._theirs(self._engine.store.all("endpoint"), api_key, all_tenants)]
 
     @control(changes=False)
     def deliveries(
@@ -121,9 +126,9 @@ class WebhookControls(ControlGroup):
         """Return the delivery of an event from before an endpoint's registration, if its tenant has such an event."""
         engine = self._engine
         return [
-            engine.dispatcher.new_delivery(endpoint["id"], number, event)
-            for number, event in engine.events()
-            if event["tenant"] == endpoint["tenant"] and engine.seeds.uuid(f"event:{number}") == event_id
+            engine.dispatcher.new_delivery(endpoint["id"], event)
+            for event in engine.events()
+            if event["tenant"] == endpoint["tenant"] and engine.seeds.uuid(f"event:{event['sequence']}") == event_id
         ]
 
     @control(changes=False, transaction=False)
