@@ -345,16 +345,8 @@ def limits() -> Iterator[str]:
 
 
 def behaviors() -> Iterator[str]:
-    """Yield what is assumed about behavior."""
-    yield "\n## Assumed behavior\n\nA value is a setting of the sandbox; two values are those of the behaviors `documented` and `observed`."
-    yield from table(
-        ("Name", "Where", "What is assumed", "Value", "Why", "Known"),
-        (
-            [f"`{row.id}`", row.where, row.says, ", ".join(f"`{value}`" for value in dict.fromkeys((row.documented, row.observed)) if value is not None),
-             row.reason, row.confidence]
-            for row in BEHAVIORS.values()
-        ),
-    )  # fmt: skip
+    """Yield where what is assumed about behavior stands."""
+    yield "\n## Assumed behavior\n\nHow the service behaves where the document is silent is on the page [assumptions](assumptions.md)."
 
 
 def lines() -> Iterator[str]:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.interface.assumptions import assumptions
+from workbench.interface.assumptions import assumptions, settings
 from workbench.interface.fields import Confidence
+from workbench.interface.table import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -35,9 +36,9 @@ def assumed() -> str:
     """Return a row for each kind of assumption, counted by confidence."""
     listed = assumptions()
     about = {
-        "names and rules of members": [one for one in listed if one.change.startswith("wire_names")],
-        "error responses": [one for one in listed if one.change.startswith("the client takes any status")],
-        "the sandbox's behavior, settable": [one for one in listed if one.change.startswith("sandbox.")],
+        "names and rules of members": [one for one in listed if "." in one.id and one.where not in OPERATIONS],
+        "error responses": [one for one in listed if "." in one.id and one.where in OPERATIONS],
+        "the sandbox's behavior, settable": [one for one in listed if one.id in settings("documented")],
     }
     counted_before = {one.id for held in about.values() for one in held}
     about["other behavior"] = [one for one in listed if one.id not in counted_before]

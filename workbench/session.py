@@ -20,7 +20,7 @@ from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
-from workbench.interface.assumptions import BEHAVIORS
+from workbench.interface.assumptions import settings as settings_of
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -335,9 +335,9 @@ def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
         problems.append(Problem("settings", "type", "must be a mapping of behaviors by their id"))
         return problems
     problems += [
-        Problem(f"settings.{visible(str(name), 60)}", "unknown", "is not a behavior of the sandbox; see assumptions()")
+        Problem(f"settings.{visible(str(name), 60)}", "unknown", "is not a setting of the sandbox; see assumptions()")
         for name in settings
-        if name not in BEHAVIORS
+        if name not in settings_of("documented")
     ]
     return problems
 

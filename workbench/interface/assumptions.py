@@ -37,8 +37,13 @@ class Behavior:
     says: str
     reason: str
     confidence: Confidence = UNCONFIRMED
-    documented: Any = None
-    observed: Any = None
+    documented: Any = ...  # where there is no setting
+    observed: Any = ...
+
+    @property
+    def settable(self) -> bool:
+        """Whether a setting of the sandbox changes it."""
+        return self.documented is not ...
 
 
 def _same(value: Any) -> dict[str, Any]:
@@ -52,7 +57,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("withdrawal_unit_default", "sign_withdrawal", "an absent unit flag means cents", "the document says false means cents, not what absence means", WIDELY),
         Behavior("withdrawal_pending", "sign_withdrawal", "a status other than ready is pending, with retryAfter and no signature, HTTP 200", "values of status other than ready are not shown", WIDELY),
         Behavior("withdrawal_contract_choice", "sign_withdrawal", "where several contracts fit, the one created first is used", "the document does not say which"),
-        Behavior("withdrawal_same_again", "sign_withdrawal", "the same request gets the same signature while it is valid", "so that running a notebook twice works"),
+        Behavior("withdrawal_smallest_amount", "sign_withdrawal", "an amount below one unit of the token is 400", "conditions of its error bodies are not shown"),
+        Behavior("address_case", "sign_withdrawal", "EVM addresses are compared in any case", "the document gives patterns that take any case, and no check sum"),
+        Behavior("withdrawal_same_again", "sign_withdrawal", "the same request gets the same signature while it is valid", "the document does not say what a second request gets"),
         Behavior("withdrawal_other_while_active", "sign_withdrawal", "another request while a signature is valid gets a new one, or 409", "conditions of its error bodies are not shown", WIDELY, documented="new", observed="409"),
         Behavior("withdrawal_lifetime", "sign_withdrawal", "a signature is valid for this many seconds", "the document shows expiresAt alone", **_same(600)),
         Behavior("withdrawal_encodings", "sign_withdrawal", "salt is base64 of 32 bytes; data is 0x hex (EVM), base64 (Solana) or plain hex (Stellar)", "encodings are not shown", WIDELY),
@@ -80,41 +87,71 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("refund_bounds", "simulate_refund", "refunds may repeat until the settled amount is used up, then 400; 0 has no effect", "not shown"),
         Behavior("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there"),
         Behavior("wrong_state", "simulations", "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing", "error responses of the simulations are not shown"),
-        Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline", "error responses of the simulations are not shown", WIDELY),
+        Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline, also where a decline is requested", "error responses of the simulations are not shown", WIDELY),
+        Behavior("card_money", "simulations", "a card has one limit for all time: available + held + posted - refunded = limit", "fields of the card record are not shown"),
+        Behavior("inactive_user", "simulate_authorization", "cards of a deactivated user still authorize", "the document does not say what isActive changes"),
         Behavior("over_limit", "simulate_authorization", "an authorization above the available credit is declined with this reason; or authorized", "the document says authorized where no decline is requested; live answers decline", LIVE, **_same("account_credit_limit_exceeded")),
         Behavior("currency", "simulate_authorization", "USD is the only currency that works", "the document shows no list", LIVE, **_same(("USD",))),
         # people
         Behavior("outcome_by_name", "create_user_application", "a status word in the last name chooses the outcome of the review", "the review is not described", WIDELY),
         Behavior("review_seconds", "create_user_application", "an application stays pending for this many seconds of sandbox time, then is approved", "transitions of statuses are not shown", **_same(60)),
+        Behavior("review_transitions", "users", "a review leads from any status to any other; to the same one it changes and sends nothing", "transitions of statuses are not shown"),
+        Behavior("terms_not_accepted", "create_user_application", "without accepted terms an approval waits as tosNotAccepted", "the document gives the way out of this status, not the way in"),
+        Behavior("initiated_application", "create_user_application", "the id of an initiated application is that of a user who is notStarted, else 400", "the initiate endpoint is not shown"),
+        Behavior("share_token_person", "create_user_application", "any share token is taken, and stands for a made-up person", "the verification providers are outside the document"),
+        Behavior("external_contract", "update_user", "an external contract counts as collateral on its chain", "the document does not say whether it does"),
+        Behavior("status_links", "users", "needsInformation, needsVerification, tosNotAccepted and notStarted carry a completion link, needsVerification the deprecated link too", "the document says it of tosNotAccepted alone"),
+        Behavior("status_reasons", "users", "denied, needsInformation, needsVerification and manualReview carry labels as applicationReason, other statuses an empty text", "the labels of the provider are not shown"),
+        Behavior("company_outcome", "update_ubo", "a company is approved when all owners are, pending while one is, else as its first owner who is not approved", "transitions of companies are not shown"),
         Behavior("event_statuses_shown", "users", "notStarted and tosNotAccepted show as pending, exempt as approved; or as the raw word", "answers list eight statuses, events eleven", LIVE, documented="mapped", observed="raw"),
         Behavior("approved_with_reason", "users", "an approved application can carry an applicationReason", "met in practice", LIVE),
         Behavior("partial_address", "update_user", "a part of an address changes that part", "whether the service merges or replaces is not shown"),
+        Behavior("address_country", "requests", "an address in a request may carry country", "the document lists it for answers, and leaves it out of one request"),
         Behavior("owner_reapplies", "update_ubo", "a reapplying owner and its company become pending, then are reviewed", "transitions are not shown"),
         Behavior("owner_events", "update_ubo", "the review of an owner sends user.updated with the companyId", "the document shows no event for owners"),
         Behavior("owner_contract", "create_user_application", "where the provider manages, the wallet owns a contract at once, made on a test chain of its family with nothing in it", "the document says that the wallet becomes an owner on the user's contract, not when or where"),
         Behavior("wallet_required", "create_user_application", "a provider-managed tenant's application without a wallet is 400", "error codes of validation failures are not shown"),
-        Behavior("duplicate_external_id", "create_user_application", "a second use of an external id is 409", "codes of conflicts are not shown"),
+        Behavior("duplicate_external_id", "create_user_application", "a second use of an external id among the users of a tenant is 409; companies have their own", "codes of conflicts are not shown, nor whether users and companies share their ids"),
         Behavior("empty_patch", "updates", "an empty PATCH body changes nothing and answers 200", "not shown"),
         # disputes
         Behavior("dispute_cancel_twice", "update_dispute", "a second cancel, or evidence on a canceled dispute, is 400", "transitions of disputes are not shown"),
         Behavior("dispute_both", "update_dispute", "cancel and evidence in one call both take effect", "not shown"),
+        Behavior("evidence_total", "update_dispute", "all text evidence of a dispute together has at most 65,535 characters, else 400", "the document limits one text, not their sum"),
         Behavior("evidence_appended", "update_dispute", "evidence is put on a new line below what is there", "the document says that text evidence is added, not how"),
         Behavior("disputes_closed", "update_dispute", "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400", "transitions of disputes are not shown"),
         # rewards
         Behavior("rewards_order", "list_rewards_activity", "newest createdAt first; hidden rows are left out before paging", "the order is not shown"),
         Behavior("rewards_members", "list_rewards_activity", "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; redeemed ones status and createdAt", "which fields belong to which is not shown"),
+        Behavior("rewards_beyond", "list_rewards_activity", "an offset beyond the last item gets no items", "not shown"),
+        Behavior("rewards_adjustments", "list_rewards_activity", "an adjustment reads CARD_SPEND, has no merchant, and can have negative points", "the document says that adjustments read CARD_SPEND, not what else they carry"),
+        Behavior("rewards_words", "list_rewards_activity", "status is COMPLETED, PENDING or FAILED, a category one word as groceries", "the document shows PENDING and FAILED alone, and no category"),
         # payment accounts
         Behavior("account_owner_kind", "create_payment_account", "userId for tenants with individual teams, companyId for those with company teams, else 400", "the document says which is for which, not what the other gets"),
+        Behavior("account_defaults", "create_payment_account", "what is left out is answered as thirdParty false, rail ach, bankAccountType checking", "the document shows these values as observed, not as defaults"),
+        Behavior("account_other_variant", "create_payment_account", "members of the other kind of beneficiary are taken and kept", "the fields of the business variant are not shown"),
+        Behavior("account_words", "create_payment_account", "currency, rail and bankAccountType take any text", "allowed values other than the observed ones are not shown"),
         # requests in general
         Behavior("unknown_members", "requests", "unknown body members are dropped silently", "reported from live calls", WIDELY),
         Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", LIVE),
         Behavior("roles_elsewhere", "requests", "operations for which no role is named need none", "roles of other endpoints are not shown"),
-        Behavior("validation_errors", "requests", "a rule that is broken is 400 in the usual error body", "codes of validation failures are not shown", LIVE),
+        Behavior("validation_errors", "requests", "a rule that is broken is 400 in the usual error body, whose message names each member once", "codes of validation failures are not shown", LIVE),
+        Behavior("email_format", "requests", "an email address has one @ between two parts without blanks, else 400", "the document gives it no format"),
+        Behavior("ip_format", "requests", "an IP address is one of version 4 or 6 without a zone, else 400", "the document gives it no format"),
+        Behavior("id_case", "requests", "an id is a UUID of 36 characters in any case, else 400; answers have lower case", "the document says uuid, not which spellings"),
+        Behavior("null_members", "requests", "null for a member of a request is 400", "the document shows no null in requests"),
+        Behavior("duplicate_members", "requests", "a member of a body, or a parameter, that stands twice is 400", "not shown"),
+        Behavior("whole_number_spelling", "requests", "1250.0 and 1.25e3 are whole numbers", "the document says integer, not which spellings"),
+        Behavior("content_type", "requests", "a body of another content type than application/json is 400", "the document says that bodies are JSON, not what others get"),
+        Behavior("body_size", "requests", "a body above 1,000,000 bytes is 400", "limits of bodies are not shown"),
+        Behavior("empty_body", "requests", "no body reads as an empty object; the body of a GET or DELETE is not read", "not shown"),
+        Behavior("unknown_paths", "requests", "a path that is not served is 404, another method 405 with Allow", "paths beyond the document are not shown"),
+        Behavior("team_not_found", "requests", "every operation answers 404 Team not found where the tenant of the key is gone", "the document shows it for two operations"),
+        Behavior("production_order", "requests", "a simulation in production is 404 before its role and body are checked", "the order is not shown"),
         Behavior("rate_limits", "requests", "no limits, unless a fault is set; X-RateLimit headers and 429 with Retry-After are understood", "rate limits are not shown", ONCE),
         Behavior("idempotency", "requests", "no idempotency key is sent unless a profile names one", "none is documented", ONCE),
         Behavior("success_codes", "requests", "any 2xx, with or without a body, is a success", "some success codes are not shown"),
         Behavior("payment_routes", "requests", "GET /payment-routes and its alias /automations answer an empty list; the alias says Deprecation", "the endpoints are not shown"),
-        Behavior("lengths_elsewhere", "requests", "a text without a limit in the document may be of any length", "maximum lengths of other fields are not shown"),
+        Behavior("lengths_elsewhere", "requests", "a text without a limit in the document may be of any length, also empty", "maximum lengths of other fields are not shown"),
         Behavior("whole_numbers", "requests", "a whole number above 2^53 - 1 is 400", "limits of whole numbers are not shown; JSON readers agree up to there"),
         Behavior("keys_lifetime", "requests", "the sandbox's keys do not expire", "issuance, rotation and expiry of keys are not shown"),
         # chains and records of the sandbox
@@ -122,6 +159,12 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("stellar_contracts", "contracts", "contracts on Stellar have addresses that the wallet pattern refuses", "live answers carry them", LIVE),
         # events
         Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", WIDELY),
+        Behavior("declined_events", "events", "a declined authorization sends transaction.requested with pending, then transaction.created with declined", "the events of transactions are not shown", WIDELY),
+        Behavior("refund_events", "events", "a refund sends transaction.completed with a negative amount", "the events of transactions are not shown", WIDELY),
+        Behavior("event_authorized_amount", "events", "authorizedAmount is the original amount once settled or declined, else what is held", "the events of transactions are not shown; sources disagree", ONCE),
+        Behavior("event_merchant", "events", "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and localAmount as amount", "the events of transactions are not shown"),
+        Behavior("user_event_terms", "events", "isTermsOfServiceAccepted is false while the status is tosNotAccepted", "the document describes the member, not its value by status"),
+        Behavior("deposits", "events", "deposits arrive by a control; one of 2.00 USD or more sends no event", "the document shows what smaller ones do"),
         Behavior("card_events", "events", "card.updated on a change of a card", "fields of the card record are not shown", WIDELY),
         Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0", "the document shows the releases, not the field in both"),
         Behavior("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", WIDELY),
@@ -129,6 +172,10 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", ONCE, **_same((15, 2.5, 3, 86400))),
         Behavior("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", **_same(0.1)),
         Behavior("event_ids", "events", "the envelope id stays the same over retries", "not shown", ONCE),
+        Behavior("event_repeats", "events", "an event with the resource, action and state of the one before repeats it", "the envelope id may differ between retries", ONCE),
+        Behavior("event_accepted", "events", "any response but 2xx, and none, is a failed delivery", "delivery retries are not shown", ONCE),
+        Behavior("event_gone", "events", "a response 410 disables the endpoint", "delivery retries are not shown"),
+        Behavior("event_order", "events", "events go to an endpoint in order, and a retry holds back no later one", "delivery retries are not shown"),
         Behavior("reversal_events", "events", "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount negative", "the events of transactions are not shown", WIDELY),
         Behavior("event_declined_reason", "events", "declinedReason is in lower-case words, as card locked; answers have card_locked", "the events of transactions are not shown", WIDELY),
         Behavior("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown"),
@@ -138,11 +185,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
 
 def settings(profile: str) -> dict[str, Any]:
     """Return the value of every behavior that has one, for the profile "documented" or "observed"."""
-    return {
-        row.id: getattr(row, profile)
-        for row in BEHAVIORS.values()
-        if row.documented != row.observed or row.documented is not None
-    }
+    return {row.id: getattr(row, profile) for row in BEHAVIORS.values() if row.settable}
 
 
 def assumptions() -> tuple[Assumption, ...]:
@@ -150,39 +193,50 @@ def assumptions() -> tuple[Assumption, ...]:
     return tuple(_all())
 
 
+_CHANGES = {
+    "name": 'wire_names."{key}" in a profile',
+    "need": "check=False of connect() sends a request without it",
+    "meaning": "not settable; the value is kept as it came",
+    "event": "not settable; members of other names are kept in extra",
+}
+"""What changes an assumption about a member, by what is assumed of it."""
+
+
 def _all() -> Iterator[Assumption]:
     for operation in table.OPERATIONS.values():
         where = f"{operation.method} {operation.path}"
-        value = f"{operation.success} on success"
-        yield from _marked(operation.name, where, value, operation.assumed, "the client reads any 2xx")
+        value = f"{operation.success}, and the body of the answer"
+        yield from _marked(operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx")
         for failure in operation.failures:
             key = f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
             value = f"{failure.status} {failure.error}, when {failure.when}"
-            change = "the client takes any status; the sandbox reads the table"
+            change = "not settable; the client reads any status"
             yield from _marked(key, operation.name, value, failure.assumed, change)
     tops = [cls for operation in table.OPERATIONS.values() for cls in (operation.request, operation.answer)]
     tops += [kind.body for kind in EVENT_KINDS.values()]
     for cls in dict.fromkeys(cls for top in tops for cls in records(top)):
         for one in members(cls):
-            key = f"{snake(cls.__name__)}.{one.name}"
-            yield from _marked(key, cls.__name__, one.wire, one.about.assumed, f'wire_names."{key}" in a profile')
+            reason, key = one.about.assumed, f"{snake(cls.__name__)}.{one.name}"
+            value = f"{one.wire} is required" if reason and reason.of == "need" else one.wire
+            change = _CHANGES[reason.of].format(key=key) if reason else ""
+            yield from _marked(key, cls.__name__, value, reason, change)
         for rule in cross_rules(cls):
             key = f"{snake(cls.__name__)}.{_rule_id(rule)}"
-            yield from _marked(key, cls.__name__, rule.doc, rule.assumed, "check=False sends it all the same")
-    settable = settings("documented")
+            yield from _marked(
+                key, cls.__name__, rule.doc, rule.assumed, "check=False of connect() sends it all the same"
+            )
     for row in BEHAVIORS.values():
+        change = f"sandbox.{row.id} in a profile" if row.settable else "not settable"
         both = f" (documented: {row.documented!r}, observed: {row.observed!r})"
         value = row.says + (both if row.documented != row.observed else "")
-        change = f"sandbox.{row.id} in a profile" if row.id in settable else "its handler in workbench/sandbox"
         yield from _marked(row.id, row.where, value, Reason(row.reason, row.confidence), change)
 
 
 def _marked(key: str, where: str, value: str, reason: Reason | None, change: str) -> Iterator[Assumption]:
     """Yield the assumption that something is marked as, if it is."""
     if reason:
-        yield Assumption(
-            id=key, where=where, value=value, reason=str(reason), confidence=reason.confidence, change=change
-        )
+        known = reason.confidence
+        yield Assumption(id=key, where=where, value=value, reason=str(reason), confidence=known, change=change)
 
 
 def _rule_id(rule: CrossRule) -> str:

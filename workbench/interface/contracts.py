@@ -21,7 +21,7 @@ class Token(Answer):
         unit="whole tokens, as decimal text",
         default=None,
         assumed=Reason(
-            "the unit of the balance is not shown; live answers carry whole-token text such as 1250.50", LIVE
+            "the unit of the balance is not shown; live answers carry whole-token text such as 1250.50", LIVE, "meaning"
         ),
     )
     exchange_rate: Decimal | None = about("Exchange rate of the token", unit="USD a token", default=None)
@@ -29,7 +29,7 @@ class Token(Answer):
         "Share of the token's value that is advanced",
         unit="percent",
         default=None,
-        assumed=Reason("the unit of the rate is not shown; live answers carry 50 and 100", LIVE),
+        assumed=Reason("the unit of the rate is not shown; live answers carry 50 and 100", LIVE, "meaning"),
     )
 
 

@@ -19,8 +19,8 @@ from workbench.interface.rules import (
     StatusChangeReason,
 )
 
-KINDS = Reason("the kinds of transaction events are not shown", WIDELY)
-CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY)
+KINDS = Reason("the kinds of transaction events are not shown", WIDELY, "event")
+CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY, "event")
 MINIMUM_DEPOSIT = Decimal("2.00")
 """USD; a smaller deposit is not processed and raises `microDeposit.received`. Source: Limits."""
 

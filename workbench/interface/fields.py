@@ -30,14 +30,19 @@ WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 
 
 class Reason(str):
-    """Why something is an assumption about the service: a text, and how well the assumption is supported."""
+    """Why something is an assumption about the service: a text, and how well the assumption is supported.
 
-    __slots__ = ("confidence",)
+    Of a member, `of` says what is assumed: its "name", also in an "event", its "need" (whether it is required), or
+    its "meaning".
+    """
+
+    __slots__ = ("confidence", "of")
     confidence: Confidence
+    of: str
 
-    def __new__(cls, text: str, confidence: Confidence = UNCONFIRMED) -> "Reason":
+    def __new__(cls, text: str, confidence: Confidence = UNCONFIRMED, of: str = "name") -> "Reason":
         made = super().__new__(cls, text)
-        made.confidence = confidence
+        made.confidence, made.of = confidence, of
         return made
 
 

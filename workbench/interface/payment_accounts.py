@@ -17,9 +17,9 @@ from workbench.interface.rules import (
     When,
 )
 
-REQUIRED = Reason("required or optional markers of payment-account fields are not shown")
+REQUIRED = Reason("required or optional markers of payment-account fields are not shown", of="need")
 VARIANT = Reason("the fields of the business beneficiary variant are not shown", ONCE)
-IN_ANSWERS = Reason("the document shows it in answers only; accepted in requests too", ONCE)
+IN_ANSWERS = Reason("the document shows it in answers only; accepted in requests too", ONCE, "meaning")
 
 
 @record

@@ -167,7 +167,7 @@ class UpdateUbo:
 
 FURTHER = Reason("the names of the further members are not shown", WIDELY)
 SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
-PROFILE = Reason("which members are required is not shown; public clients send it in every variant", WIDELY)
+PROFILE = Reason("which members are required is not shown; public clients send it in every variant", WIDELY, "need")
 PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
 
 

@@ -3,7 +3,7 @@
 from workbench.interface.fields import WIDELY, Answer, Reason, about, record
 from workbench.interface.rules import CENTS, ID, CompletionReason, DeclineReason, Full, TransactionStatus
 
-REQUIRED = Reason("which body fields are required is not shown", WIDELY)
+REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
 NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
 
 

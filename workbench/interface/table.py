@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.disputes import Dispute, UpdateDispute
 from workbench.interface.fields import ONCE, WIDELY, Reason
@@ -25,6 +27,7 @@ VERSION = "1.3.0"
 """Version of the published interface description. Source: Versioning."""
 
 VALIDATION = Reason("error codes and messages for validation failures and conflicts are not shown")
+UNKNOWN = Reason("what the endpoint answers for a record that is not there is not shown")
 SIMULATION = Reason("error responses of the simulation endpoints in the sandbox are not shown")
 WITHDRAWAL = Reason("status codes and conditions of the withdrawal's error bodies are not shown")
 
@@ -46,7 +49,7 @@ def _bad(why: Reason = VALIDATION) -> Failure:
     return Failure(400, "BadRequestError", "{problems}", "the request breaks a rule", why)
 
 
-def _unknown(what: str, why: Reason = VALIDATION) -> Failure:
+def _unknown(what: str, why: Reason = UNKNOWN) -> Failure:
     return Failure(404, "NotFoundError", f"{what} not found", f"no {what.lower()} has this id", why)
 
 
@@ -60,6 +63,7 @@ CARD_NOT_ACTIVE = Failure(
     400, "BadRequestError", "Card {card} is not active", "the card is not active", Reason(SIMULATION, WIDELY)
 )
 WRONG_STATE = Failure(400, "BadRequestError", "{reason}", "the record's state does not allow it", SIMULATION)
+DISPUTE_STATE = attrs.evolve(WRONG_STATE, assumed=Reason("transitions of disputes are not shown"))
 ASSET_NOT_FOUND = Failure(
     404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", Reason(WITHDRAWAL, WIDELY)
 )
@@ -202,7 +206,7 @@ UPDATE_DISPUTE = Operation(
     path="/issuing/disputes/{disputeId}",
     takes=UpdateDispute,
     returns=Dispute,
-    failures=(_bad(), WRONG_STATE, UNAUTHORIZED, _unknown("Dispute")),
+    failures=(_bad(), DISPUTE_STATE, UNAUTHORIZED, _unknown("Dispute")),
     source="Endpoints 10",
     assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
 )

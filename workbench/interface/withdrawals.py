@@ -24,7 +24,7 @@ class SignWithdrawal:
         "Amount of token withdrawn, as digits",
         DIGITS,
         unit="native token units where is_amount_native, else cents",
-        assumed=Reason(f"{NAME}; it travels as text", WIDELY),
+        assumed=Reason(f"{_NAMES}, nor that the amount travels as text", WIDELY),
     )
     admin_address: str = about(
         "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME
@@ -54,14 +54,16 @@ class Signature(Answer):
         default=None,
         privacy=SECRET,
         assumed=Reason(
-            "its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)", WIDELY
+            "its encoding is not shown: 0x hex of 65 bytes (EVM), base64 of 64 (Solana), hex of 64 (Stellar)",
+            WIDELY,
+            "meaning",
         ),
     )
     salt: str | None = about(
         "The salt of the signed message",
         default=None,
         privacy=SECRET,
-        assumed=Reason("its encoding is not shown: base64 of 32 bytes", WIDELY),
+        assumed=Reason("its encoding is not shown: base64 of 32 bytes", WIDELY, "meaning"),
     )
 
 

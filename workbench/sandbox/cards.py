@@ -197,7 +197,7 @@ def _step(context: RequestContext, of: Table, status: str, action: str, what: st
     if found is None:  # assumed: wrong_state, dispute_cancel_twice
         done = _DONE[action]
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
-        raise context.error(table.WRONG_STATE, reason=reason)
+        raise context.error("{reason}", reason=reason)
     return found
 
 

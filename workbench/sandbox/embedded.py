@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import UnusableFile, hide_arguments
-from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -233,7 +232,7 @@ def _check(seed: object, environment: object, behavior: object, settings: Mappin
     ):
         if value is not None and value not in allowed:
             problems.append(f"{name} must be {' or '.join(allowed)}")
-    if unknown := [name for name in settings if name not in BEHAVIORS]:
-        problems.append(f"unknown behavior {', '.join(unknown)}; see assumptions()")
+    if unknown := [name for name in settings if name not in settings_of("documented")]:
+        problems.append(f"no setting {', '.join(unknown)}; see assumptions()")
     if problems:
         raise ValueError("; ".join(problems))
