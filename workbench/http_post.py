@@ -48,7 +48,7 @@ class PostResult:
 
     @property
     def accepted(self) -> bool:
-        """Whether the receiver accepted it. assumed: any response but 2xx is a failure"""
+        """Whether the receiver accepted it. assumed: event_accepted"""
         return self.status is not None and 200 <= self.status < 300
 
 

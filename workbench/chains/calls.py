@@ -1,6 +1,6 @@
 """The call that withdraws: its data on an EVM chain, and its arguments as the service's `parameters` carry them.
 
-assumed: the EVM function and its arguments are outside the interface document; version 2 is widely seen, version 1 takes
+assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely seen, version 1 takes
 the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are reported from live calls;
 the document names only `data` and `salt`. In the one sample seen, sender and recipient are the same address; that the
 fourth argument is the recipient is taken from the EVM call.

@@ -1,6 +1,7 @@
 """What is signed for a withdrawal: two EIP-712 messages on EVM chains, one hash on Solana and on Stellar.
 
-assumed: all of it is outside the interface document. The admin's EVM message is widely seen; the service's EVM message and
+assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. All of it is
+outside the interface document. The admin's EVM message is widely seen; the service's EVM message and
 the Solana hash are taken from public integration examples. What is signed on Stellar is not public.
 """
 
@@ -66,6 +67,7 @@ def coordinator_typed_data(
         "user": user, "collateral": collateral, "asset": asset, "amount": amount, "recipient": recipient,
         "nonce": nonce, "expiresAt": read_unix_seconds(expires_at, "expiresAt"),
     }  # fmt: skip
+    # the verifier is assumed: coordinator_verifying_contract
     return _typed_data("Coordinator", chain_id, "controller", controller, salt, _SERVICE_FIELDS, message)
 
 

@@ -31,7 +31,7 @@ class Reading:
 
 
 def read(operation: Operation[..., Any], response: Response, converter: Converter) -> Reading:
-    """Read the body of a success."""
+    """Read the body of a success. assumed: success_codes"""
     if response.broken is not None:
         return Reading(why=response.broken.why)
     if not response.body.strip():

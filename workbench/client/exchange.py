@@ -171,7 +171,7 @@ class Exchange:
             id=context.clock.new_id(), operation=operation.name, what=described, started=context.clock.now(),
             environment=context.environment,
         )  # fmt: skip
-        if context.idempotency_header is not None:
+        if context.idempotency_header is not None:  # assumed: idempotency
             outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), attempt.id.encode())]
         recorder = context.recorder
         if recorder is None:
@@ -344,7 +344,7 @@ class Exchange:
         return 0.0 if asked > 0 else delay(self.tries, clock.random())
 
     def retry_after(self, response: Response) -> float | None:
-        """Return the seconds of a Retry-After header; None where it says nothing usable."""
+        """Return the seconds of a Retry-After header; None where it says nothing usable. assumed: rate_limits"""
         headers = response.headers
         return retry_after(headers.get("retry-after"), headers.get("date"), self.context.clock.now())
 

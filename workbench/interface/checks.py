@@ -115,7 +115,7 @@ def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
         yield "text", "contains half of a surrogate pair, which cannot be sent"
     elif "\0" in value:
         yield "text", "contains a NUL character, which cannot be sent"
-    if rule.max_length is not None and len(value) > rule.max_length:
+    if rule.max_length is not None and len(value) > rule.max_length:  # assumed: lengths_elsewhere
         yield "max_length", f"has {len(value):,} characters; at most {rule.max_length:,} are allowed"
     if rule.min_length is not None and len(value) < rule.min_length:
         yield "min_length", f"is too short; at least {rule.min_length} character{'s' if rule.min_length > 1 else ''}"
@@ -145,6 +145,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is int or (isinstance(value, Decimal) and value.is_finite())
 
 
+# assumed: email_format, ip_format, id_case
 _FORMATS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "uuid": (UUID.fullmatch, "a UUID (8-4-4-4-12 hexadecimal digits)"),
     "email": (EMAIL_ADDRESS.fullmatch, "an email address"),

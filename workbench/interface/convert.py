@@ -146,7 +146,7 @@ class Converter(cattrs.Converter):
                 if value is None:
                     value = absent
                     if strict and wire in raw:
-                        problems.append(Problem(wire, "type", "must not be null"))
+                        problems.append(Problem(wire, "type", "must not be null"))  # assumed: null_members
                 elif value.__class__ is not usual:
                     try:
                         value = read_value(value)
@@ -352,7 +352,7 @@ def _read_integer(value: Any) -> int:
     if value.__class__ is int:
         return value
     if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < _LARGEST:
-        return int(value)  # 1250.0 and 1.25e3 are whole numbers of JSON
+        return int(value)  # 1250.0 and 1.25e3 are whole numbers of JSON. assumed: whole_number_spelling
     raise _mismatch("must be a whole number")
 
 

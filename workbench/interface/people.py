@@ -37,7 +37,7 @@ class Address(Answer):
     region: str = about("Region or state")
     postal_code: str = about("Postal code", privacy=PERSONAL)
     country_code: str = about("Country code")
-    country: str | None = about("Country", default=None)
+    country: str | None = about("Country", default=None)  # assumed: address_country
 
 
 @record

@@ -38,7 +38,7 @@ class JsonObject(dict[str, Any]):
 def _once(pairs: list[tuple[str, Any]]) -> JsonObject:
     made = JsonObject(pairs)
     if len(made) != len(pairs):
-        raise NotJson("a member stands twice in one object")
+        raise NotJson("a member stands twice in one object")  # assumed: duplicate_members
     return made
 
 

@@ -108,7 +108,7 @@ SIGN_WITHDRAWAL = Operation(
         MISSING_ROLE,
         NOT_AN_ADMIN,
         ASSET_NOT_FOUND,
-        TEAM_NOT_FOUND,
+        attrs.evolve(TEAM_NOT_FOUND, assumed=Reason(WITHDRAWAL, WIDELY)),
         SIGNATURE_ACTIVE,
         NOT_ENOUGH,
         SERVER_FAILURE,

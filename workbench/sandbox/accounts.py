@@ -15,7 +15,7 @@ Record = dict[str, Any]
 
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
-    """Create an account for a user or a company, by the tenant's kind of team."""
+    """Create an account for a user or a company, by the tenant's kind of team. assumed: account_other_variant, account_words"""
     company = context.tenant["team"] == "company"
     owner = request.company_id if company else request.user_id
     if owner is None:
@@ -32,7 +32,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
     """Make a payment account as the store keeps it.
 
-    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
+    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType". assumed: account_defaults
     """
     fiat = {"third_party": False, "rail": "ach", "bank_account_type": "checking", **bank}
     members = {"type": "externalFiatAccount", **members}
@@ -77,7 +77,7 @@ def list_automations(context: RequestContext, request: Any) -> list[Any]:
 def receive_deposit(
     context: RequestContext, route: Record, amount: Decimal, rail: str, memo: dict[str, str]
 ) -> DepositReceived:
-    """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events."""
+    """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events. assumed: deposits"""
     small = amount < MINIMUM_DEPOSIT
     # "Only routes with a fiat deposit address receive these events"
     sends = small and route["fiat_deposit"] is not None

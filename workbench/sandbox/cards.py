@@ -1,6 +1,6 @@
 """Cards, their simulated transactions and disputes: holds, settlements, refunds, and the money at each step.
 
-Of each card, at any time: available + held + posted - refunded = limit. A reversal never frees more than was authorized,
+Of each card, at any time: available + held + posted - refunded = limit (assumed: card_money). A reversal never frees more than was authorized,
 and refunds never exceed what settled.
 """
 
@@ -26,7 +26,7 @@ _HOLDER = ("id", "first_name", "last_name", "email")
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
     """Place a hold, or decline where a decline is asked for."""
     card = context.get_for_tenant("card", request.card_id.lower(), "Card")
-    if card["status"] != "active":  # assumed: card_not_active
+    if card["status"] != "active":  # assumed: card_not_active, inactive_user
         raise context.error(table.CARD_NOT_ACTIVE, card=card["id"])
     if request.currency not in context.settings["currency"]:
         raise context.bad_request(f"currency must be one of {', '.join(context.settings['currency'])}", "currency")
@@ -80,9 +80,9 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
     remains = 0 if request.new_amount is FULL else int(request.new_amount)
     step = _step(context, TRANSACTION, transaction["status"], "reduce" if remains else "reverse", "transaction")
     freed = transaction["held"] - remains
-    if freed < 0:  # assumed: reversal_bounds
+    if freed < 0:
         reason = f"newAmount is above the {transaction['held']} cents that are held"
-        raise context.error(table.WRONG_STATE, reason=reason)
+        raise context.error(table.WRONG_STATE, "reversal_bounds", reason=reason)
     if remains and not freed:
         context.assumed.append("partial_reversal")
         return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
@@ -109,8 +109,9 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
     _require_amount(context, request.amount)
     step = _step(context, TRANSACTION, transaction["status"], "settle", "transaction")
     amount = transaction["held"] if request.amount is FULL else int(request.amount)
-    if amount > transaction["held"]:  # assumed: settle_bounds
-        raise context.error(table.WRONG_STATE, reason=f"amount is above the {transaction['held']} cents that are held")
+    if amount > transaction["held"]:
+        reason = f"amount is above the {transaction['held']} cents that are held"
+        raise context.error(table.WRONG_STATE, "settle_bounds", reason=reason)
     context.cancel(f"settle:{transaction['id']}")
     card = context.store.get("card", transaction["card"])
     _move(context, card, available=transaction["held"] - amount, held=-transaction["held"], posted=amount)
@@ -163,7 +164,9 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
         # that it is appended is assumed: evidence_appended
         text = "\n".join(filter(None, (dispute["text_evidence"], request.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
-            raise context.bad_request("textEvidence is too long together with the evidence that is there")
+            raise context.bad_request(
+                "textEvidence is too long together with the evidence that is there", "evidence_total"
+            )
         dispute = {**dispute, "status": step.to, "text_evidence": text}
     if request.status is not None:
         step = _step(context, DISPUTE, dispute["status"], "cancel", "dispute")

@@ -224,8 +224,8 @@ class RequestContext:
             message=failure.message.format(**words) if words else failure.message,
         )
 
-    def bad_request(self, problems: str, assumed: str | None = None) -> ApiError:
-        """Return the 400 for a request that breaks a rule."""
+    def bad_request(self, problems: str, assumed: str) -> ApiError:
+        """Return the 400 for a request that breaks a rule, and the assumption that it does."""
         if self.operation is table.CREATE_PAYMENT_ACCOUNT:
             return self.error(table.INVALID_ACCOUNT, assumed)
         return self.error("{problems}", assumed, problems=problems)

@@ -77,7 +77,7 @@ def of_tenant(context: RequestContext) -> list[Record]:
 
 
 def collateral(context: RequestContext, user: Record) -> set[Family]:
-    """Return the families of chains on which a user has collateral contracts."""
+    """Return the families of chains on which a user has collateral contracts. assumed: external_contract"""
     chains = [context.store.get("contract", key)["chain_id"] for key in user.get("contracts", ())]
     if "external_contract" in user:
         chains.append(user["external_contract"]["chain_id"])

@@ -4,8 +4,8 @@ The state of every delivery is in the store, so it survives a restart. Each endp
 other; of several processes on one file, one delivers. Times are those of the sandbox: a retry is due when its clock says so.
 A process killed between the receiver's response and its note sends that event again: delivery is at least once.
 
-# assumed: registration, signing and retries are not documented (event_endpoints, event_signing, event_retries,
-# event_retry_spread).
+# Registration, signing and retries are not documented.
+# assumed: event_endpoints, event_signing, event_retries, event_retry_spread, event_ids, event_order, event_gone
 """
 
 import threading

@@ -79,7 +79,8 @@ def _user(environment: Environment, kept: Record) -> Any:
         {
             **{name: one.get(name) for name in ("id", "first_name", "last_name", "email", "company_id")},
             "is_active": one.get("is_active", True),
-            "is_terms_of_service_accepted": one.get("terms", True) and one["status"] != "tosNotAccepted",
+            "is_terms_of_service_accepted": one.get("terms", True)
+            and one["status"] != "tosNotAccepted",  # assumed: user_event_terms
             "application_status": one["status"],
             "application_reason": one["reason"],
             "status_change_reason": kept["why"],
@@ -93,16 +94,17 @@ def _transaction(environment: Environment, kept: Record) -> Any:
     refund, change = kept.get("refund"), kept.get("change")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
     amount = spend["settled"] if spend["status"] == "settled" else spend["held"]
-    authorized = spend["authorized"] if spend["status"] in {"declined", "settled"} else spend["held"]
+    whole = spend["status"] in {"declined", "settled"}  # assumed: event_authorized_amount
+    authorized = spend["authorized"] if whole else spend["held"]
     if kind == "transaction.requested" or status == "declined":
         amount = authorized = spend["authorized"]
-    if kind == "transaction.requested":
+    if kind == "transaction.requested":  # assumed: declined_events
         status = "pending"
     elif kind == "transaction.completed":
         status = "completed"
     elif change is not None:
         status = "reversed"  # assumed: reversal_events
-    if refund:
+    if refund:  # assumed: refund_events
         amount = -refund
     return build(
         TransactionChanged,
@@ -116,7 +118,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "currency": "usd",
                 "local_amount": amount,
                 "local_currency": spend["currency"].lower(),
-                "authorization_method": "online",
+                "authorization_method": "online",  # assumed: event_merchant
                 "merchant_name": spend["merchant_name"],
                 "merchant_category": _MERCHANT_CATEGORIES.get(spend["merchant_category_code"], "Other"),
                 "merchant_category_code": spend["merchant_category_code"],
@@ -166,6 +168,7 @@ def _deposit(environment: Environment, kept: Record) -> Any:
     return build(MicroDepositReceived, {**deposit, "received_at": moment_of(deposit["received_at"])})
 
 
+# assumed: transaction_events, card_events
 _BODIES: Mapping[str, Callable[[Environment, Record], Any]] = {
     "user": _user,
     "transaction": _transaction,

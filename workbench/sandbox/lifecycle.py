@@ -53,7 +53,7 @@ CARD: Table = {
     **{(status, "cancel"): Transition("canceled", "card.updated") for status in ("notActivated", "active", "locked")},
 }
 
-DISPUTE: Table = {
+DISPUTE: Table = {  # assumed: disputes_closed
     **{(status, "cancel"): Transition("canceled") for status in (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)},
     **{(status, "add_evidence"): Transition(status) for status in (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)},
 }

@@ -17,6 +17,7 @@ from workbench.sandbox.lifecycle import APPLICATION
 Record = dict[str, Any]
 LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
+# assumed: status_links, status_reasons, approved_with_reason
 _ASKS_MORE = frozenset({"needsInformation", "needsVerification", "tosNotAccepted", "notStarted"})
 REASONS = {
     "denied": "WRONG_USER_REGION, REGULATIONS_VIOLATIONS",
@@ -41,7 +42,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
     else:
         user = context.get_for_tenant("user", request.id.lower(), "User")
         if user["status"] != "notStarted":
-            raise context.bad_request("id is of an application that was filed already")
+            raise context.bad_request("id is of an application that was filed already", "initiated_application")
     _claim(context, user, request.external_id)
     filed = plain(request)
     accepted = request.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
@@ -66,7 +67,7 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
     del changes["user_id"]
     contracts.check_changes(context, user, changes)
     _claim(context, user, request.external_id)
-    if changes:
+    if changes:  # assumed: empty_patch
         if "address" in changes:  # assumed: partial_address
             context.assumed.append("partial_address")
             changes["address"] = {**(user.get("address") or {}), **changes["address"]}
@@ -125,16 +126,18 @@ def decide(
     """
     applicant: Record = context.store.get(kind, key)
     if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:
-        return applicant  # nothing changes, so there is no event
+        return applicant  # nothing changes, so there is no event. assumed: review_transitions
     step = APPLICATION.get((applicant["status"], action))
     if step is None:
         raise context.error(
-            table.WRONG_STATE, reason=f"an application that is {applicant['status']} cannot {action.replace('_', ' ')}"
+            table.WRONG_STATE,
+            "review_transitions",
+            reason=f"an application that is {applicant['status']} cannot {action.replace('_', ' ')}",
         )
     if action == "accept_terms":
         status = step.to or status
         applicant = {**applicant, "terms": True}
-    elif status == "approved" and not applicant.get("terms", True):
+    elif status == "approved" and not applicant.get("terms", True):  # assumed: terms_not_accepted
         if action == "review":  # a control is taken at its word
             applicant = {**applicant, "terms": True}
         else:
@@ -149,7 +152,7 @@ def decide(
     context.store.put(kind, key, applicant)
     if kind == "owner":
         _company_follows(context, applicant["company_id"])
-    if kind != "company":
+    if kind != "company":  # assumed: owner_events
         assert step.emits is not None
         context.emit(step.emits, applicant["tenant"], applicant=applicant, why=cause)
     return applicant
@@ -225,7 +228,7 @@ def new_company(key: str, tenant: str, name: str, owners: list[Record], **member
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return what a company's application shows: approved when all owners are, pending while one is, else as the first that is not approved."""
+    """Return what a company's application shows (assumed: company_outcome): approved when all owners are, pending while one is, else as the first that is not approved."""
     open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
     if any(owner["status"] == "pending" for owner in open_):
         return {"status": "pending", "reason": ""}
@@ -233,7 +236,7 @@ def _common(owners: list[Record]) -> Record:
 
 
 def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
-    """Return the person behind a share token; a personal application brings its own."""
+    """Return the person behind a share token; a personal application brings its own. assumed: share_token_person"""
     if request.first_name is not None:
         return {}
     number = context.store.next("shared person")

@@ -1,7 +1,7 @@
 """A year of rewards activity for a user, made when first asked for and the same for the same seed.
 
 In the rows, as in practice: merchant names padded with blanks, adjustments that read CARD_SPEND all the same, and travel
-redemptions that are PENDING or FAILED, which are hidden before paging. assumed: rewards_order, rewards_members
+redemptions that are PENDING or FAILED, which are hidden before paging. assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words
 """
 
 from datetime import timedelta
@@ -43,7 +43,7 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
     limit = DEFAULT_LIMIT if request.limit is None else request.limit
     return b'{"%s":[%s]}' % (
         context.environment.wire_name(RewardsActivity, "items").encode(),
-        b",".join([item for _, item in rows[skip : skip + limit]]),
+        b",".join([item for _, item in rows[skip : skip + limit]]),  # assumed: rewards_beyond
     )
 
 

@@ -33,6 +33,9 @@ NO_METHOD = Failure(
     status=405, error="MethodNotAllowedError", message="Method Not Allowed", when="the path has other methods"
 )
 
+_ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
+"""Rules that the document does not give, with their ids among the assumptions."""
+
 Handler = Callable[[RequestContext, Any], Any]
 """Takes the context and the checked request; returns an answer's record, a list of them, bytes, or None for no body."""
 
@@ -160,30 +163,31 @@ class Service:
     def _find(self, context: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
         by_method, ids = self._match(request.path)
         if not by_method:
-            raise context.error(NO_ROUTE)
+            raise context.error(NO_ROUTE, "unknown_paths")
         if request.method not in by_method:
             context.headers["allow"] = ", ".join(by_method)
-            raise context.error(NO_METHOD)
+            raise context.error(NO_METHOD, "unknown_paths")
         return by_method[request.method], ids
 
     def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> Any:
         operation = context.operation = route.row
         context.cause[1] = operation.name
         context.assumed += route.assumed
-        key = context.store.get("key", request.headers.get("api-key") or "")
+        key = context.store.get("key", request.headers.get("api-key") or "")  # assumed: keys_lifetime
         if key is None:
             raise context.error(table.UNAUTHORIZED)
-        if operation.sandbox_only and self._name == "production":
+        if operation.sandbox_only and self._name == "production":  # assumed: production_order
             raise context.error(table.NOT_IN_PRODUCTION)
-        if not operation.roles.issubset(key["roles"]):
+        if not operation.roles.issubset(key["roles"]):  # assumed: roles_elsewhere
             raise context.error(table.MISSING_ROLE)
         for name in route.ids:
             if UUID.fullmatch(path[name]) is None:
-                raise context.bad_request(f"{name} must be a UUID")
+                raise context.bad_request(f"{name} must be a UUID", "id_case")
         asked = self._read(context, operation, path, request)
         tenant = context.store.get("tenant", key["tenant"])
         if tenant is None:
-            raise context.error(table.TEAM_NOT_FOUND)
+            shown = table.TEAM_NOT_FOUND in operation.failures
+            raise context.error(table.TEAM_NOT_FOUND, *() if shown else ("team_not_found",))
         context.tenant = tenant
         answer = route.handler(context, asked)
         if type(answer) is bytes or answer is None:
@@ -197,7 +201,7 @@ class Service:
         raw: Any = {}
         if operation.in_query:
             raw = self._query(context, operation, request.query)
-        elif operation.method != "DELETE" and request.body:
+        elif operation.method != "DELETE" and request.body:  # assumed: empty_body
             raw = self._body(context, request)
         asked, mistyped, unknown = context.environment.converter.read_request(
             operation, raw, path, from_query=operation.in_query
@@ -205,22 +209,24 @@ class Service:
         found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         if found:
             said = {problem.path: problem for problem in reversed(found)}  # one problem a member is enough
-            raise context.bad_request("; ".join(str(problem) for problem in reversed(said.values())))
+            context.assumed += (_ASSUMED_RULES[one.rule] for one in found if one.rule in _ASSUMED_RULES)
+            problem = "; ".join(str(problem) for problem in reversed(said.values()))
+            raise context.bad_request(problem, "validation_errors")
         if unknown:
             context.assumed.append("unknown_members")
         for name, value in raw.items():
             if type(value) is int and value > MAX_WHOLE and name not in unknown:
-                raise context.bad_request(f"{name} is too large")
+                raise context.bad_request(f"{name} is too large", "whole_numbers")
         return asked
 
     def _query(self, context: RequestContext, operation: Operation[..., Any], query: str) -> dict[str, Any]:
         try:
             pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100, errors="surrogateescape")
         except ValueError:
-            raise context.bad_request("the query cannot be read") from None
+            raise context.bad_request("the query cannot be read", "validation_errors") from None
         raw = dict(pairs)
         if len(raw) != len(pairs):
-            raise context.bad_request("a parameter of the query stands there twice")
+            raise context.bad_request("a parameter of the query stands there twice", "duplicate_members")
         if operation is table.SIGN_WITHDRAWAL and self._unit_flag not in raw:
             raw[self._unit_flag] = "false"
             context.assumed.append("withdrawal_unit_default")
@@ -228,14 +234,14 @@ class Service:
 
     def _body(self, context: RequestContext, request: Request) -> Any:
         if len(request.body) > MAX_BODY:
-            raise context.bad_request("the body is too large")
+            raise context.bad_request("the body is too large", "body_size")
         kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise context.bad_request("the content type must be application/json")
+            raise context.bad_request("the content type must be application/json", "content_type")
         try:
             return strict_json.loads(request.body)
         except strict_json.NotJson as error:
-            raise context.bad_request(f"the body cannot be read: {error}") from None
+            raise context.bad_request(f"the body cannot be read: {error}", "validation_errors") from None
 
     def requests(self, tenant: str | None) -> list[dict[str, Any]]:
         """Return the last requests and how they were answered, their private values masked, the oldest first.

@@ -26,7 +26,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     amount = native_units(token, int(request.amount), request.is_amount_native)
     context.assumed += ("token_decimals", "withdrawal_encodings", "withdrawal_lifetime")
     if amount < 1:
-        raise context.bad_request("amount must be at least one unit of the token")
+        raise context.bad_request("amount must be at least one unit of the token", "withdrawal_smallest_amount")
     held = native_units(token, Fraction(token["balance"]) * 10 ** token["decimals"], True)
     if amount > held:
         raise context.error(
@@ -84,12 +84,12 @@ def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record,
 
 
 def _recipient(context: RequestContext, contract: Record, address: str) -> str:
-    """Return the recipient in one spelling. assumed: recipient_family"""
+    """Return the recipient in one spelling. assumed: address_case"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
         address = eip55(address)  # the case of an EVM address does not count
     wrong = address_problems(address, contract["chain_id"])
     if wrong:
-        raise context.bad_request(f"recipientAddress {wrong[0]}")
+        raise context.bad_request(f"recipientAddress {wrong[0]}", "recipient_family")
     return address
 
 

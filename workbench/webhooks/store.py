@@ -138,8 +138,8 @@ class Store:
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
         """Return the id of an earlier event with the same state: the one just before, or one of the same time.
 
-        assumed: the envelope id may differ between retries, so a repeat is recognized by resource, action and state as
-        well. A state may recur, so an older event counts only if its time is the same.
+        assumed: event_repeats. The envelope id may differ between retries, so a repeat is recognized by resource, action
+        and state as well. A state may recur, so an older event counts only if its time is the same.
         """
         found = db.execute(
             "SELECT id FROM events WHERE about = :about AND kind = :kind AND state = :state AND (happened = :happened OR"

@@ -1,0 +1,96 @@
+"""What the sandbox and the checks do beyond the document is listed as an assumption, and nothing is listed that nothing does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench
+from tests.interface.test_interface import DOCUMENTED_FAILURES
+from tests.sandbox.driver import Api
+from tests.strategies import breaks, broken
+from workbench.interface import table
+from workbench.interface.assumptions import BEHAVIORS, assumptions
+from workbench.interface.convert import converter, placeholders
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.walk import build, leaves, record_of
+from workbench.sandbox import Sandbox
+
+IDS = {one.id for one in assumptions()}
+ROOT = Path(workbench.__file__).parent
+CODE = "\n".join(path.read_text() for path in ROOT.rglob("*.py") if path.name != "assumptions.py")
+
+# Failures that the document gives for every operation. Source: Errors.
+ANYWHERE = {(401, "Unauthorized", "Invalid or missing API key"), (500, "InternalServerError", "Internal server error"),
+            (403, "ForbiddenError", "Forbidden")}  # fmt: skip
+
+
+def is_documented(operation: str | None, body: dict) -> bool:
+    """Say whether the document shows an error: for the operation, or for all."""
+    error = (body["statusCode"], body["error"], body["message"])
+    return error in ANYWHERE or (operation, *error) in DOCUMENTED_FAILURES
+
+
+@pytest.mark.parametrize("key", sorted(BEHAVIORS))
+def test_each_behavior_is_marked_where_it_is_made(key: str):
+    """Whoever reads an assumption finds the code that follows it by its id, and the other way round."""
+    assert re.search(rf'"{key}"|assumed[^\n"]*\b{key}\b', CODE)
+
+
+@pytest.mark.parametrize("operation", table.OPERATIONS.values(), ids=lambda row: row.name)
+def test_refusals_beyond_the_document_name_their_assumptions(operation):
+    """Break one rule at a time, over the wire: each error that the document does not show names what it rests on."""
+    sandbox = Sandbox(seed=7)
+    api = Api(sandbox)
+
+    @settings(max_examples=1)
+    @given(data=st.data())
+    def check(data):
+        for how in breaks(operation.request):
+            request = build(operation.request, data.draw(broken(operation, how)))
+            path, body = converter().write_request(operation, request)
+            target = operation.target(dict.fromkeys(placeholders(operation.path), "0" * 8) | path, {})
+            sent = {name: str(value) for name, value in body.items()} if operation.in_query else body
+            answer = api.call(operation.method, target, **({"query": sent} if operation.in_query else {"body": sent}))
+            if answer.status >= 400 and not is_documented(operation.name, answer.body):
+                assert answer.assumed, (how, answer.body)
+            assert answer.assumed <= IDS
+
+    check()
+
+
+SPECIAL = {
+    "unknown_paths": ("GET", "/nothing", b"", {}),
+    "content_type": ("POST", "/payment-accounts", b"{}", {"content_type": "text/plain"}),
+    "body_size": ("POST", "/payment-accounts", b'"%b"' % (b"x" * 1_000_000), {}),
+    "id_case": ("DELETE", "/payment-accounts/none", b"", {}),
+    "email_format": ("POST", "/issuing/applications/user", b'{"email": "none"}', {}),
+    "ip_format": ("POST", "/issuing/applications/user", b'{"ipAddress": "none"}', {}),
+}
+
+
+@pytest.mark.parametrize("key", SPECIAL)
+def test_general_refusals_name_their_assumptions(key: str):
+    """What every operation refuses alike names the assumption about it."""
+    method, path, body, headers = SPECIAL[key]
+    answer = Api(Sandbox(seed=7)).send(method, path, body, **headers)
+
+    assert answer.status >= 400
+    assert key in answer.assumed
+
+
+FORMATS = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
+# Formats whose values the document describes (a date), or that say how a value is shown and bind nothing.
+DESCRIBED = {None, "date", "date-time", "decimal", "name", "phone", "password", "account-number", "long-text"}
+
+
+def test_formats_are_documented_or_listed():
+    """Each format that a member has is one of the document, or a listed assumption."""
+    tops = [cls for row in table.OPERATIONS.values() for cls in (row.request, row.answer)]
+    tops += [kind.body for kind in EVENT_KINDS.values()]
+    found = {one.about.rule.format for top in tops for _, one in leaves(top) if record_of(one.kind) is None}
+
+    assert set() == found - DESCRIBED - set(FORMATS)
+    assert set() == set(FORMATS.values()) - IDS
