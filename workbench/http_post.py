@@ -8,8 +8,7 @@ import http.client
 import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Mapping
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping
 from urllib.parse import urlsplit
 
 import attrs
@@ -17,8 +16,11 @@ import attrs
 TIMEOUT = 5.0  # seconds
 _KEPT_BODY = 1024  # bytes of the response body
 
-Reach = Literal["local", "public", "any"]
-"""Which addresses may be reached: this machine; this machine and public addresses; all, private networks included."""
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
+"""Names of this machine."""
+THIS_MACHINE = frozenset({"loopback"})
+ANYWHERE = frozenset({"loopback", "public", "private"})
+"""Kinds of addresses that may be reached."""
 Resolver = Callable[[str, int], list[str]]
 
 
@@ -57,11 +59,14 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def check_url(url: str, *, reach: Reach = "local", resolve: Resolver = resolve) -> Target:
+def check_url(
+    url: str, *, reach: Collection[str] = THIS_MACHINE, hosts: Collection[str] = (), resolve: Resolver = resolve
+) -> Target:
     """Return where a URL leads, if it may be posted to.
 
     Args:
-        reach: Which addresses are allowed.
+        reach: Which kinds of addresses are allowed.
+        hosts: Hosts that are allowed whatever their address.
         resolve: Looks a host name up.
 
     Raises:
@@ -82,11 +87,13 @@ def check_url(url: str, *, reach: Reach = "local", resolve: Resolver = resolve) 
         addresses = resolve(parts.hostname, port)
     except OSError:
         raise ForbiddenUrl("unknown host") from None
-    if not addresses or not all(_allowed(address, reach) for address in addresses):
+    if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
         raise ForbiddenUrl(
             "the host has an address that is not public"
-            if reach == "public"
+            if "public" in reach
             else "only receivers on this machine are allowed"
+            if "loopback" in reach
+            else "receivers have to be allowed by name"
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(
@@ -95,14 +102,12 @@ def check_url(url: str, *, reach: Reach = "local", resolve: Resolver = resolve) 
     )  # fmt: skip
 
 
-def _allowed(text: str, reach: Reach) -> bool:
+def _kind(text: str) -> str:
     address = ipaddress.ip_address(text.partition("%")[0])
-    mapped = getattr(address, "ipv4_mapped", None)
-    if mapped is not None:
-        address = mapped
-    return (
-        reach == "any" or address.is_loopback or (reach == "public" and address.is_global and not address.is_multicast)
-    )
+    address = getattr(address, "ipv4_mapped", None) or address
+    if address.is_loopback:
+        return "loopback"
+    return "public" if address.is_global and not address.is_multicast else "private"
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:

@@ -5,6 +5,7 @@ How a response is sent (delayed, cut off, slow, not at all) is part of the respo
 
 import asyncio
 import logging
+import os
 import socket
 import struct
 import threading
@@ -18,9 +19,9 @@ import attrs
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from workbench.errors import WorkbenchError
+from workbench.errors import UnusableFile, WorkbenchError
+from workbench.http_post import LOOPBACK
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
 HEAD_TIMEOUT = 10.0  # seconds
@@ -91,10 +92,10 @@ class _Refused(Exception):
 class _App:
     """The ASGI application around a handler."""
 
-    def __init__(self, handler: Handler, refusal: RefusalHandler, hosts: Collection[str], max_body: int) -> None:
+    def __init__(self, handler: Handler, refusal: RefusalHandler, hosts: frozenset[str], max_body: int) -> None:
         self.refusal = refusal
         self._handler = handler
-        self._hosts = LOOPBACK | frozenset(hosts)
+        self._hosts = hosts
         self._max_body = max_body
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -227,6 +228,11 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._part = None
 
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self.scheme == "https" and self.transport.is_closing():
+            self.transport.abort()  # an idle client does not answer the end of TLS
+
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "Not an HTTP request")
 
@@ -261,6 +267,20 @@ def host_name(header: str) -> str:
     return (name if colon and port.isdigit() else header.strip()).lower()
 
 
+def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
+    """Return the names that a server at an address answers to: those given, and those of the address itself.
+
+    Raises:
+        ValueError: The address is a wildcard, and no name is given.
+    """
+    if host in {"0.0.0.0", "::", "[::]"}:  # noqa: S104 - compared
+        if not hosts:
+            raise ValueError(f"{host} is every address of this machine: name the hosts under which it is reached.")
+        host = ""
+    own = LOOPBACK if host in LOOPBACK else {host} - {""}
+    return frozenset(name.lower() for name in (*own, *hosts))
+
+
 def bind(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free port.
 
@@ -282,10 +302,11 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def url_of(listening: socket.socket) -> str:
-    """Return the base URL of a listening socket."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def url_of(listening: socket.socket, *, host: str | None = None, secure: bool = False) -> str:
+    """Return the base URL of a listening socket, with another host name if one is given."""
+    address, port = listening.getsockname()[:2]
+    host = host or address
+    return f"http{'s' if secure else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 @contextmanager
@@ -295,27 +316,41 @@ def running(
     host: str = "127.0.0.1",
     port: int = 0,
     listening: socket.socket | None = None,
-    hosts: Collection[str] = (),
+    hosts: frozenset[str] = LOOPBACK,
     max_body: int = 2**20,
     refusal: RefusalHandler = bare,
+    certfile: str | os.PathLike[str] | None = None,
+    keyfile: str | os.PathLike[str] | None = None,
 ) -> Iterator[str]:
     """Serve a handler in a thread while the context is open, and yield the base URL.
 
     Args:
         listening: A socket from `bind`, in place of host and port.
-        hosts: Host names that are served besides those of this machine.
+        hosts: Host names that are served; see `served_names`.
         max_body: Largest request body in bytes.
         refusal: Makes the responses to requests that break a limit.
+        certfile: Certificate for TLS.
+        keyfile: Its private key, if that is in another file.
 
     Raises:
         PortTaken: The port is in use.
+        UnusableFile: The certificate or its key cannot be used.
     """
-    listening = listening or bind(host, port)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
     config = uvicorn.Config(
-        _App(handler, refusal, hosts, max_body), http=_LimitedProtocol, ws="none", lifespan="off", loop="auto", log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3",
+        _App(handler, refusal, hosts, max_body), http=_LimitedProtocol, ws="none", lifespan="off", loop="auto",
+        log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
+        timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3", ssl_certfile=certfile, ssl_keyfile=keyfile,
     )  # fmt: skip
+    try:
+        config.load()
+    except OSError as error:
+        if listening is not None:
+            listening.close()
+        raise UnusableFile(
+            f"{keyfile or certfile} is not a certificate with its key: {error.strerror or error}"
+        ) from None
+    listening = listening or bind(host, port)
     server = uvicorn.Server(config)
     # Connections wait in the backlog until the thread is up, so none is refused.
     thread = threading.Thread(
@@ -323,7 +358,7 @@ def running(
     )
     thread.start()
     try:
-        yield url_of(listening)
+        yield url_of(listening, secure=certfile is not None)
     finally:
         server.should_exit = True
         thread.join(10)

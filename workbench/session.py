@@ -211,8 +211,9 @@ def connect(
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
     Args:
-        where: None for an embedded sandbox, `http://127.0.0.1:port` for a served one, otherwise the name of a profile.
-        api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key.
+        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile.
+        api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key. A
+            sandbox served by another machine, at https://…, needs its full key.
         tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds for a whole call, retries included (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
@@ -370,7 +371,7 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
 def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     from workbench.sandbox.remote import RemoteSandbox
 
-    control = RemoteSandbox(url)
-    guide = control.guide()
-    key = _sandbox_key(control, guide, client.pop("tenant", None))
-    return {"sandbox": control, "base_url": guide["base_url"], "api_key": key, **client}
+    full_key = Key.of(client["api_key"]).header().decode() if "api_key" in client else None
+    control = RemoteSandbox(url, full_key, ca_file=client.get("ca_file"))
+    key = _sandbox_key(control, control.guide(), client.pop("tenant", None))
+    return {"sandbox": control, "base_url": control.base_url, "api_key": key, **client}

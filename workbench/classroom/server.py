@@ -123,10 +123,11 @@ class ClassServer:
 
         Raises:
             PortTaken: The port is in use.
+            ValueError: The address is a wildcard, and no host name is given.
         """
+        names = http_server.served_names(host, hosts)
         listening = http_server.bind(host, port)
         self.url = http_server.url_of(listening)
-        names = [name.lower() for name in (*hosts, host)]
         with http_server.running(self.handle, listening=listening, hosts=names, refusal=refused):
             yield self.url
 

@@ -100,16 +100,26 @@ class Clock:
 
 
 class Seeds:
-    """Everything that looks random, made from the seed: the same label gives the same value on every machine."""
+    """Everything that looks random, made from the seed: the same label gives the same value on every machine.
 
-    def __init__(self, seed: int) -> None:
+    Args:
+        seed: Seed of the world.
+        secret: Makes the API keys another secret than the seed.
+    """
+
+    def __init__(self, seed: int, secret: str = "") -> None:
         self._key = blake2b(b"card-issuing-workbench:%d" % seed, digest_size=32).digest()
+        self._secret = secret
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Seeds) and self._key == other._key
+        return isinstance(other, Seeds) and (self._key, self._secret) == (other._key, other._secret)
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash((self._key, self._secret))
+
+    def api_key(self, name: str) -> str:
+        """Return the API key of a name."""
+        return f"sandbox_{self.octets(f'key:{self._secret}{name}', 16).hex()}"
 
     def octets(self, label: str, size: int = 32) -> bytes:
         """Return up to 64 bytes."""

@@ -9,10 +9,10 @@ A process killed between the receiver's response and its note sends that event a
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from workbench.http_post import ForbiddenUrl, PostResult, Reach, check_url, post
+from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 from workbench.interface.text import write_time
 from workbench.sandbox.context import Environment, moment_of
 from workbench.sandbox.events import signed
@@ -29,8 +29,12 @@ _GONE = 410
 class WebhookDispatcher:
     """Sends what is due, in a thread per endpoint. Without endpoints there is no thread."""
 
-    def __init__(self, environment: Environment, faults: FaultRules, public: bool) -> None:
-        self.reach: Reach = "public" if public else "local"
+    def __init__(
+        self, environment: Environment, faults: FaultRules, reach: Collection[str], hosts: Collection[str]
+    ) -> None:
+        self.reach = frozenset(reach)
+        self.hosts = frozenset(hosts)
+        self._keeps_answers = True
         self._environment = environment
         self._store = environment.store
         self._faults = faults
@@ -45,6 +49,19 @@ class WebhookDispatcher:
     def active(self) -> bool:
         """Whether there are endpoints."""
         return bool(self._store.count("endpoint"))
+
+    def distrust_callers(self) -> None:
+        """Keep to what others may be allowed: nothing on this machine is reached, and no answer is shown."""
+        self.reach -= {"loopback"}
+        self._keeps_answers = False
+
+    def check(self, url: str) -> Target:
+        """Return where a URL leads.
+
+        Raises:
+            ForbiddenUrl: Webhooks may not go there.
+        """
+        return check_url(url, reach=self.reach, hosts=self.hosts)
 
     def notify(self) -> None:
         """Wake the threads: there may be something to send."""
@@ -178,7 +195,7 @@ class WebhookDispatcher:
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         try:
-            target = check_url(url, reach=self.reach)  # each time: the address of a name may change
+            target = self.check(url)  # each time: the address of a name may change
         except ForbiddenUrl as error:
             return PostResult(status=None, error=f"not sent: {error}")
         return post(target, headers, body)
@@ -190,7 +207,7 @@ class WebhookDispatcher:
         settings = self._environment.settings
         now = max(at, delivery["due"])
         attempt = {
-            "at": write_time(moment_of(now)), "status": result.status, "error": result.error, "answer": result.body,
+            "at": write_time(moment_of(now)), "status": result.status, "error": result.error, "answer": result.body if self._keeps_answers else "",
         }  # fmt: skip
         attempts = [*delivery["attempts"], attempt]
         max_tries, first, factor, longest = settings["event_retries"]

@@ -2,12 +2,14 @@
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import UnusableFile, hide_arguments
+from workbench.http_post import LOOPBACK, THIS_MACHINE
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
 ServiceEnvironment = Literal["sandbox", "production"]
 BehaviorName = Literal["documented", "observed"]
-_DEFAULTS: Mapping[str, Any] = {"seed": 1, "environment": "sandbox", "behavior": "documented"}
+_DEFAULTS: Mapping[str, Any] = {"seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False}
 _CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
     "refused": ConnectionRefusedError,
     "reset": ConnectionResetError,
@@ -52,6 +54,9 @@ class Sandbox(Controls):
         path: File that keeps the state and survives a killed process; several processes may share it. Its seed,
             environment and behavior stay: they are taken from it if not given.
         public_webhooks: Whether webhooks may go to public addresses as well as to this machine.
+        webhook_hosts: Hosts that webhooks may go to, whatever their address.
+        random_keys: Whether API keys are made at random. By default they are made from the seed, the same everywhere;
+            to serve beyond this machine they have to be random. Kept in the file, as the seed is.
 
     Raises:
         ValueError: An argument has a value that is not allowed.
@@ -68,18 +73,28 @@ class Sandbox(Controls):
         wire_names: Names | None = None,
         path: str | os.PathLike[str] | None = None,
         public_webhooks: bool = False,
+        webhook_hosts: Sequence[str] = (),
+        random_keys: bool | None = None,
     ) -> None:
         _check(seed, environment, behavior, settings or {})
         store = Store(path)
         try:
             with store:
-                _make(store, seed=seed, environment=environment, behavior=behavior)
+                _make(store, seed=seed, environment=environment, behavior=behavior, random_keys=random_keys)
         except UnusableFile:
             store.close()
             raise
-        self._set_up(store, settings or {}, wire_names or {}, public_webhooks)
+        reach = {*THIS_MACHINE, *(["public"] if public_webhooks else [])}
+        self._set_up(store, settings or {}, wire_names or {}, reach, webhook_hosts)
 
-    def _set_up(self, store: Store, settings: Mapping[str, Any], wire_names: Names, public_webhooks: bool) -> None:
+    def _set_up(
+        self,
+        store: Store,
+        settings: Mapping[str, Any],
+        wire_names: Names,
+        reach: Collection[str],
+        webhook_hosts: Collection[str],
+    ) -> None:
         made = store.get("meta", "made")
         self.seed: int = made["seed"]
         self.environment: ServiceEnvironment = made["environment"]
@@ -87,7 +102,7 @@ class Sandbox(Controls):
         self.settings = {**settings_of(self.behavior), **settings}
         self.wire_names = dict(wire_names)
         self.base_url = BASE_URL
-        self._engine = Engine(store, self.settings, self.wire_names, public_webhooks)
+        self._engine = Engine(store, self.settings, self.wire_names, reach, webhook_hosts)
         self.clock = self._engine.clock
         self._key = self._engine.full_key
 
@@ -143,24 +158,45 @@ class Sandbox(Controls):
         contents = self._engine.store.copy()
         store.load((kind, k, v) for kind, vs in contents.items() if kind not in DELIVERY_KINDS for k, v in vs.items())
         fork = Sandbox.__new__(Sandbox)
-        fork._set_up(store, self.settings, self.wire_names, self._engine.dispatcher.reach == "public")
+        reached = self._engine.dispatcher
+        fork._set_up(store, self.settings, self.wire_names, reached.reach, reached.hosts)
         fork._key = self._key
         return fork
 
-    def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> AbstractContextManager[str]:
+    def serve(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        hosts: Sequence[str] = (),
+        *,
+        certfile: str | os.PathLike[str] | None = None,
+        keyfile: str | os.PathLike[str] | None = None,
+    ) -> AbstractContextManager[str]:
         """Serve over HTTP while the context is open; it yields the URL, for any client in any language.
+
+        Beyond this machine, webhooks go to no address on it, and what receivers answer is not shown.
 
         Args:
             host: Address to listen on; by default only this machine can connect.
             port: Port; 0 takes any free one.
-            hosts: Host names that are accepted besides those of this machine.
+            hosts: Host names under which it is reached. Those of this machine are accepted if only it can connect.
+            certfile: Certificate for TLS, a PEM file.
+            keyfile: Its private key, if that is not in the same file.
 
         Raises:
             PortTaken: The port is in use.
+            UnusableFile: The certificate or its key cannot be used.
+            ValueError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
         """
         from workbench.sandbox.server import serving
 
-        return serving(self.http_app, host=host, port=port, hosts=hosts)
+        made = self._engine.store.get("meta", "made")
+        if host not in LOOPBACK and not made.get("random_keys"):
+            raise ValueError(
+                "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
+                "random_keys=True."
+            )
+        return serving(self.http_app, host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile)
 
     def http_app(self, url: str, local: bool = True) -> "App":
         """Return the HTTP application that `serve` runs.
@@ -171,6 +207,8 @@ class Sandbox(Controls):
         """
         from workbench.sandbox.server import App
 
+        if not local:
+            self._engine.dispatcher.distrust_callers()
         return App(self._engine, self, url, local)
 
     def close(self) -> None:
@@ -209,8 +247,10 @@ def _make(store: Store, **given: Any) -> None:
     made: dict[str, Any] | None = store.get("meta", "made")
     if made is None:
         made = {**_DEFAULTS, **{name: value for name, value in given.items() if value is not None}}
+        if made["random_keys"]:
+            made["secret"] = secrets.token_hex()
         store.put("meta", "made", made)
-        for kind, key, value in world(Seeds(made["seed"])):
+        for kind, key, value in world(Seeds(made["seed"], made.get("secret", ""))):
             store.put(kind, key, value)
     elif "behavior" not in made:
         raise UnusableFile(
@@ -218,9 +258,9 @@ def _make(store: Store, **given: Any) -> None:
             "it; `workbench sandbox reset` resets the sandbox that commands act on."
         )
     for name, value in given.items():
-        if value not in (None, made[name]):
+        if value not in (None, made.get(name, _DEFAULTS[name])):
             raise UnusableFile(
-                f"The file was made with {name} {made[name]!r}, which cannot be changed; file left unchanged."
+                f"The file was made with {name} {made.get(name, _DEFAULTS[name])!r}, which cannot be changed; file left unchanged."
             )
 
 

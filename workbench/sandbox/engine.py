@@ -1,6 +1,6 @@
 """The parts of one sandbox put together: state, clock, service, faults, and the events that go out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from workbench.interface.convert import Names, converter
@@ -12,7 +12,6 @@ from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultedResponse, FaultRules
 from workbench.sandbox.service import Request, Service
 from workbench.sandbox.store import Store
-from workbench.sandbox.world import key_of
 
 Record = dict[str, Any]
 Deliveries = list[tuple[int, dict[str, str], bytes]]
@@ -25,20 +24,28 @@ class Engine:
         store: State with a world in it.
         settings: The value of each behavior.
         wire_names: Wire names that differ, by `record.attribute`.
-        public_webhooks: Whether webhooks may go to public addresses as well as to this machine.
+        reach: Kinds of addresses that webhooks may go to.
+        webhook_hosts: Hosts that webhooks may go to, whatever their address.
     """
 
-    def __init__(self, store: Store, settings: Mapping[str, Any], wire_names: Names, public_webhooks: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: Mapping[str, Any],
+        wire_names: Names,
+        reach: Collection[str],
+        webhook_hosts: Collection[str],
+    ) -> None:
         made = store.get("meta", "made")
         self.store = store
-        self.seeds = Seeds(made["seed"])
+        self.seeds = Seeds(made["seed"], made.get("secret", ""))
         self.wire_names = wire_names
         self.clock = Clock(store, self._move_clock)
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
         self.service = Service(made["environment"], self.environment)
-        self.full_key = key_of(self.seeds, "full")
+        self.full_key = self.seeds.api_key("full")
         self.faults = FaultRules(self.seeds)
-        self.dispatcher = WebhookDispatcher(self.environment, self.faults, public_webhooks)
+        self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts)
         self.dispatcher.notify()
 
     def answer(self, request: Request) -> FaultedResponse:

@@ -2,6 +2,8 @@
 
 import copy
 import inspect
+import os
+import ssl
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments
+from workbench.http_post import LOOPBACK
 from workbench.interface import strict_json, table
 from workbench.sandbox.chain import TeachingWallet
 from workbench.sandbox.controls import CONTROLS
@@ -17,19 +20,27 @@ from workbench.sandbox.events import Delivered
 from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _SECONDS = 30.0
 
 
 class RemoteSandbox:
     """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`, `events`…"""
 
-    def __init__(self, url: str, api_key: str | None = None, *, seconds: float = _SECONDS) -> None:
+    @hide_arguments
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        ca_file: str | os.PathLike[str] | None = None,
+        seconds: float = _SECONDS,
+    ) -> None:
         """Connect to a served sandbox.
 
         Args:
             url: URL printed by `serve`, with or without `/v1`.
-            api_key: Full key; default: read from the guide.
+            api_key: Full key; a sandbox on this machine needs none, since its guide has it.
+            ca_file: Certificates to trust in place of the usual ones.
 
         Raises:
             WrongEnvironment: Not a sandbox of the workbench.
@@ -38,7 +49,7 @@ class RemoteSandbox:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise WrongEnvironment("A served sandbox has a URL that begins with http:// or https://.")
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise WrongEnvironment(
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
@@ -46,13 +57,14 @@ class RemoteSandbox:
         self.in_class = bool(learner)
         self.url = f"{parts.scheme}://{parts.netloc}{learner}"
         none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes the control of a served sandbox
-        self._http = httpx.Client(base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept)
-        self._key = api_key
+        verify = True if ca_file is None else ssl.create_default_context(cafile=ca_file)
+        self._http = httpx.Client(base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept, verify=verify)
+        self._key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
         self._scope = api_key
         self._identity: str | None = None
-        guide = self._exchange("guide", {}, method="GET" if api_key is None else "POST")
-        self._key = api_key or next(iter(guide["api_keys"].values()))
-        self.base_url: str = guide["base_url"]
+        guide = self._exchange("guide", {}, method="GET" if self._key is None else "POST")
+        self._key = self._key or next(iter(guide["api_keys"].values()))
+        self.base_url = f"{self.url}{table.PREFIX}"
         self.seed: int = guide["seed"]
         self.clock = RemoteClock(self)
 
@@ -134,6 +146,8 @@ class RemoteSandbox:
         try:
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
         except httpx.ConnectError as error:
+            if "certificate" in str(error).lower():
+                raise NotSent(f"The certificate of {self.url} is not trusted: name it by ca_file.") from error
             raise NotSent(f"Connection refused at {self.url}: is the sandbox still served?") from error
         except httpx.HTTPError as error:
             raise WrongEnvironment(f"{self.url} is not a sandbox of the workbench.") from error

@@ -10,12 +10,14 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from workbench import http_server
-from workbench.errors import ApiError, FileBusy, UnusableFile
+from workbench.errors import ApiError, FileBusy, UnusableFile, advise
+from workbench.http_post import LOOPBACK
 from workbench.http_server import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
@@ -67,7 +69,7 @@ class App:
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer a request."""
         origin = request.header("origin")
-        if origin is not None and origin != f"http://{request.header('host')}":
+        if origin is not None and origin != f"{self._url.partition(':')[0]}://{request.header('host')}":
             return refused(403, "Requests from pages of other origins are not answered")
         try:
             if request.target.startswith(CONTROL_PATH):
@@ -144,7 +146,13 @@ def _unusable(error: UnusableFile) -> Response:
 
 @contextmanager
 def serving(
-    make_app: Callable[[str, bool], App], *, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()
+    make_app: Callable[[str, bool], App],
+    *,
+    host: str,
+    port: int,
+    hosts: Sequence[str],
+    certfile: str | os.PathLike[str] | None,
+    keyfile: str | os.PathLike[str] | None,
 ) -> Iterator[str]:
     """Serve a sandbox in a thread, and yield its URL.
 
@@ -153,13 +161,18 @@ def serving(
 
     Raises:
         PortTaken: The port is in use.
+        UnusableFile: The certificate or its key cannot be used.
+        ValueError: The address is a wildcard, and no host name is given.
     """
+    names, local = http_server.served_names(host, hosts), host in LOOPBACK
     listening = http_server.bind(host, port)
-    url = http_server.url_of(listening)
-    local = host in http_server.LOOPBACK
-    names = [name.lower() for name in (*hosts, *(() if local else (host,)))]
-    app = make_app(url, local)
-    with http_server.running(app.handle, listening=listening, hosts=names, max_body=service.MAX_BODY, refusal=refused):
+    url = http_server.url_of(listening, host=None if local else next(iter(hosts), None), secure=certfile is not None)
+    if not local and certfile is None:
+        advise(f"{url} is reached by others without TLS: they can read the API keys on the way. Give a certificate.")
+    with http_server.running(
+        make_app(url, local).handle, listening=listening, hosts=names, max_body=service.MAX_BODY, refusal=refused,
+        certfile=certfile, keyfile=keyfile,
+    ):  # fmt: skip
         yield url
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from workbench.http_post import ForbiddenUrl, check_url
+from workbench.http_post import ForbiddenUrl
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import build
@@ -30,7 +30,7 @@ class WebhookControls(ControlGroup):
         """
         tenant = self._tenant_id(api_key)
         try:
-            check_url(url, reach=self._engine.dispatcher.reach)
+            self._engine.dispatcher.check(url)
         except ForbiddenUrl as error:
             raise usage_error(f"url cannot be used: {error}") from None
         row = {

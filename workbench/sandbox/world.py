@@ -72,11 +72,6 @@ _APPROVED = 24
 _CONTRACTS = ((84532, 2), (11155111, 1), (901, 2), (1501, 2))
 
 
-def key_of(seeds: Seeds, name: str) -> str:
-    """Return the API key that may do what its name says."""
-    return f"sandbox_{seeds.octets(f'key:{name}', 16).hex()}"
-
-
 def tenant_id(seeds: Seeds, name: str) -> str:
     """Return the id of a tenant."""
     return seeds.uuid(f"tenant:{name}")
@@ -92,7 +87,7 @@ def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any]) -
 
 def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str, ...]) -> str:
     """Add a key of a tenant, by the tenant's id; return the key."""
-    key = key_of(seeds, name)
+    key = seeds.api_key(name)
     store.put("key", key, {"tenant": tenant, "name": name, "roles": list(roles)})
     return key
 

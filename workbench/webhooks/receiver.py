@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from workbench import http_server
 from workbench.errors import InvalidWebhook
+from workbench.http_post import LOOPBACK
 from workbench.webhooks.verify import Headers
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
@@ -22,7 +23,7 @@ def receiving(
     Args:
         verifies: Whether signed deliveries alone are accepted.
     """
-    local = host in http_server.LOOPBACK
+    local = host in LOOPBACK
     path = "/" + path.lstrip("/")
     if not (local or verifies):
         raise InvalidWebhook(
@@ -39,7 +40,7 @@ def receiving(
         status = _status(respond, request, path)
         return http_server.Response(status=204) if status == 204 else http_server.bare(status, "")
 
-    names = {name.lower() for name in (*hosts, *(() if local else (host,)))}
+    names = http_server.served_names(host, hosts)
     with http_server.running(answer, host=host, port=port, hosts=names, max_body=max_body) as url:
         yield url + path
 

@@ -1,0 +1,138 @@
+"""A sandbox that others can reach: its keys, names, endpoints and certificate."""
+
+import json
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import workbench as wb
+from workbench.errors import AdviceWarning, UnusableFile
+from workbench.sandbox import Sandbox
+from workbench.sandbox.certificate import self_signed
+
+HOST = "sandbox.test"
+KEYS = Sandbox().guide()["api_keys"]
+
+
+@pytest.fixture
+def public() -> Iterator[tuple[Sandbox, str]]:
+    """Yield a sandbox that is served on every address, and its address on this machine."""
+    sandbox = Sandbox(random_keys=True, webhook_hosts=("app.test", "localhost"))
+    with pytest.warns(AdviceWarning, match="without TLS"), sandbox.serve("0.0.0.0", hosts=(HOST,)) as url:
+        yield sandbox, url.replace(HOST, "127.0.0.1")
+
+
+def ask(url: str, path: str, body: Any = None, key: str | None = None, host: str = HOST) -> httpx.Response:
+    """Send a request under a host name."""
+    headers = {"host": host, "content-type": "application/json", **({} if key is None else {"api-key": key})}
+    method = "GET" if body is None else "POST"
+    return httpx.request(method, url + path, headers=headers, content=None if body is None else json.dumps(body))
+
+
+def test_keys_of_the_seed_are_not_served_to_others() -> None:
+    """A sandbox whose keys follow from its seed is not served beyond this machine."""
+    with pytest.raises(ValueError, match="random_keys"):
+        Sandbox().serve("0.0.0.0", hosts=(HOST,))
+
+
+def test_a_wildcard_needs_a_name() -> None:
+    """On every address the host names have to be given."""
+    with pytest.raises(ValueError, match="name the hosts"), Sandbox(random_keys=True).serve("0.0.0.0"):
+        pass
+
+
+def test_names_are_those_that_were_given(public: tuple[Sandbox, str]) -> None:
+    """A request that names this machine is refused where others could send it too."""
+    sandbox, url = public
+
+    assert ask(url, "/v1/issuing/tenants/contracts", key=sandbox.full_key).status_code == 200
+    for host in ("127.0.0.1", "localhost", "0.0.0.0", "example.com"):
+        assert ask(url, "/v1/issuing/tenants/contracts", key=sandbox.full_key, host=host).status_code == 421
+
+
+def test_keys_are_random(public: tuple[Sandbox, str]) -> None:
+    """No key of another installation is one of this, and the guide needs the key."""
+    sandbox, url = public
+    sandbox.reset()
+    made = sandbox.create_key("made")
+
+    assert not set(KEYS.values()) & set(sandbox.guide()["api_keys"].values())
+    assert made.api_key != Sandbox().create_key("made").api_key
+    for key in (None, KEYS["full"]):
+        assert ask(url, "/_sandbox/guide", key=key).status_code == 401
+        assert ask(url, "/_sandbox/reset", body={}, key=key).status_code == 401
+    assert ask(url, "/_sandbox/guide", key=sandbox.full_key).json()["base_url"].startswith(f"http://{HOST}:")
+
+
+@pytest.mark.parametrize(
+    "target", ["http://127.0.0.1:9/", "http://10.0.0.5/", "http://169.254.169.254/", "http://[::1]/"]
+)
+def test_endpoints_are_not_on_this_machine(public: tuple[Sandbox, str], target: str) -> None:
+    """Nobody can have events sent to this machine or its network, unless the host was allowed by its name."""
+    sandbox, url = public
+    found = ask(url, "/_sandbox/register_endpoint", body={"url": target}, key=sandbox.full_key)
+
+    assert (found.status_code, "allowed by name" in found.json()["message"]) == (400, True)
+    assert sandbox.endpoints() == []
+
+
+def test_what_an_allowed_host_answers_is_not_shown(public: tuple[Sandbox, str]) -> None:
+    """A host that was allowed receives events; of its answer the status alone is shown."""
+    sandbox, url = public
+    port = url.rpartition(":")[2]
+    sandbox.register_endpoint(f"http://localhost:{port}/")
+    user = sandbox.guide()["users"]["approved"][0]
+    sandbox.review(user, "locked")
+    sandbox.flush()
+    (delivery, *_) = sandbox.deliveries()
+
+    assert [(one.status, one.answer) for one in delivery.attempts] == [(421, "")]
+
+
+def test_random_keys_stay_in_the_file(tmp_path: Path) -> None:
+    """A file keeps its random keys, and one that has others does not get them."""
+    first = Sandbox(path=tmp_path / "a.db", random_keys=True)
+    key = first.full_key
+    first.close()
+    again = Sandbox(path=tmp_path / "a.db")
+    Sandbox(path=tmp_path / "b.db").close()
+
+    assert again.full_key == key
+    assert again.guide()["users"] == Sandbox().guide()["users"]
+    with pytest.raises(UnusableFile, match="random_keys False"):
+        Sandbox(path=tmp_path / "b.db", random_keys=True)
+    again.close()
+
+
+def test_served_with_tls(tmp_path: Path) -> None:
+    """A session reaches a sandbox and its controls over TLS, and trusts the certificate that it was given alone."""
+    cert, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    fingerprint = self_signed(cert, key, ["localhost", "127.0.0.1"])
+    sandbox = Sandbox()
+    with sandbox.serve(certfile=cert, keyfile=key) as url:
+        with wb.connect(url, ca_file=cert) as api:
+            card = api.sandbox.guide()["cards"]["active"][0]
+            made = api.simulate_authorization(
+                card_id=card, amount=100, currency="USD", merchant_name="x", merchant_category_code="5411"
+            )
+            api.sandbox.settle(made.transaction_id)
+            kinds = [event.kind for event in api.inbox.events()]
+        with pytest.raises(wb.NotSent, match="certificate"):
+            wb.connect(url)
+        page = httpx.get(url + "/openapi.json", verify=ssl.create_default_context(cafile=cert), headers={"origin": url})
+
+    assert url.startswith("https://")
+    assert kinds[-1] == "transaction.completed"
+    assert page.status_code == 200
+    assert (key.stat().st_mode & 0o777, fingerprint) == (0o600, self_signed(cert, key, ["127.0.0.1", "localhost"]))
+
+
+def test_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
+    """A file without a certificate is named, and nothing is served."""
+    (tmp_path / "tls.crt").write_text("nothing")
+    with pytest.raises(UnusableFile, match=r"tls\.crt"), Sandbox().serve(certfile=tmp_path / "tls.crt"):
+        pass
