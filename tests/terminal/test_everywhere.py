@@ -9,6 +9,7 @@ import pytest
 import workbench
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import members
+from workbench.terminal import commands
 from workbench.terminal.app import make_app
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +20,7 @@ ENDLESS = {
     ("sandbox", "serve"),
     ("class", "serve"),
 }  # they run until stopped; see their own tests
-GROUPS = ("bulk", "sandbox", "events", "sequences", "journal", "profiles")
+GROUPS = ("bulk", "sandbox", "events", "sequences", "journal", "profiles", "class", "drill", *commands.OPERATIONS)
 COMMANDS = [
     *((name,) for name in make_app() if not name.startswith("-") and name not in GROUPS),
     *((group, name) for group in GROUPS for name in make_app()[group] if not name.startswith("-")),

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
-    from workbench.terminal.exits import run_to_exit
-
     tokens = list(sys.argv[1:] if argv is None else argv)
+    if tokens[:1] == ["help"]:
+        tokens = [*tokens[1:], "--help"]
+    if tokens in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+        from workbench.terminal.commands import first_page
+
+        print(first_page())
+        return 0
+    from workbench.terminal.exits import run_to_exit
 
     def run() -> int:
         from workbench.terminal.app import run

@@ -19,6 +19,7 @@ from workbench.errors import visible
 from workbench.rendering.screen import screen_of
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
+from workbench.terminal.commands import kebab
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error
@@ -189,10 +190,17 @@ def serve(
     return DONE
 
 
+def __getattr__(name: str) -> Callable[..., int]:
+    if name not in CONTROLS:
+        raise AttributeError(name)
+    return _command(CONTROLS[name])
+
+
 app = App(name="sandbox", help="Serve, reset and control the sandbox.")
 _SERVE, _CONTROLS = Group("Sandbox", sort_key=0), Group("Controls, which the interface does not have", sort_key=1)
 app.command(serve, group=_SERVE)
 app.command(reset, group=_SERVE)
-for _control in CONTROLS.values():
-    if _control.name != "reset":
-        app.command(_command(_control), name=_control.name.replace("_", "-"), group=_CONTROLS)
+for _name, _control in CONTROLS.items():
+    if _name != "reset":
+        _line = _control.doc.partition("\n")[0]
+        app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)

@@ -1,0 +1,105 @@
+"""The commands and the first page of help, written once. Nothing is imported here, so that the page costs next to nothing."""
+
+import os
+import shutil
+import sys
+import textwrap
+
+OPERATIONS = {
+    "contracts": ("Smart contracts of the tenant.", {"list": "list_contracts"}),
+    "transactions": (
+        "Simulated card transactions: authorize, reverse, refund.",
+        {"authorize": "simulate_authorization", "reverse": "simulate_reversal", "refund": "simulate_refund"},
+    ),
+    "users": ("Users of the tenant.", {"update": "update_user"}),
+    "applications": (
+        "Applications of users, and of owners of companies.",
+        {"create": "create_user_application", "update-owner": "update_ubo"},
+    ),
+    "payment-accounts": (
+        "Payment accounts of users.",
+        {"create": "create_payment_account", "delete": "delete_payment_account"},
+    ),
+    "disputes": ("Disputes: cancel one, or add evidence.", {"update": "update_dispute"}),
+    "rewards": ("Rewards activity: one page, or all of users with exact sums.", {"list": "list_rewards_activity"}),
+    "withdrawals": ("Signatures that allow withdrawals of collateral.", {"sign": "sign_withdrawal"}),
+}
+"""The operations by noun and verb. Each is a command of its own name too."""
+
+VERBS = {
+    "transactions": {"settle": ("sandbox:settle", "Settle an authorization, in the sandbox.")},
+    "applications": {"review": ("sandbox:review", "Move an application to a status, in the sandbox.")},
+    "rewards": {"read": ("bulk:rewards", "Read all rewards activity of users and save it.")},
+}
+"""What else there is to a noun."""
+
+COMMANDS = {
+    "Many calls": {
+        "bulk": ("bulk:app", "Send one request for each row of a file, at most once each."),
+    },
+    "Sandbox": {
+        "sandbox": ("sandbox:app", "Serve, reset and control the sandbox: settle, review, advance and more."),
+    },
+    "Events": {
+        "events": ("events:app", "List events as webhooks deliver them, or redeliver one."),
+        "listen": ("events:listen", "Receive webhooks: verify, show and forward them."),
+        "trigger": ("events:trigger", "Send a signed sample event."),
+    },
+    "Sequences": {
+        "run": ("sequences:run", "Run a sequence."),
+        "sequences": ("sequences:app", "List, show and check sequences."),
+    },
+    "Training": {
+        "class": ("training:class_app", "Serve a class, and export its results."),
+        "drill": ("training:drill_app", "Solve incidents in the sandbox, graded by what it holds at the end."),
+    },
+    "Journal and profiles": {
+        "journal": ("journal:app", "List calls with an effect, and resolve unknown outcomes."),
+        "profiles": ("profiles:app", "List, show and check connection profiles."),
+        "arm": ("profiles:arm", "Allow operations with an effect in production for some minutes."),
+    },
+    "Help": {
+        "assumptions": ("about:list_assumptions", "List the assumptions about the service and where to change them."),
+        "docs": ("about:docs", "Show the rules of an operation."),
+        "doctor": ("about:doctor", "Check this installation."),
+        "demo": ("about:demo", "Walk through the main tasks on an embedded sandbox."),
+        "shell": ("shell:shell", "Open IPython with api, sandbox, inbox and wb ready."),
+        "lab": ("shell:lab", "Open JupyterLab."),
+        "completion": ("completion:script", "Print the completion script for bash or zsh."),
+    },
+}
+"""The other commands by section: where each is, and its line of help."""
+
+_LAST = """\
+`workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
+
+Commands act on your own sandbox, kept in a file, so each command sees the effects of earlier ones. Use --fresh for a new
+sandbox in memory, --url URL for a served one and --profile NAME for a real service.
+
+Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent."""
+
+
+def kebab(name: str) -> str:
+    """Return a name as it is typed at a prompt."""
+    return name.replace("_", "-")
+
+
+def first_page() -> str:
+    """Return the first page of help, as wide as the terminal, in ASCII."""
+    terminal = sys.stdout.isatty()
+    width = max(40, min(140, shutil.get_terminal_size((100, 24)).columns)) if terminal else 100
+    bold = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
+    sections = {"Operations": {noun: doc for noun, (doc, _) in OPERATIONS.items()}}
+    sections |= {section: {name: doc for name, (_, doc) in rows.items()} for section, rows in COMMANDS.items()}
+    parts = ["Usage: workbench COMMAND\n\nA workbench for a card issuing API."]
+    for section, rows in sections.items():
+        head = f"\033[1m{section}\033[0m" if bold else section
+        parts.append("\n".join([head, *(_row(name, doc, width) for name, doc in rows.items())]))
+    names = ", ".join(kebab(name) for _, verbs in OPERATIONS.values() for name in verbs.values())
+    text = f"Each operation is a command of its own name too: {names}."
+    parts.insert(2, textwrap.fill(text, width, break_on_hyphens=False))
+    return "\n\n".join([*parts, *(textwrap.fill(text, width) for text in _LAST.split("\n\n"))])
+
+
+def _row(name: str, doc: str, width: int) -> str:
+    return textwrap.fill(doc, width, initial_indent=f"  {name:<18}", subsequent_indent=" " * 20)
