@@ -1,15 +1,18 @@
 """The SQLite file: readable by its owner only, checked when opened, shared by processes."""
 
+import multiprocessing
+import os
 import sqlite3
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workbench.errors import FileBusy, UnusableFile
-from workbench.storage import Database, file_system
+from workbench.storage import Database, FileLock, file_system
 
 OURS = 0x57425454
 SCHEMA = "CREATE TABLE things(name TEXT PRIMARY KEY, number INTEGER)"
@@ -189,3 +192,72 @@ def test_processes_at_once(path: Path) -> None:
     file = opened(path)
     assert file.run("SELECT number FROM things WHERE name = 'one'") == [(401,)]
     file.close()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from workbench.storage import Database, FileLock
+path = Path(sys.argv[1])
+file = Database(path, application=0x57425454, schema=sys.argv[2])
+with FileLock(path):
+    print(file.lease("work"), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_locks_are_those_of_the_file_by_whatever_link(path: Path, tmp_path: Path) -> None:
+    """What one process holds under the name of a file is held for another that opened it through a symbolic link."""
+    link = tmp_path / "folder" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    command = [sys.executable, "-c", HOLD, str(path), SCHEMA]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        held = holder.stdout.readline()
+        here = opened(link)
+        lease = here.lease("work")
+        with pytest.raises(FileBusy), FileLock(link):
+            pass
+        holder.stdin.close()
+    here.close()
+
+    assert (held, lease) == ("True\n", False)
+
+
+def test_a_file_of_several_names_is_refused(path: Path, tmp_path: Path) -> None:
+    """Locks and the log of a database go by name, so a second name would pass them by."""
+    (tmp_path / "another.db").hardlink_to(path)
+
+    with pytest.raises(UnusableFile, match="hard links"):
+        opened(path)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_neither_connection_nor_leases(path: Path) -> None:
+    """It opens the file anew, and what its parent leases stays the parent's, also when it ends."""
+    file = opened(path)
+    leased = file.lease("work")
+
+    def child(answers: Any) -> None:
+        free = file.lease("work"), file.lease("other work")
+        with file.write() as db:
+            db.execute("INSERT INTO things VALUES ('child', 2)")
+        answers.send(free)
+
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    process = context.Process(target=child, args=(there,))
+    process.start()
+    free = here.recv()
+    process.join()
+    another = opened(path)
+    after = another.lease("work"), another.lease("other work")
+    found = [name for (name,) in file.run("SELECT name FROM things ORDER BY number")]
+    another.close()
+    file.close()
+
+    assert (leased, free, after) == (True, (False, True), (False, True))
+    assert found == ["one", "child"]

@@ -30,6 +30,10 @@ from workbench.errors import FileBusy, UnusableFile, hide_arguments
 _MAGIC = b"SQLite format 3\0"
 _WAIT = 0.05  # seconds that SQLite waits by itself for another process
 _CHECKED_WHOLE = 64 * 2**20  # bytes; a larger file is not read through at each start
+_SETTINGS = {
+    "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
+    "wal_autocheckpoint": "4000",  # pages: carrying them over costs two waits for the disk
+}  # fmt: skip
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 
 
@@ -113,7 +117,8 @@ class FileLock:
     """A lock beside a file, for one process at a time; the operating system releases it when its holder ends."""
 
     def __init__(self, path: Path) -> None:
-        """Prepare the lock of `path`; it is kept in a file of the same name that ends in `.lock`."""
+        """Prepare the lock of `path`; it is kept beside the file that this leads to, under its name and `.lock`."""
+        path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
@@ -184,22 +189,14 @@ class Database:
             UnusableFile: It is not ours, newer, damaged, or cannot be opened. The file is left unchanged.
             FileBusy: Another process held it for too long.
         """
-        self.path = None if path is None else Path(path)
-        self.lock = threading.RLock()
-        self._leases: dict[str, FileLock] = {}
-        self._transaction: object = None  # whose transaction is open
+        self.path = None if path is None else Path(path).resolve()  # one file, by whatever link
         self._busy_seconds = busy_seconds
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
+        self._of_parents: list[object] = []  # connections and locks of another process: never closed here
         if self.path is not None:
             _prepare(self.path)
             _check_header(self.path, application, version)
-        try:
-            self.connection = sqlite3.connect(
-                ":memory:" if self.path is None else self.path,
-                timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
-            )  # fmt: skip
-        except sqlite3.Error as error:
-            raise UnusableFile(f"{self.path} cannot be opened: {error}") from None
+        self._connect()
         try:
             self._open(application, schema, version, file_system)
         except BaseException as error:
@@ -208,11 +205,28 @@ class Database:
                 raise self._named(error) from None
             raise
 
+    def _connect(self) -> None:
+        self.lock = threading.RLock()
+        self._leases: dict[str, FileLock] = {}
+        self._pid = os.getpid()
+        try:
+            self.connection = sqlite3.connect(
+                ":memory:" if self.path is None else self.path,
+                timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
+            )  # fmt: skip
+        except sqlite3.Error as error:
+            raise UnusableFile(f"{self.path} cannot be opened: {error}") from None
+        for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
+            self.connection.execute(f"PRAGMA {name}={value}")
+
+    def after_fork(self) -> None:
+        """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the parent."""
+        if self._pid != os.getpid() and self.path is not None:
+            self._of_parents.append((self.connection, self._leases))
+            self._connect()
+
     def _open(self, application: int, schema: str, version: int, probe: Callable[[Path], str]) -> None:
         run = self.connection.execute
-        run("PRAGMA trusted_schema=OFF")
-        run("PRAGMA secure_delete=ON")
-        run("PRAGMA foreign_keys=ON")
         self._patiently("BEGIN IMMEDIATE")
         try:
             if run("PRAGMA application_id").fetchone()[0] != application:
@@ -238,8 +252,6 @@ class Database:
                 stacklevel=4,
             )
         self._patiently(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
-        run(f"PRAGMA synchronous={self._synchronous}")
-        run("PRAGMA wal_autocheckpoint=4000")  # pages: carrying them over costs two waits for the disk
 
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""
@@ -263,20 +275,16 @@ class Database:
             FileBusy: Another process held the file for too long.
             UnusableFile: The disk is full, or the file cannot be written.
         """
-        mine = object()
-        with uninterrupted, self.lock:
+        with uninterrupted:
+            self.begin()
             try:
-                self._rollback_open()
-                self._transaction = mine
-                self._patiently("BEGIN IMMEDIATE")
                 yield self.connection
-                self.connection.execute("COMMIT")
             except BaseException as error:
-                if self._transaction is mine:  # otherwise an interrupt delayed this, and another one is open now
-                    self._rollback_open()
+                self.rollback()
                 if isinstance(error, sqlite3.DatabaseError):
                     raise self._named(error) from None
                 raise
+            self.commit()
 
     def _rollback_open(self) -> None:
         """Roll back what an interrupt, or any other exception, left open."""
@@ -285,14 +293,13 @@ class Database:
 
     def begin(self) -> None:
         """Begin a transaction of this thread; `commit` or `rollback` has to end it."""
+        self.after_fork()
         self.lock.acquire()
         try:
             self._rollback_open()
-            self._transaction = None
             self._patiently("BEGIN IMMEDIATE")
         except BaseException as error:
-            self._rollback_open()
-            self.lock.release()
+            self.rollback()
             if isinstance(error, sqlite3.DatabaseError):
                 raise self._named(error) from None
             raise
@@ -316,6 +323,7 @@ class Database:
 
     def run(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """Run a statement, which is a transaction of its own outside of one, and return its rows."""
+        self.after_fork()
         with self.lock:
             try:
                 return self._patiently(query, values).fetchall()
@@ -348,6 +356,7 @@ class Database:
 
     def lease(self, work: str) -> bool:
         """Return whether this process is the one that does some work; of several on one file only one is, until it ends or closes it."""
+        self.after_fork()
         if self.path is None or work in self._leases:
             return True
         lock = self._lease_lock(self.path, work)
@@ -363,6 +372,7 @@ class Database:
 
     def end_lease(self, work: str, *, forever: bool = False) -> None:
         """Let another process do some work, or none any more."""
+        self.after_fork()
         with uninterrupted:
             lock = self._leases.pop(work, None)
             if lock is not None:
@@ -370,6 +380,7 @@ class Database:
 
     def is_leased(self, work: str) -> bool:
         """Return whether some work is leased, by whichever process; what remains of an ended lease is removed."""
+        self.after_fork()
         if self.path is None or work in self._leases:
             return work in self._leases
         return not _remove_unheld(self._lease_lock(self.path, work))
@@ -387,6 +398,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connection, and give up its leases."""
+        self.after_fork()
         with self.lock:
             self.connection.close()
             while self._leases:
@@ -405,10 +417,13 @@ def _prepare(path: Path) -> None:
     try:
         path.parent.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
-        if os.name == "posix" and path.stat().st_size == 0:
+        found = path.stat()
+        if os.name == "posix" and found.st_size == 0:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
+    if found.st_nlink > 1:  # locks and the write-ahead log go by name
+        raise UnusableFile(f"{path} has {found.st_nlink} names (hard links); keep one of them. It was left unchanged.")
 
 
 def _check_header(path: Path, application: int, version: int) -> None:

@@ -70,14 +70,13 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Call] = WeakValueDictionary()
-        self._of_parents: list[Database | None] = []  # never closed here: they belong to another process
 
     def _here(self) -> str:
-        """Return the name of this process in its entries; a lock of that name tells others that it runs. After a fork nothing in flight is ours, and a file is opened anew."""
+        """Return the name of this process in its entries; a lock of that name tells others that it runs.
+
+        After a fork nothing in flight is ours.
+        """
         if self._pid != os.getpid():
-            if self._path is not None:
-                self._of_parents.append(self._database)  # SQLite's connections do not survive a fork
-                self._database = None
             self._opening, self._calls = threading.Lock(), WeakValueDictionary()
             self._process, self._pid = secrets.token_hex(8), os.getpid()
         return self._process
@@ -221,7 +220,7 @@ class Recorder:
 
     def close(self) -> None:
         """Close the file; the next use opens it again. What is in memory stays."""
-        if self._database is not None and self._path is not None and self._pid == os.getpid():
+        if self._database is not None and self._path is not None:
             self._database.end_lease(self._process, forever=True)
             self._database.close()
             self._database = None
