@@ -76,7 +76,7 @@ def _receive(api: Any, run: DrillRun, **inbox: Any) -> None:
     with wb.Inbox(**inbox) as received, received.serve(port=run.facts["port"]):
         api.sandbox.flush(within=5)  # each was tried once
         for event in api.sandbox.events(since=run.facts["after"]):
-            api.sandbox.resend(event["event"]["id"])
+            api.sandbox.resend(event["event"]["id"], run.facts["endpoint"])
         api.sandbox.flush(within=5)
         run.last = run.check()
 
