@@ -280,9 +280,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         where = f"{str(where).rstrip('/')}/{code}"
     learner = class_url()
     if where is None and learner and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
-        environment = embedded.get("environment", "sandbox")
-        url = learner.rstrip("/") + ("/production" if environment == "production" else "")
-        return _served(url, client) | {"environment": environment}
+        production = embedded.get("environment") == "production"
+        return _served(learner.rstrip("/") + ("/production" if production else ""), client)
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
@@ -373,5 +372,8 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
 
     full_key = Key.of(client["api_key"]).header().decode() if "api_key" in client else None
     control = RemoteSandbox(url, full_key, ca_file=client.get("ca_file"))
-    key = _sandbox_key(control, control.guide(), client.pop("tenant", None))
-    return {"sandbox": control, "base_url": control.base_url, "api_key": key, **client}
+    guide = control.guide()
+    key = _sandbox_key(control, guide, client.pop("tenant", None))
+    return {
+        "sandbox": control, "base_url": control.base_url, "api_key": key, "environment": guide["environment"], **client
+    }  # fmt: skip

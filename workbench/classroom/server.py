@@ -151,7 +151,7 @@ class ClassServer:
             self._wrong_codes.append(time.monotonic())
             return refused(404, "No learner has this code")
         self._connected[place.learner.name] = time.time()
-        if rest == "_class":
+        if rest in ("_class", "production/_class"):
             return self._class(place, request)
         return place.handle(attrs.evolve(request, target=f"/{rest}"))
 

@@ -20,6 +20,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
         tenant: Id of the tenant whose examples come first.
     """
     store = environment.store
+    made = store.get("meta", "made")
     others = {
         one["name"]: {name: one[name] for name in ("team", "management", "corporate_cards")}
         | _examples(environment, one["id"])
@@ -28,7 +29,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     }
     return {
         "base_url": base_url,
-        "seed": store.get("meta", "made")["seed"],
+        **{name: made[name] for name in ("seed", "environment")},
         "api_keys": {row["name"]: key for key, row in store.items("key")},
         **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",
