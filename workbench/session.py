@@ -241,7 +241,7 @@ def connect(
 
 
 def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Give a function that passes its arguments on the signature of another."""
+    """Pass a function that passes its arguments on the signature of another."""
 
     def signed(other: Callable[..., R]) -> Callable[P, R]:
         returned = inspect.signature(other).return_annotation
