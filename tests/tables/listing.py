@@ -8,7 +8,7 @@ from workbench import tables
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.tables.columns import plan
-from workbench.tables.frames import events_plan
+from workbench.tables.events import events_plan
 
 DOC = Path(__file__).parents[2] / "docs" / "tables.md"
 START, END = "<!-- listing -->", "<!-- end of listing -->"

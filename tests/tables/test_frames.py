@@ -22,7 +22,6 @@ from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import build, is_record
 from workbench.session import connect
-from workbench.tables import frames
 from workbench.tables.columns import EXTRA, plan
 
 MODULES = (contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals)
@@ -308,13 +307,6 @@ def test_a_session_has_tables() -> None:
         assert "digest" not in journal
         assert set(inbox["resource"]) == {"transaction"}
         assert inbox["body.spend.merchant_category_code"].tolist()[0] == "0742"
-
-
-def test_higher_layers_can_register_a_table() -> None:
-    """What `register` names is asked first."""
-    frames.register(lambda x: x is Result, lambda x, reveal: pd.DataFrame({"made": [x.__name__]}))
-
-    assert tables.to_frame(Result)["made"][0] == "Result"
 
 
 def test_a_frame_is_its_own_frame() -> None:

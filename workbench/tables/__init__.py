@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.tables.reports import status_history as status_history
     from workbench.tables.reports import time_in_status as time_in_status
     from workbench.tables.rewards_pages import rewards_from_pages as rewards_from_pages
+    from workbench.tables.transactions import transactions as transactions
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -22,15 +22,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.errors import InvalidRequest, missing_extra, visible
+from workbench.errors import InvalidRequest, missing_extra
 from workbench.interface import strict_json
 from workbench.interface.convert import Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
 from workbench.tables.columns import EXTRA, Column, Plan, form, masked
 from workbench.tables.decimals import WIDTHS, cast
+from workbench.tables.events import COMPUTED, events_plan, kinds_of, with_times
 from workbench.tables.exports import write_file
-from workbench.tables.frames import events_plan
 from workbench.tables.rows import TEXT, Notes, Table, arrow_table, joined_chunks, table_frame
 
 BLOCK = 32_000_000
@@ -41,6 +41,7 @@ _MEMORY = "150MB"
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
 Block = list[tuple[int, bytes]]  # lines with their numbers
+Kinds = frozenset[str] | None  # None: all of them, unknown ones too
 
 
 class Events:
@@ -81,24 +82,25 @@ class Events:
         """Return the events as a typed frame, as `to_frame(events)` does.
 
         Args:
-            of: Keep the events of one kind, such as "user.updated"; other lines are then only checked to be JSON.
+            of: Keep the events of one kind, such as "user.updated", or of a pattern, such as "transaction.*"; other lines
+                are then only checked to be JSON.
             reveal: Names of masked columns to show.
 
         Raises:
             InvalidRequest: `of` is not a kind of event, or a line is not an event; the message names file and line.
         """
-        plan = _plan(of)
+        kinds = kinds_of(of)
+        plan = events_plan(kinds or EVENT_KINDS)
         shown = plan.shown(reveal)
-        tables = list(self._tables(plan, of, shown))
+        tables = list(self._tables(plan, kinds, shown))
         if of is None:  # the columns of the kinds that occur
-            kinds = {kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()}
-            plan = events_plan(kinds)
+            plan = events_plan({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
             names = [*(column.name for column in plan.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
         return table_frame(plan, tables, shown & {*(c.name for c in plan.columns), EXTRA})
 
     def to_parquet(self, path: str | Path, of: str | None = None, *, reveal: Collection[str] = ()) -> Path:
-        """Write the events to a typed Parquet file, in bounded memory. Its columns are those of all kinds, or of one.
+        """Write the events to a typed Parquet file, in bounded memory. Its columns are those of all kinds, or of `of`.
 
         Raises:
             FileExistsError: The file exists.
@@ -107,14 +109,15 @@ class Events:
         path = Path(path)
         if path.exists():
             raise FileExistsError(f"{path} exists")
-        plan = _plan(of)
+        kinds = kinds_of(of)
+        plan = events_plan(kinds or EVENT_KINDS)
         shown = plan.shown(reveal)
         types = {name: values.type for name, values in arrow_table(plan, [], shown).columns.items()}
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
         def write(file: Any) -> None:
             with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                for table in self._tables(plan, of, shown):
+                for table in self._tables(plan, kinds, shown):
                     writer.write_table(pa.table(table.columns).cast(schema))
 
         write_file(path, write, private=bool(shown))
@@ -146,22 +149,21 @@ class Events:
         made.attrs.update(kind="event_summary", notes=[_REPEATS], revealed=[], unknown={})
         return made
 
-    def _tables(self, plan: Plan, of: str | None, shown: Collection[str]) -> Iterator[Table]:
+    def _tables(self, plan: Plan, kinds: Kinds, shown: Collection[str]) -> Iterator[Table]:
         """Yield the events of each block of lines as columns, in the order of the lines."""
         with _engine() as engine:
             for path in self.paths:
                 for block in _blocks(path):
-                    fast = None if self._own_names else _regular(engine, plan, of, shown, block)
+                    fast = None if self._own_names else _regular(engine, plan, kinds, shown, block)
                     strict, columns = fast or (range(len(block)), {})
                     del fast
                     try:
-                        events = [
-                            (i, event) for i, event in self._strict(path, block, strict) if of in (None, event.kind)
-                        ]
+                        events = list(self._strict(path, block, strict))
                     except InvalidRequest:
                         columns.clear()  # as private as the lines
                         raise
-                    yield _merged(plan, shown, columns, events)
+                    events = [(i, event) for i, event in events if kinds is None or event.kind in kinds]
+                    yield with_times(_merged(plan, shown, columns, events))
 
 
 def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
@@ -182,14 +184,6 @@ def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
             raise FileNotFoundError(f"no event log at {path}")
         found += map(Path, matches)
     return Events(tuple(found), names)
-
-
-def _plan(of: str | None) -> Plan:
-    if of is not None and of not in EVENT_KINDS:
-        raise InvalidRequest(
-            f"unknown event kind {visible(of, 80)} (known: {', '.join(EVENT_KINDS)})", of="events.read"
-        )
-    return events_plan(set(EVENT_KINDS) if of is None else {of})
 
 
 def _duckdb() -> Any:
@@ -233,6 +227,7 @@ _TIME = (
 _YEARS = "between timestamptz '0001-01-01 00:00:00Z' and timestamptz '9999-12-31 23:59:59.999999Z'"
 _UNUSUAL = r"[\\\[\x00-\x1f]|,\s*\}"
 """Escapes, lists, control characters, and the commas at an end that DuckDB takes: such lines are read strictly."""
+_COMPUTED = {"at": "null::timestamptz", "at_source": "null::varchar"}  # see `with_times`
 _THREAD = 4_096  # lines that one thread of DuckDB parses
 
 
@@ -246,8 +241,8 @@ def _query(plan: Plan) -> str:
     structure: dict[str, Any] = {}
     fits, values, texts = ["event.id is not null"], [], set()
     for column in plan.columns:
-        if column.name == "kind":
-            values.append("kind")
+        if column.name in COMPUTED:
+            values.append(f'{_COMPUTED.get(column.name, "kind")} as "{column.name}"')
             continue
         leaf, inside = _leaf(column.wire), structure
         *parents, last = column.wire.split(".")
@@ -301,7 +296,7 @@ def _present(paths: Collection[str]) -> str:
 def _all_paths(plan: Plan) -> Iterator[str]:
     """Yield the wire paths of the columns of events, and of the objects they stand in."""
     for column in plan.columns:
-        path = column.wire if column.name != "kind" else ""
+        path = column.wire
         while path:
             yield path
             path = path.rpartition(".")[0]
@@ -312,12 +307,11 @@ _PATHS = {kind: frozenset(_all_paths(events_plan({kind}))) for kind in EVENT_KIN
 Fast = tuple[list[int], dict[str, Any]]  # places of lines to be read strictly; columns of the others, with their places
 
 
-def _regular(engine: Any, plan: Plan, of: str | None, shown: Collection[str], block: Block) -> Fast | None:
+def _regular(engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], block: Block) -> Fast | None:
     """Return the columns of regular lines; None if the block has to be read strictly."""
     try:
-        texts = pa.array([line for _, line in block], pa.large_binary()).cast(
-            pa.large_string()
-        )  # refuses what is not UTF-8
+        texts = pa.array([line for _, line in block], pa.large_binary())
+        texts = texts.cast(pa.large_string())  # refuses what is not UTF-8
     except pa.ArrowInvalid:
         return None
     marks, names, *nulls = (pc.count_substring(texts, mark) for mark in ('"', '":', '":null', '": null'))
@@ -327,8 +321,9 @@ def _regular(engine: Any, plan: Plan, of: str | None, shown: Collection[str], bl
     given = pa.Table.from_batches(given.to_batches(max_chunksize=_THREAD))
     table = engine.from_arrow(given).query("lines", _query(plan)).to_arrow_table()
     table = table.append_column("", pa.array(range(len(block))))
-    if of is not None:
-        table = table.filter(pc.fill_null(pc.equal(table.column("kind"), of), True))
+    if kinds is not None:
+        wanted = pc.is_in(table.column("kind"), pa.array(kinds, table.column("kind").type))
+        table = table.filter(pc.or_(wanted, pc.is_null(table.column("kind"))))
     strict = table.filter(pc.invert(table.column("regular"))).column("")
     table = table.filter(table.column("regular")).combine_chunks()
     columns: dict[str, Any] = {"": table.column("").to_pylist()}
@@ -371,11 +366,12 @@ def _merged(plan: Plan, shown: Collection[str], columns: dict[str, Any], events:
 _COUNTS = """
     select case when ends_with(moment, 'Z') then substr(moment, 1, 10) else moment end, resource || '.' || action, status, count(*)
     from (
-        select resource, action, coalesce(eventReceivedAt, body.receivedAt) as moment,
+        select resource, action, coalesce(eventReceivedAt, case when action = 'completed' then body.spend.postedAt end,
+                        body.spend.authorizedAt, body.receivedAt) as moment,
                coalesce(body.applicationStatus, body.status, body.spend.status) as status
         from read_json(?, format = 'newline_delimited', maximum_object_size = 4000000, columns = {
             resource: 'VARCHAR', action: 'VARCHAR', eventReceivedAt: 'VARCHAR', body:
-            'STRUCT(applicationStatus VARCHAR, status VARCHAR, receivedAt VARCHAR, spend STRUCT(status VARCHAR))'})
+            'STRUCT(applicationStatus VARCHAR, status VARCHAR, receivedAt VARCHAR, spend STRUCT(status VARCHAR, authorizedAt VARCHAR, postedAt VARCHAR))'})
     ) group by all
 """
 _WHERE = re.compile(r"in line (\d+)")

@@ -1,0 +1,137 @@
+"""Transactions from events: every cent where the sandbox's own books have it, in whatever order events come."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench import tables
+from workbench.errors import ApiError
+from workbench.interface.rules import FULL
+
+MONEY = ["held", "posted", "refunded"]
+AMOUNTS = st.one_of(st.integers(1, 300_000), st.just(10**9))
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["buy", "buy", "decline", "settle", "settle all", "reduce", "reverse", "refund", "refund all", "wait"]),
+        st.integers(0, 5), AMOUNTS,
+    ),
+    max_size=14,
+)  # fmt: skip
+
+
+def play(api: Any, cards: list[str], actions: list[tuple[str, int, int]]) -> None:
+    """Do what is listed; what the sandbox refuses is left out."""
+    known: list[str] = []
+    for action, number, amount in actions:
+        spend = {"currency": "USD", "merchant_name": f"Shop {number}", "merchant_category_code": "5411"}
+        transaction = known[number % len(known)] if known else "00000000-0000-4000-8000-000000000000"
+        try:
+            if action in {"buy", "decline"}:
+                reason = {"decline_reason": "card_locked"} if action == "decline" else {}
+                card = cards[number % len(cards)]
+                known.append(api.simulate_authorization(card_id=card, amount=amount, **spend, **reason).transaction_id)
+            elif action in {"settle", "settle all"}:
+                api.sandbox.settle(transaction, *([amount] if action == "settle" else []))
+            elif action in {"reduce", "reverse"}:
+                api.simulate_reversal(transaction_id=transaction, new_amount=FULL if action == "reverse" else amount)
+            elif action == "wait":
+                api.sandbox.advance(hours=number + 1)
+            else:
+                api.simulate_refund(transaction_id=transaction, amount=FULL if action == "refund all" else amount)
+        except ApiError:
+            pass
+
+
+@pytest.mark.parametrize("behavior", ["documented", "observed"])
+@settings(deadline=None)
+@given(actions=ACTIONS, seed=st.integers(0, 9))
+def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[str, int, int]], seed: int) -> None:
+    """Held, posted and refunded are the sandbox's to the cent, for any traffic, also if events come in another order."""
+    with wb.connect(behavior=behavior) as api:
+        cards = api.guide()["cards"]["active"][:2]
+        before = {card: api.sandbox.balance(card) for card in cards}
+        play(api, cards, actions)
+        shuffled = [*api.events, *api.events]
+        random.Random(seed).shuffle(shuffled)
+
+        for frame in (tables.transactions(api), tables.transactions(shuffled)):
+            sums = frame.groupby("card_id")[MONEY].sum()
+            for card in cards:
+                now, made = api.sandbox.balance(card), sums.loc[card] if card in sums.index else dict.fromkeys(MONEY, 0)
+                assert {name: getattr(now, name) - getattr(before[card], name) for name in MONEY} == dict(made)
+            assert (frame["net"] == frame["posted"] - frame["refunded"]).all()
+
+
+@pytest.fixture(scope="module")
+def api() -> Any:
+    with wb.connect() as made:
+        card = made.guide()["cards"]["active"][0]
+        play(made, [card], [
+            ("buy", 0, 10_000), ("settle all", 0, 1), ("wait", 4, 1), ("refund", 0, 1_500), ("buy", 0, 5_000), ("reverse", 1, 1),
+            ("decline", 0, 700), ("buy", 0, 900), ("buy", 0, 800), ("settle all", 4, 1), ("refund all", 4, 1),
+        ])  # fmt: skip
+        yield made
+
+
+def test_one_row_for_each_transaction(api: Any) -> None:
+    """Amounts, status, reason and times of each, in the order they began; a refund is known by its delivery."""
+    frame = tables.transactions(api)
+
+    assert frame["status"].tolist() == ["settled", "reversed", "declined", "authorized", "refunded"]
+    assert frame["authorized"].tolist() == [10_000, 5_000, 700, 900, 800]
+    assert frame["net"].tolist() == [8_500, 0, 0, 0, 0]
+    assert frame["declined_reason"].tolist()[2] == "card locked"
+    assert frame["refunded_at"][0] - frame["posted_at"][0] == timedelta(hours=5)
+    assert frame["posted_at"].isna().tolist() == [False, True, True, True, False]
+    assert set(frame[["authorized", *MONEY, "net"]].dtypes.astype(str)) == {"Int64"}
+
+
+def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
+    """Without a delivery there is no time of a refund, and the notes count them."""
+    frame = tables.transactions(api.events)
+
+    assert frame["refunded_at"].isna().all()
+    assert frame.attrs["notes"][-1].startswith("2 refunded transactions have no time of the refund")
+
+
+def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
+    """Whatever holds the events, the money is the same."""
+    log = tmp_path / "events.ndjson"
+    log.write_bytes(b"\n".join(one.raw for one in api.inbox.stored()))
+    expected = tables.transactions(api.events).drop(columns=["updated_at", "refunded_at"])
+
+    for given_ in (api.inbox, tables.to_frame(api.inbox), wb.events.read(log), api.sandbox.events()):
+        made = tables.transactions(given_).drop(columns=["updated_at", "refunded_at"])
+        pd.testing.assert_frame_equal(expected, made[made["card_id"].isin(expected["card_id"])].reset_index(drop=True))
+    run = wb.sequences.run(wb.sequences.catalogue["refund-partial"], api)
+    made = tables.transactions(run)
+
+    assert (len(made), made["refunded"].sum()) == (1, run.ledger().entries[-1].amount)
+
+
+def test_no_events_have_the_same_columns(api: Any) -> None:
+    """Nothing at all makes an empty table with every column and dtype."""
+    pd.testing.assert_series_equal(tables.transactions([]).dtypes, tables.transactions(api).dtypes)
+
+
+def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
+    """The sandbox's clock for a session, the arrival for an inbox, else what the event itself holds."""
+    assert set(tables.to_frame(api)["at_source"]) == {"delivery"}
+    assert tables.to_frame(api)["at"].dt.year.unique().tolist() == [2026]
+    own = tables.to_frame(api.events)
+
+    assert set(own["at_source"]) == {"body.spend.authorized_at", "body.spend.posted_at"}
+    assert own["at"].notna().all()
+
+
+def test_patterns_of_kinds(api: Any) -> None:
+    """`transaction.*` keeps the four kinds of transactions."""
+    frame = tables.to_frame(api.events, of="transaction.*")
+
+    assert set(frame["kind"]) == {f"transaction.{action}" for action in ("requested", "created", "updated", "completed")}
