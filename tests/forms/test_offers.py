@@ -55,7 +55,7 @@ def test_every_operation_with_arguments_can_be_reached() -> None:
         ("users", {"kind": "owner"}, {"Edit owner"}),
         ("payment accounts", {}, {"Delete account"}),
         ("disputes", {"status": "pending"}, {"Edit dispute"}),
-        ("transactions", {"status": "pending"}, {"Reverse authorization"}),
+        ("transactions", {"status": "authorized"}, {"Reverse authorization"}),
         ("events", {}, set()),
         ("assumptions", {}, set()),
     ],
@@ -86,7 +86,7 @@ def test_a_settled_transaction_is_refunded(panel: Panel) -> None:
     panel._api.sandbox.settle(tab.view.ids[0])
     tab.read()
 
-    assert {"Refund"} == set(opened(tab, status="completed"))
+    assert {"Refund"} == set(opened(tab, status="settled"))
 
 
 def test_a_change_is_seen_at_once(panel: Panel) -> None:

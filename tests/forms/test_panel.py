@@ -225,3 +225,18 @@ def test_a_column_is_as_wide_as_its_longest_word() -> None:
     pager = Pager(("kind", "id"), [("entertainment and more", "rwd_" + "1" * 32), ("gas", "rwd_" + "2" * 32)])
 
     assert ["minmax(14ch,", "24fr)", "minmax(11ch,", "38fr)"] == pager.column_widths.split()
+
+
+def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:
+    """Authorized 100.00, settled, 15.00 refunded: a net of 85.00, not the amount of the last event."""
+    transaction = api.simulate_authorization(**{**purchase, "amount": 10_000}).transaction_id
+    api.sandbox.settle(transaction)
+    api.simulate_refund(transaction_id=transaction, amount=1_500)
+    tab = browse(api).open("transactions")
+    assert tab.view is not None
+    row = dict(zip(tab.view.columns, tab.view.rows[0], strict=True))
+
+    assert [10_000, 0, 10_000, 1_500, 8_500] == [
+        row[name] for name in ("authorized", "held", "posted", "refunded", "net")
+    ]
+    assert row["status"] == "settled"

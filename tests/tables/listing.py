@@ -40,6 +40,7 @@ def listing() -> list[str]:
         "time_in_status(events)": tables.time_in_status([]),
         "reasons(events)": tables.reasons([]),
         "micro_deposits(events)": tables.micro_deposits([]),
+        "transactions(events)": tables.transactions([]),
         "rewards_from_pages(bodies, users=…)": tables.rewards_from_pages([], users=[]),
     }
     for call, frame in derived.items():

@@ -134,4 +134,6 @@ def test_patterns_of_kinds(api: Any) -> None:
     """`transaction.*` keeps the four kinds of transactions."""
     frame = tables.to_frame(api.events, of="transaction.*")
 
-    assert set(frame["kind"]) == {f"transaction.{action}" for action in ("requested", "created", "updated", "completed")}
+    assert set(frame["kind"]) == {
+        f"transaction.{action}" for action in ("requested", "created", "updated", "completed")
+    }

@@ -74,8 +74,8 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     "payment accounts": (Offer("delete_payment_account", "Delete account", {"payment_account_id": "id"}),),
     "disputes": (Offer("update_dispute", "Edit dispute", {"dispute_id": "id"}),),
     "transactions": (
-        Offer("simulate_reversal", "Reverse authorization", {"transaction_id": "id"}, _only("status", "pending")),
-        Offer("simulate_refund", "Refund", {"transaction_id": "id"}, _only("status", "completed")),
+        Offer("simulate_reversal", "Reverse authorization", {"transaction_id": "id"}, _only("status", "authorized")),
+        Offer("simulate_refund", "Refund", {"transaction_id": "id"}, _only("status", "settled")),
     ),
 }
 """Offered for an opened row."""

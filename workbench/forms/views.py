@@ -199,20 +199,18 @@ def _values(column: Any) -> list[Any]:
 
 
 def transactions(api: Any) -> View:
-    """Return the transactions known from events, each as in its latest event."""
-    latest: dict[str, Any] = {}
-    for kept in received(api):
-        if kept.event.kind.startswith("transaction.") and isinstance(getattr(kept.event.body, "id", None), str):
-            latest[kept.event.body.id] = kept
-    members = ("status", "amount", "currency", "merchant_name", "card_id")
+    """Return the transactions known from events, a row each with its amounts; a row opens to its latest event."""
+    from workbench.tables.transactions import MONEY
+    from workbench.tables.transactions import transactions as made_of
 
-    def rows() -> Iterator[tuple[tuple[Any, ...], Any, str]]:
-        for key, kept in latest.items():
-            spend = getattr(kept.event.body, "spend", None)
-            facts = [getattr(spend, name, None) for name in members]
-            yield (key, *facts, kept.event.kind, kept.arrived), kept.event, key
-
-    return view(("id", *members, "event", "arrived"), rows(), "Amounts are in cents.")
+    frame = made_of(api)
+    latest = {
+        getattr(one.event.body, "id", None): one.event for one in received(api) if one.event.resource == "transaction"
+    }
+    columns = ("transaction_id", "status", *MONEY, "currency", "merchant_name", "card_id", "updated_at")
+    rows = zip(*(_values(frame[name]) for name in columns), strict=True)
+    made = view(("id", *columns[1:]), ((row, latest.get(row[0]), row[0]) for row in rows), "Amounts are in cents.")
+    return attrs.evolve(made, frame=frame)
 
 
 def sequences(_: Any) -> View:
