@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from workbench.classroom import board
 from workbench.classroom.results import Results, read_roster
 from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
 
@@ -267,3 +268,21 @@ def test_codes_are_shown_by_no_repr(tmp_path: Path) -> None:
 
     assert learner.code not in repr(learner)
     assert json.dumps(learner.code)
+
+
+def test_learners_are_listed_by_name_and_number() -> None:
+    server = ClassServer(read_roster("12"))
+
+    assert [one.name for one in server.learners][:3] == ["Learner 1", "Learner 2", "Learner 3"]
+    assert server.learners[-1].name == "Learner 12"
+    server.close()
+
+
+def test_the_board_is_shown_in_a_notebook(server: ClassServer, url: str, ann: Caller) -> None:
+    ann.tell("start-1", "no <b>authorization</b> of 4.20 USD.")
+    shown = board(url, server.trainer_key)
+
+    assert "start-1: no <b>authorization</b>" in str(shown)
+    assert "&lt;b&gt;" in shown._repr_html_()
+    with pytest.raises(wb.errors.WrongEnvironment, match="trainer's key"):
+        board(url, "x")

@@ -55,7 +55,7 @@ function draw(board) {
   $("grid").tHead.replaceChildren(head);
   $("grid").tBodies[0].replaceChildren(...learners.map((one) => {
     const row = element("tr");
-    const name = element("th", one.learner + (one.seen === null ? " (not joined)" : one.seen > 60 ? " (idle)" : "") + (one.locked.length ? ` 🔒${one.locked.length}` : ""));
+    const name = element("th", one.learner + (one.seen === null ? " (not joined)" : one.seen > 60 ? " (idle)" : "") + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""));
     name.scope = "row";
     name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
     const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import io
 import json
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,6 +35,7 @@ _WORDS = (
     "quartz", "raven", "robin", "rose", "ruby", "saffron", "sage", "slate", "sparrow", "teal", "thyme", "tulip",
     "violet", "willow", "wren",
 )  # fmt: skip
+_PARTS = re.compile(r"(\d+)")
 MAX_LEARNERS = 200
 MAX_NAME = 80
 
@@ -129,11 +131,12 @@ class Results:
         return self.learners()
 
     def learners(self) -> list[Learner]:
-        """Return the learners in order of their names."""
-        return [
-            Learner(name, code)
-            for code, name in self._file.run("SELECT code, name FROM learner ORDER BY length(name), name")
-        ]
+        """Return the learners in order of their names, numbers by their value."""
+        found = [Learner(name, code) for code, name in self._file.run("SELECT code, name FROM learner")]
+        return sorted(
+            found,
+            key=lambda one: [(len(part), part) if part.isdecimal() else (0, part) for part in _PARTS.split(one.name)],
+        )
 
     # what was done
 

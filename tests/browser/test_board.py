@@ -1,0 +1,45 @@
+"""The trainer's board in a browser: it shows what learners did, acts, and sets hostile text as text."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from workbench.classroom import ClassServer
+
+pytestmark = pytest.mark.browser
+HOSTILE = "<img src=x onerror=alert(1)>\u202e"
+
+
+@pytest.fixture
+def server() -> Iterator[ClassServer]:
+    made = ClassServer(["Ann", "Bob <b>"])
+    yield made
+    made.close()
+
+
+def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> None:
+    with server.serve() as url:
+        page.goto(f"{url}/board")
+        page.get_by_label("Trainer key").fill(server.trainer_key)
+        page.get_by_role("button", name="Open the board").click()
+        expect(page.get_by_role("row", name="Ann")).to_be_visible()
+        expect(page.get_by_text("Bob <b>").first).to_be_attached()
+
+        content = {"kind": "check", "exercise": "start-1", "missing": [HOSTILE]}
+        assert httpx.post(f"{url}/{server.learners[0].code}/_class", json=content).status_code == 200
+        expect(page.get_by_text("onerror=alert(1)")).to_be_visible(timeout=5_000)
+        assert page.locator("img").count() == 0
+
+        page.get_by_role("textbox", name="Note").fill("Look at the guide")
+        page.get_by_role("button", name="Apply").click()
+        expect(page.get_by_text("Done for everyone.")).to_be_visible()
+        assert [note["text"] for _, note in server.results.entries("note", "Ann")] == ["Look at the guide"]
+
+
+def test_a_wrong_key_opens_nothing(server: ClassServer, page: Page) -> None:
+    with server.serve() as url:
+        page.goto(f"{url}/board#wrong")
+        expect(page.get_by_text("not the trainer’s key")).to_be_visible()
+        expect(page.locator("#board")).to_be_hidden()
