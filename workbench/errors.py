@@ -265,16 +265,27 @@ class NoAnswer(WorkbenchError):
 class OutcomeUnknown(WorkbenchError):
     """A call with an effect was sent and no readable answer came: it may have been carried out.
 
-    It was not sent again. `attempt.id` names it in the journal.
+    It was not sent again. `attempt.id` names it in the journal; `status`, `error`, `message` and `correlation_id` are
+    those of an answer such as a 500, None where none came.
     """
 
-    def __init__(self, message: str, *, attempt: Attempt) -> None:
+    def __init__(
+        self, text: str, *, attempt: Attempt, status: int | None = None, error: str | None = None,
+        message: str | None = None, correlation_id: str | None = None,
+    ) -> None:  # fmt: skip
         self.attempt = attempt
-        super().__init__(message)
+        self.status = status
+        self.error = error
+        self.message = message
+        self.correlation_id = correlation_id
+        super().__init__(text)
 
 
 class ApiError(WorkbenchError):
     """The service refused the request: `status`, `error` and `message` are its answer."""
+
+    correlation_id: str | None = None
+    """By which the service finds the call in its own logs, where the answer has it."""
 
     def __init__(
         self, *, operation: str, status: int, error: str | None = None, message: str | None = None, body: Any = None,

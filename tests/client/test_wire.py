@@ -283,9 +283,9 @@ def test_any_success_is_one(name: str, status: int) -> None:
 
 
 @each_effect
-@pytest.mark.parametrize("status", [204, 205])
+@pytest.mark.parametrize("status", [200, 202, 204, 205])
 def test_success_without_body(name: str, status: int) -> None:
-    """204 gives an empty record, not an error."""
+    """Any success without a body gives an empty record, not an error."""
     client = client_on(Service(status))
 
     assert type(call(client, name)) is OPERATIONS[name].answer
@@ -301,10 +301,8 @@ UNREADABLE = {
 
 
 def _readable(name: str, kind: str) -> bool:
-    # For two operations no success body is shown, so none is an answer; a deletion has no member of another type.
-    return (kind in {"empty", "blank"} and name in {"delete_payment_account", "update_dispute"}) or (
-        kind == "type" and name == "delete_payment_account"
-    )
+    # No body is an answer, too; a deletion has no member of another type.
+    return kind in {"empty", "blank"} or (kind == "type" and name == "delete_payment_account")
 
 
 @pytest.mark.parametrize(
@@ -355,6 +353,7 @@ BODIES: dict[str, Any] = {
     ),
     "msg": (b'{"msg":"Too many requests"}', "Too many requests"),
     "correlation": (b'{"message":"Internal","correlationId":"77"}', "Internal"),
+    "several": (b'{"message":["firstName is missing","email is missing"]}', "firstName is missing; email is missing"),
     "empty": (b"", "no error message"),
     "text": (b"nothing here", "nothing here"),
     "html": (b"<html><body>secret stack</body></html>", "a page of HTML"),
@@ -567,6 +566,38 @@ def test_failing_reads_end_as_failures_of_the_service() -> None:
         client_on(service).list_contracts()
 
     assert service.count == 3
+
+
+@each_effect
+@pytest.mark.parametrize("status", [500, 503])
+def test_what_a_failing_service_says_is_kept(name: str, status: int) -> None:
+    """Error, message and correlation id of a 5xx are in the exception and in the journal, where the outcome is unknown."""
+    said = {"error": "InternalServerError", "message": ["Internal", "server\x1b error"], "correlationId": "c-77"}
+    client = client_on(Service(httpx.Response(status, json=said)))
+    with pytest.raises(
+        OutcomeUnknown, match=r"InternalServerError: Internal; server\\x1b error; correlation id c-77"
+    ) as caught:
+        call(client, name)
+    (entry,) = client.journal
+    error = caught.value
+
+    assert (error.status, error.error, error.message) == (status, "InternalServerError", "Internal; server\x1b error")
+    assert error.correlation_id == "c-77"
+    assert entry.status == status
+    assert (
+        entry.error == f"answered with {status} (InternalServerError: Internal; server\\x1b error; correlation id c-77)"
+    )
+
+
+def test_a_refusal_keeps_its_correlation_id() -> None:
+    """It is in the exception and, for a call with an effect, in the journal."""
+    body = {"error": "BadRequestError", "message": "no", "correlationId": "c-78"}
+    client = client_on(Service(httpx.Response(400, json=body)))
+    with pytest.raises(BadRequest) as caught:
+        client.simulate_authorization(**PURCHASE)
+
+    assert caught.value.correlation_id == "c-78"
+    assert client.journal.list()[0].error == "BadRequestError: no; correlation id c-78"
 
 
 @each_effect

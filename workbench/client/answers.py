@@ -1,7 +1,6 @@
 """Answers as they occur in practice: successes read where they can be, refusals put in words."""
 
 import re
-from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -13,11 +12,7 @@ from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
 from workbench.interface.rules import Role
-from workbench.interface.table import DELETE_PAYMENT_ACCOUNT, LIST_REWARDS_ACTIVITY, UPDATE_DISPUTE
-
-# "Success body: not shown" (Endpoints 7 and 10): for these an empty body is an answer.
-_MAY_BE_EMPTY = frozenset({DELETE_PAYMENT_ACCOUNT.name, UPDATE_DISPUTE.name})
-_NO_BODY = frozenset({204, 205})
+from workbench.interface.table import LIST_REWARDS_ACTIVITY
 
 
 @attrs.frozen
@@ -34,14 +29,10 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
     """Read the body of a success. assumed: success_codes"""
     if response.broken is not None:
         return Reading(why=response.broken.why)
-    if not response.body.strip():
-        may_be_empty = response.status in _NO_BODY or operation.name in _MAY_BE_EMPTY
-        if not (operation.effect and may_be_empty):
-            return Reading(why="it is empty")
-        return Reading(answer=converter.read_answer(operation, None))
-    if operation is not LIST_REWARDS_ACTIVITY and response.body[:1] == (b"[" if operation.many else b"{"):
-        with suppress(strict_json.NotJson, Unreadable):  # what is wrong is said below
-            return Reading(answer=converter.read_answer(operation, strict_json.loads(response.body)))
+    if not response.body.strip():  # without an effect, nothing was done by it, and an empty list would be a claim
+        return (
+            Reading(answer=converter.read_answer(operation, None)) if operation.effect else Reading(why="it is empty")
+        )
     raw = None
     try:
         raw = strict_json.loads(response.body)
@@ -70,9 +61,17 @@ def _has_items(raw: Any, converter: Converter) -> bool:
 class Refusal:
     """A refusal in the service's words, whatever their form; private values they repeat are masked."""
 
-    body: Any
-    error: str | None
-    message: str | None
+    body: Any = None
+    error: str | None = None
+    message: str | None = None
+    correlation_id: str | None = None  # by which the service finds the call in its own logs
+
+    @property
+    def summary(self) -> str:
+        """Error and message in one line; empty where there is neither."""
+        words = ": ".join(part for part in (self.error, self.message) if part)
+        named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
+        return "; ".join(part for part in (visible(words, 200), visible(named, 100)) if part)
 
 
 def refusal(response: Response, request: Any, key: bytes) -> Refusal:
@@ -80,6 +79,8 @@ def refusal(response: Response, request: Any, key: bytes) -> Refusal:
     private = _private(request, key)
 
     def clean(words: Any) -> str | None:
+        if isinstance(words, list):
+            words = "; ".join(one for one in words if isinstance(one, str)) or None
         return _without(private, words) if isinstance(words, str) else None
 
     try:
@@ -89,9 +90,14 @@ def refusal(response: Response, request: Any, key: bytes) -> Refusal:
         html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
         return Refusal(None, None, "a page of HTML" if html else visible(text, 500) or None)
     if not isinstance(raw, dict):
-        said = clean(raw)
+        said = clean(raw) if isinstance(raw, str) else None
         return Refusal(raw if said is None else said, None, said)
-    return Refusal(raw, clean(raw.get("error")) or clean(raw.get("code")), clean(raw.get("message", raw.get("msg"))))
+    return Refusal(
+        raw,
+        clean(raw.get("error")) or clean(raw.get("code")),
+        clean(raw.get("message", raw.get("msg"))),
+        clean(raw.get("correlationId")),
+    )
 
 
 def without_private(words: str, request: Any, key: bytes) -> str:

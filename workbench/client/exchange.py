@@ -254,10 +254,18 @@ class Exchange:
             f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
         ) from cause
 
-    def outcome_unknown(self, known: str, status: int | None = None) -> NoReturn:
+    def outcome_unknown(self, known: str, response: Response | None = None) -> NoReturn:
         """Raise for a call that left, and whose outcome is unknown."""
-        self.end(Outcome.UNKNOWN, status=status, error=known)
-        raise OutcomeUnknown(unknown_text(self.named, known), attempt=self.named)
+        found, status = Refusal(), None
+        if response is not None:
+            status, said = response.status, self.refusal(response)
+            found = said if isinstance(said.body, dict) else found  # other pages may show what a proxy was sent
+        words = f"{known} ({found.summary})" if found.summary else known
+        self.end(Outcome.UNKNOWN, status=status, error=words)
+        raise OutcomeUnknown(
+            unknown_text(self.named, words), attempt=self.named, status=status, error=found.error,
+            message=found.message, correlation_id=found.correlation_id,
+        )  # fmt: skip
 
     def may_retry(self, *, timeout: bool = False) -> bool:
         """Return whether the attempts and the shared budget allow another try."""
@@ -317,14 +325,18 @@ class Exchange:
                 return None
             self.refused(response)
         if effect:
-            self.outcome_unknown(f"answered with {status}", status)
+            self.outcome_unknown(f"answered with {status}", response)
         if not self.may_retry():
             self.give_up(response)
         return self.asked_pause(response) or delay(self.tries, self.context.clock.random())
 
+    def refusal(self, response: Response) -> Refusal:
+        """Return what the service said of a call that it did not carry out, or failed with."""
+        return refusal(response, self.request, self.context.key.header())
+
     def _is_gone(self, response: Response) -> bool:
         """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""
-        found = refusal(response, self.request, self.context.key.header())
+        found = self.refusal(response)
         documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
         return (response.status, found.error, found.message) == documented
 
@@ -370,7 +382,7 @@ class Exchange:
     def refused(self, response: Response) -> NoReturn:
         """Raise the error of a refusal, in the service's words."""
         status = response.status
-        found: Refusal = refusal(response, self.request, self.context.key.header())
+        found = self.refusal(response)
         kind, asked = ApiError.of(status), self.retry_after(response)
         advice = None if names_value(found, self.request) else hint(self.operation, status, self.context.host)
         if kind is RateLimited:
@@ -384,8 +396,8 @@ class Exchange:
         )  # fmt: skip
         if isinstance(error, RateLimited) and asked is not None and asked > 0:
             error.retry_after = asked
-        words = ": ".join(part for part in (found.error, found.message) if part)
-        self.end(Outcome.REFUSED, status=status, error=visible(words, 200) or None)
+        error.correlation_id = found.correlation_id
+        self.end(Outcome.REFUSED, status=status, error=found.summary or None)
         if exists and self.context.recorder is not None and self.resend_of is not None:
             note = f"sent again, and its external id exists already ({self.named.id})"
             self.context.recorder.resolve(self.resend_of, Outcome.DONE, note, "resend")
