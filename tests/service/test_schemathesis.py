@@ -78,4 +78,4 @@ def test_finds_nothing(tmp_path: Path, phases: str, examples: int) -> None:
 
     assert tested is not None
     assert cases is not None
-    assert (tested[1], cases[1]) == ("12", cases[2])
+    assert (tested[1], cases[1]) == ("15", cases[2])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from functools import cache, lru_cache, partial
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -93,6 +94,7 @@ class Converter(cattrs.Converter):
         self.register_unstructure_hook_factory(is_record, lambda cls: self._writer(cls, extra=issubclass(cls, Answer)))
         self.register_unstructure_hook(datetime, write_time)
         self.register_unstructure_hook(date, date.isoformat)
+        self.register_unstructure_hook(StrEnum, str)
 
     def wire_name(self, cls: type[Any], member: Member) -> str:
         """Return the wire name of a member."""

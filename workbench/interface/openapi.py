@@ -1,15 +1,20 @@
 """The interface as an OpenAPI 3.1 document, made from the table.
 
 What is sent is described as strictly as `checks.problems` takes it, except that unknown members are let through, as the
-service drops them silently. What is received is described loosely: its patterns, lengths and words are
-`x-pattern`, `x-maxLength`, `x-enum`, so that no tool refuses an answer for them. An assumption carries `x-assumed`, its reason.
+service drops them silently. What is received is described loosely: its patterns and lengths are `x-pattern` and
+`x-maxLength`, and any text may stand in place of a known word, so that no tool refuses an answer for them. An assumption
+carries `x-assumed`, its reason. Bodies and parameters have made-up examples.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from workbench.interface import strict_json
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
+from workbench.interface.examples import example, example_of
 from workbench.interface.fields import Privacy, Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
@@ -74,16 +79,21 @@ _LINKS = (
 """What one operation hands to another: from, to, the member that takes it, the member of the answer it comes from."""
 
 
-def document(names: Mapping[str, str] | None = None, server: str = "https://api.example.com/v1") -> dict[str, Any]:
+def document(
+    names: Mapping[str, str] | None = None,
+    server: str = "https://api.example.com/v1",
+    more: Iterable[Operation[..., Any]] = (),
+) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document, as plain data.
 
     Args:
         names: Wire names that differ from the declared ones, by `record.attribute`.
         server: The base URL, with its `/v1`.
+        more: Operations that are served beyond the twelve of the interface.
     """
     made = _Document(converter(names))
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS.values():
+    for operation in (*OPERATIONS.values(), *more):
         paths.setdefault(operation.path, {})[operation.method.lower()] = made.operation(operation)
     webhooks = {kind.name: {"post": made.event(kind)} for kind in EVENT_KINDS.values()}
     return {
@@ -130,7 +140,10 @@ class _Document:
         if rest and not operation.in_query:
             schema = self._record(cls, rest, sent=True)
             self.schemas[cls.__name__] = schema
-            made["requestBody"] = _json(_ref(cls.__name__), required="required" in schema or "oneOf" in schema)
+            _, body = self.converter.write_request(operation, example(cls))
+            body = self._written(body)
+            needed = "required" in schema or "oneOf" in schema
+            made["requestBody"] = {"required": needed, **_json(_ref(cls.__name__), body)}
         if operation.roles:
             made["security"] = [{"ApiKey": sorted(operation.roles)}]
         made["responses"] = {str(operation.success): self._success(operation), **_failures(operation.failures)}
@@ -146,13 +159,26 @@ class _Document:
                 "body": self._reference(kind.body, sent=False),
             },
         }
+        known = {"resource": kind.resource, "action": kind.action, "version": kind.version, "body": example(kind.body)}
+        event = self._written(example(Event, **known))
+        signing = BEHAVIORS["event_signing"]
         return {
             "operationId": f"receive_{kind.resource}_{kind.action}",
             "summary": kind.doc,
             "description": f"Source: {kind.source}.",
             "security": [],
             **_assumed(kind.assumed),
-            "requestBody": _json(envelope, required=True),
+            "parameters": [
+                {
+                    "name": "Signature",
+                    "in": "header",
+                    "required": True,
+                    "description": "Hex HMAC-SHA256 of the raw body",
+                    **_assumed(Reason(signing.reason, signing.confidence)),
+                    "schema": {"type": "string", "x-pattern": "^[0-9a-f]{64}$"},
+                }
+            ],
+            "requestBody": {"required": True, **_json(envelope, event)},
             "responses": {"2XX": {"description": "Received"}},
         }
 
@@ -164,13 +190,21 @@ class _Document:
             "description": one.about.doc,
             **_assumed(one.about.assumed),
             "schema": self._schema(one.kind, one, sent=True) | _otherwise(one),
+            "example": self._written(example_of(cls, one)),
         }
+
+    def _written(self, value: Any) -> Any:
+        """Return a value of a record as JSON holds it."""
+        return strict_json.loads(strict_json.dumps(self.converter.unstructure(value)))
 
     def _success(self, operation: Operation[..., Any]) -> Schema:
         made: Schema = {"description": "Done"}
         if operation.success != 204:
-            schema = self._reference(operation.answer, sent=False)
-            made |= _json({"type": "array", "items": schema} if operation.many else schema)
+            schema, answer = self._reference(operation.answer, sent=False), example(operation.answer)
+            if operation.many:
+                made |= _json({"type": "array", "items": schema}, self._written([answer]))
+            else:
+                made |= _json(schema, self._written(answer))
         links = {}
         for start, to, name, source in _LINKS:
             if start == operation.name:
@@ -207,7 +241,8 @@ class _Document:
             case Array(of=inner):
                 return {"type": "array", "items": self._schema(inner, one, sent)}
             case Choice(of=words):
-                return {"type": "string", f"{loose}enum": [str(word) for word in words]}
+                known: Schema = {"type": "string", "enum": [str(word) for word in words]}
+                return known if sent else {"anyOf": [known, {"type": "string"}]}
             case Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
                 return {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
@@ -247,8 +282,8 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _json(schema: Schema, **more: Any) -> Schema:
-    return {**more, "content": {"application/json": {"schema": schema}}}
+def _json(schema: Schema, shown: Any) -> Schema:
+    return {"content": {"application/json": {"schema": schema, "example": shown}}}
 
 
 def _first_line(cls: type[Any]) -> str:
@@ -285,7 +320,10 @@ def _failures(failures: Iterable[Failure]) -> Schema:
     for status, found in sorted(by_status.items()):
         made[str(status)] = {
             "description": "; ".join(f"{one.error}: {one.when}" for one in found),
-            **_json(_ref("Error")),
+            **_json(
+                _ref("Error"),
+                {"statusCode": status, "error": found[0].error, "message": re.sub(r"\{\w+\}", "…", found[0].message)},
+            ),
             **_assumed(next((one.assumed for one in found if one.assumed), None)),
         }
     return made

@@ -91,7 +91,8 @@ class App:
         if request.method != "GET":
             return refused(405, "Method Not Allowed")
         if self._openapi is None:
-            self._openapi = json.dumps(document(self._engine.wire_names, f"{self._url}{table.PREFIX}")).encode()
+            described = document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())
+            self._openapi = json.dumps(described).encode()
         return Response(status=200, headers=(_JSON,), body=self._openapi)
 
     def _control(self, request: Request) -> Response | Awaitable[Response]:
