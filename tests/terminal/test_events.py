@@ -192,3 +192,22 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
     assert acted.returncode == 0
     assert said.count("✓ verified  microDeposit.received") == 2
     assert serving.returncode == 143
+
+
+def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
+    """With a key of another sender set, the events of the sandbox, signed by its tenant's key, are verified as well."""
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of another sender")
+    wb("create_user_application", "--from", BODY)
+    ended = wb("listen", "--earlier", "--count", "1", "--within", "5")
+
+    assert ended.code == 0
+    assert ended.out.startswith("✓ verified  user.updated pending ")
+
+
+def test_the_amount_of_a_micro_deposit_is_shown(wb):
+    """A micro deposit is listed and received with its amount, which can be revealed and is masked otherwise."""
+    wb("sandbox", "deposit", "--amount", "0.31")
+
+    assert "0.31 USD" in wb("events", "--reveal").out
+    assert "0.31" not in wb("events").out
+    assert "0.31 USD" in wb("listen", "--earlier", "--count", "1", "--reveal").out

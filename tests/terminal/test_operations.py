@@ -3,8 +3,11 @@
 import csv
 import io
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import unicodedata
 
 import pytest
@@ -406,3 +409,56 @@ def test_journal_knows_what_was_sent(wb, guide):
     assert re.search(r"✗ refused", wb("journal", "list", "--outcome", "refused").out)
     assert wb("journal", "unknown").err.strip() == "No call has an unknown outcome."
     assert wb("journal", "resolve", rows[0]["id"], "done").code == 2
+
+
+# -- served sandboxes ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served():
+    sandbox = Sandbox()
+    with sandbox.serve() as url:
+        yield sandbox, url
+    sandbox.close()
+
+
+def test_an_endpoint_is_registered_on_a_served_sandbox(wb, served, monkeypatch):
+    """The control's own URL and the URL of the sandbox do not collide; nor do the two tenants."""
+    sandbox, url = served
+    monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key")
+    ended = wb("sandbox", "register-endpoint", "http://127.0.0.1:9/hooks", "--url", url, "-o", "json")
+
+    assert ended.code == 0
+    assert [one.url for one in sandbox.endpoints()] == ["http://127.0.0.1:9/hooks"]
+    assert wb("sandbox", "create-key", "auditor", "--for-tenant", "provider-managed", "--url", url).code == 0
+    (tenant,) = [one for one in sandbox.tenants() if one.name == "provider-managed"]
+    assert "auditor" in tenant.keys
+
+
+def test_the_printed_curl_can_be_run(wb, served):
+    """What `--dry-run` prints for a served sandbox does the call, also where no member is given, as in a full refund."""
+    sandbox, url = served
+    card = sandbox.guide()["cards"]["active"][0]
+    words = ["--card-id", card, "--amount", "1250", "--currency", "USD", "--merchant-name", "Example Shop",
+             "--merchant-category-code", "5411", "--url", url]  # fmt: skip
+    made = run_curl(sandbox, wb("simulate-authorization", *words, "--dry-run").out)
+    sandbox.settle(made["transactionId"])
+    refunded = run_curl(
+        sandbox, wb("simulate-refund", made["transactionId"], "--amount", "FULL", "--url", url, "--dry-run").out
+    )
+
+    assert (made["status"], refunded["completionReason"]) == ("authorized", "REFUND")
+
+
+def test_a_dry_run_on_an_embedded_sandbox_says_how_to_serve_it(wb, guide):
+    """The address of an embedded sandbox cannot be reached; how to serve it is shown."""
+    assert "workbench sandbox serve --own" in authorize(wb, guide, "--dry-run").err
+
+
+def run_curl(sandbox, command: str):
+    """Run a printed command in a shell, as a person does who pastes it."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    environ = {**os.environ, "WORKBENCH_API_KEY": sandbox.full_key}
+    done = subprocess.run(["bash", "-c", f"{command.strip()} -s"], check=True, capture_output=True, env=environ)
+    return json.loads(done.stdout)

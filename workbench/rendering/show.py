@@ -62,7 +62,7 @@ def curl(
         body = masked(body, of=operation.request)
     words = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     words += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
-    if body and not operation.in_query:
+    if not operation.in_query and operation.method != "DELETE":  # as the client sends it, empty or not
         data = shlex.quote(strict_json.dumps(body).decode())
         words += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
     return " ".join(words)

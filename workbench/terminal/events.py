@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -12,8 +13,9 @@ from cyclopts import App, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.http_post import ForbiddenUrl, Target, check_url, post
+from workbench.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.interface.events import EVENT_KINDS
+from workbench.interface.masks import DOTS
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error
@@ -50,25 +52,27 @@ def list_events(
             if about is None or about in {getattr(event.body, "id", None), event.id}
         ]
     events = events[-last:] if last else events
-    show(_table(events) if how.output == "table" and not how.fields else events, how)
+    show(_table(events, how) if how.output == "table" and not how.fields else events, how)
     return DONE
 
 
-def _table(events: list[Any]) -> list[dict[str, Any]]:
+def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
     """Return events as rows; the id of the resource only where the screen is wide enough for two ids."""
     wide = screen_of(sys.stdout).width >= _ABOUT_WIDTH
-    return [{name: text for name, text in _row(event).items() if wide or name != "about"} for event in events]
+    return [{name: text for name, text in _row(event, how).items() if wide or name != "about"} for event in events]
 
 
-def _row(event: Any) -> dict[str, Any]:
+def _row(event: Any, how: Output) -> dict[str, Any]:
     body = event.body
-    transaction = getattr(body, "spend", None)
-    status = getattr(body, "application_status", None) or getattr(transaction or body, "status", None)
-    amount, currency = getattr(transaction, "amount", None), getattr(transaction, "currency", None)
+    told = getattr(body, "spend", None) or body
+    status = getattr(body, "application_status", None) or getattr(told, "status", None)
+    amount, currency = getattr(told, "amount", None), getattr(told, "currency", None)
+    if isinstance(amount, Decimal):  # of a micro deposit, in dollars; it can prove who owns an account
+        amount = f"{amount} {str(currency).upper()}" if how.reveal else DOTS
     return {
         "event": event.kind,
         "status": str(status or ""),
-        "amount": rendering.money(amount, currency) if isinstance(amount, int) else "",
+        "amount": rendering.money(amount, currency) if isinstance(amount, int) else amount or "",
         "about": str(getattr(body, "id", "") if is_record(body) else ""),
         "id": event.id,
     }
@@ -121,7 +125,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
             yield api.inbox, key or own
             return
         source = partial(api.sandbox.drain, api_key=own)
-        with Inbox(keys=[key or own], accept_unsigned=unsigned, source=source) as inbox:
+        with Inbox(keys=[own, key] if key else [own], accept_unsigned=unsigned, source=source) as inbox:
             yield inbox, key or own
 
 
@@ -227,7 +231,7 @@ def _show_received(received: Any, how: Output) -> None:
     else:
         screen = screen_of(sys.stdout)
         mark, status = ("✓ verified", "done") if received.verified else ("? unverified", "partly")
-        row = _row(received.event)
+        row = _row(received.event, how)
         words = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         print(screen.fit(f"{screen.paint(mark, f'status:{status}')}  {' '.join(words)}"))
     sys.stdout.flush()
@@ -246,7 +250,7 @@ def _target(url: str) -> Target:
         Exit: The URL is not http or https, holds a password, or its host is unknown.
     """
     try:
-        return check_url(url, reach="any")
+        return check_url(url, reach=ANYWHERE)
     except ForbiddenUrl as error:
         raise usage_error(
             f"--forward-to {visible(url, 200)}: {error}; expected, for example, http://127.0.0.1:8000/webhooks."

@@ -134,6 +134,10 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
         if calling.dry_run:
             shown = curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
             print(screen_of(sys.stdout).fit(shown))
+            if api.host.endswith(".invalid"):
+                say(
+                    "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its address."
+                )
             return DONE
         if api.environment == "production":
             from workbench.terminal.profiles import confirm

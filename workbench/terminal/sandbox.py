@@ -12,6 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import attrs
 from cyclopts import App, Group, Parameter
 
 from workbench import rendering
@@ -29,6 +30,7 @@ from workbench.terminal.where import Where, chosen_profile, session
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
 _WHERE = Where()
+_OPTIONS = frozenset(field.name for field in attrs.fields(Where))
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 _HELP = {
@@ -53,6 +55,7 @@ def _command(control: Control) -> Callable[..., int]:
     taken = [one for one in arguments if one.name not in _KEYS]
 
     def run(texts: dict[str, Any], where: Where, how: Output) -> int:
+        texts = {name.removeprefix("for_"): text for name, text in texts.items()}
         given = {one.name: _value(one, texts[one.name]) for one in taken if texts.get(one.name) is not None}
         given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
         with session(where) as api:
@@ -69,15 +72,17 @@ def _command(control: Control) -> Callable[..., int]:
 def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     """Return an argument of a control as one that takes text."""
     required = one.default is one.empty
+    name = f"for_{one.name}" if one.name in _OPTIONS else one.name  # a URL is of an endpoint, or where the sandbox is
     choices = ("true", "false") if _kind(one) is bool else control.choices.get(one.name, ())
     annotation: Any = Literal[choices] if choices else str
     options = Parameter(
-        name=f"--{one.name.replace('_', '-')}",
+        name=f"--{kebab(name)}",
         help=_help(control, one.name) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
         group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
         completer=None if choices else complete_ids(one.name),
     )  # fmt: skip
     return one.replace(
+        name=name,
         kind=one.POSITIONAL_OR_KEYWORD if required or first else one.KEYWORD_ONLY,
         default=one.default if required or one.default in (None, "") or _kind(one) is str else json.dumps(one.default),
         annotation=Annotated[annotation if required else annotation | None, options],
