@@ -24,6 +24,7 @@ class Progress:
     unit: str = "rows"  # what `done` and `total` count
     label: str = ""  # what is being done, in front of the line
     done: int = 0
+    earlier: int = 0  # of `done`: in an earlier run that this one resumes, so not at this rate
     rows: int = 0  # rows read so far, where `unit` is not rows
     detail: str = ""  # such as "4 done, 1 refused"
     ended: bool = False
@@ -44,12 +45,13 @@ class Progress:
     @property
     def rate(self) -> float:
         """Rows per second, or whatever `unit` names."""
-        return (self.rows or self.done) / self.seconds
+        return (self.rows or self.done - self.earlier) / self.seconds
 
     @property
     def seconds_left(self) -> float | None:
         """Estimate of the seconds left; None before anything is done."""
-        return self.seconds / self.done * (self.total - self.done) if self.done else None
+        now = self.done - self.earlier
+        return self.seconds / now * (self.total - self.done) if now else None
 
     @property
     def summary(self) -> str:

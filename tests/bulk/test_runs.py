@@ -68,6 +68,7 @@ def people(many: int) -> list[dict[str, Any]]:
             **PERSON,
             "first_name": "Test",
             "last_name": "Example",
+            "national_id": "123456789",
             "email": f"bulk{i}@example.com",
             "external_id": f"b-{i}",
         }
@@ -111,8 +112,8 @@ def test_all_problems_are_reported_before_the_first_call(sandbox: Sandbox) -> No
     found = [str(one) for one in caught.value.problems]
 
     assert any(one.startswith("row 1, email must be an email address") for one in found)
-    assert any(one.startswith("row 3, firstName has 51 characters") for one in found)
-    assert any(one.startswith("row 3, nationalId must be 9 digits") for one in found)
+    assert any(one.startswith("row 3, first_name has 51 characters") for one in found)
+    assert any(one.startswith("row 3, national_id must be 9 digits") for one in found)
     assert "canary" not in str(caught.value)
     assert len(filed(sandbox)) == before
 
@@ -136,10 +137,11 @@ def test_wrong_cells_and_broken_rules_are_reported_together(sandbox: Sandbox, tm
     assert found == [
         ("row 2, amount", "type"),
         ("row 3, amount", "minimum"),
+        ("row 4", "duplicate"),
+        ("row 5", "duplicate"),
         ("row 6, amount", "type"),
-        ("row 6, cardId", "uuid"),
+        ("row 6, card_id", "uuid"),
         ("row 6, zip", "unknown"),
-        ("rows 4, 5", "duplicate"),
     ]
     assert "canary" not in str(caught.value)
 
@@ -148,7 +150,7 @@ def test_duplicate_rows_are_refused_unless_allowed(sandbox: Sandbox) -> None:
     """Rows with the same request, external id or email are duplicates."""
     rows = people(4)
     rows[3] = {**rows[1], "external_id": "b-9"}
-    with pytest.raises(InvalidRequest, match="rows 2, 4 ask for the same thing"):
+    with pytest.raises(InvalidRequest, match="row 2 asks for the same thing as row 4"):
         run(api_of(sandbox).create_user_application, rows, progress=False)
 
     assert filed(sandbox) == []
@@ -478,7 +480,7 @@ def test_partial_refunds_of_one_transaction_are_not_duplicates(sandbox: Sandbox)
     whole = [{"transaction_id": same, "amount": FULL}, {"transaction_id": same, "amount": FULL}]
 
     assert run(api.simulate_refund, parts, progress=False).counts == {"refused": 2}
-    with pytest.raises(InvalidRequest, match="rows 1, 2 ask for the same thing"):
+    with pytest.raises(InvalidRequest, match="row 1 asks for the same thing as row 2"):
         run(api.simulate_refund, whole, progress=False)
 
 

@@ -1,5 +1,6 @@
 """A private key or a seed phrase in a request is refused, in whichever member it stands; what may be 64 digits is not."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,17 +60,20 @@ def test_a_seed_phrase_is_refused_there_too() -> None:
         client_on(Service({})).create_user_application(**{**PERSON, "external_id": PHRASE})
 
 
-def test_a_row_with_a_private_key_stops_the_plan() -> None:
+def test_a_row_with_a_private_key_stops_the_plan(tmp_path: Path) -> None:
     """A bulk run names it before anything is sent."""
     service = Service({})
-    with pytest.raises(wb.InvalidRequest, match="row 2, merchantName looks like a private key"):
+    with pytest.raises(wb.bulk.InvalidRows, match="row 2, merchant_name looks like a private key") as caught:
         wb.bulk.run(
             client_on(service).simulate_authorization,
             [SALE, {**SALE, "merchant_name": "0x" + HEX}],
             progress=False,
+            rejects=tmp_path / "rejects.csv",  # not even where wrong rows are set aside
         )
 
     assert 0 == service.count
+    assert not (tmp_path / "rejects.csv").exists()
+    assert HEX not in caught.value.frame.to_csv()
 
 
 def test_long_words_are_no_key() -> None:

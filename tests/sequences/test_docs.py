@@ -25,3 +25,15 @@ def test_the_page_on_sequences_runs_as_written(
     assert "return a coat: 4 steps, all as expected" in printed
     assert 'do = "simulate_refund"' in printed
     assert f"holds {len(wb.sequences.catalogue)} sequences" in text
+
+
+def test_the_page_on_bulk_runs_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each block, in order."""
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.with_name("bulk.md").read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, "bulk.md", "exec"), space)
+
+    assert "Payout 2" in capsys.readouterr().out

@@ -14,11 +14,13 @@ from workbench.storage import Database
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL, host TEXT NOT NULL,
-  environment TEXT NOT NULL, began TEXT NOT NULL);
+  environment TEXT NOT NULL, world TEXT NOT NULL, began TEXT NOT NULL);
 CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
-  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT)
+  at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
 """
 PLANNED = "planned"
+_REJECTED = "rejected"  # in the file; the outcome is "not_sent"
+_NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
 
 @attrs.frozen(kw_only=True)
@@ -27,7 +29,9 @@ class RowResult:
 
     row: int  # its number in the input, from 1
     outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
+    key: str | None = None  # the value of the user's key
     id: str | None = None  # of the created record, where the answer has one
+    answer_status: str | None = None  # status, or application status, in the answer
     status: int | None = None  # of the HTTP answer
     attempt: str | None = None  # id of the entry in the client's journal, where the outcome is unknown
     message: str | None = None
@@ -63,59 +67,68 @@ class RunRecord:
         found = self._file.run("SELECT operation FROM run")
         return found[0][0] if found else None
 
-    def start(self, plan: Plan, host: str, environment: str, *, accept_changes: bool = False) -> None:
+    def start(self, plan: Plan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
         """Start a run with a plan, or continue the one in the file.
+
+        Args:
+            plan: The rows; those with problems are rejected.
+            target: The host, the environment and the world that they go to.
+            accept_changes: Accept changes of rows that were never sent.
 
         Raises:
             RunChanged: The file holds another run.
         """
-        run = {"operation": plan.name, "host": host, "environment": environment}
-        found = self._file.run("SELECT operation, host, environment FROM run")
+        run = {"operation": plan.name, **target}
+        found = self._file.run("SELECT operation, host, environment, world FROM run")
         earlier = {number: rest for number, *rest in self._file.run("SELECT number, digest, state FROM row")}
-        digests = {row.number: row.digest for row in plan.rows}
-        changed = {number for number in earlier if number in digests and earlier[number][0] != digests[number]}
-        removed, added = earlier.keys() - digests.keys(), digests.keys() - earlier.keys()
-        sent = {number for number in changed | removed if earlier[number][1] != PLANNED}
-        problems = []
+        rows = {row.number: row for row in plan.rows}
+        changed = {number for number in earlier if number in rows and earlier[number][0] != rows[number].digest}
+        removed, added = earlier.keys() - rows.keys(), rows.keys() - earlier.keys()
+        # A row that was rejected, or that the service refused and a rejects file corrects, had no effect.
+        corrected = {n for n in changed if earlier[n][1] == _REJECTED or (plan.partial and earlier[n][1] in _NO_EFFECT)}
+        sent = {n for n in (changed | removed) - corrected if earlier[n][1] not in (PLANNED, _REJECTED)}
+        if plan.partial:  # a rejects file holds some of the rows
+            removed, sent = set(), sent & changed
         if found:
             was = dict(zip(run, found[0], strict=True))
             problems = [
-                Problem(name, "changed", f"was {was[name]}, is now {run[name]}")
-                for name in run
-                if was[name] != run[name]
+                Problem(name, "changed", _moved(name, was[name], run[name])) for name in run if was[name] != run[name]
             ]
             for numbers, message, allowed in (
                 (sent, "were sent already, and have changed since", False),
-                (changed - sent, "have changed", accept_changes),
+                (changed - corrected - sent, "have changed", accept_changes),
                 (removed - sent, "are gone", accept_changes),
                 (added, "are new", accept_changes),
             ):
                 if numbers and not allowed:
                     problems.append(Problem(f"rows {_listed(numbers)}", "changed", message))
-        if problems:
-            raise RunChanged(tuple(problems))
+            if problems:
+                raise RunChanged(tuple(problems))
         with self._file.write() as connection:
             if not found:
                 began = datetime.now(UTC).isoformat()
-                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?)", (*run.values(), began))
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?)", (*run.values(), began))
             connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
             connection.executemany(
-                "UPDATE row SET digest = ? WHERE number = ?", [(digests[number], number) for number in changed]
-            )
-            connection.executemany(
-                "INSERT INTO row (number, digest, state) VALUES (?, ?, 'planned')",
-                [(number, digests[number]) for number in digests if number in added],
+                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, ?, ?)",
+                [
+                    (number, row.digest, _REJECTED if row.problems else PLANNED, row.reasons)
+                    for number, row in rows.items()
+                    if number in added | changed or (row.problems and earlier[number][1] in _NO_EFFECT)
+                ],
             )
             connection.execute(
                 "UPDATE row SET state = 'unknown', said = 'the run ended while this call was in flight' "
                 "WHERE state = 'sending'"
             )
-        for number, state, at, status, attempt, message, id_ in self._file.run(
-            "SELECT number, state, at, status, attempt, said, answer FROM row ORDER BY number"
+        for number, state, *rest in self._file.run(
+            "SELECT number, state, at, status, attempt, said, answer, answer_status FROM row ORDER BY number"
         ):
+            at, status, attempt, message, id_, answer_status = rest
             self._rows[number] = RowResult(
-                row=number, outcome=state, id=id_, status=status, attempt=attempt, message=message,
-                at=None if at is None else datetime.fromisoformat(at),
+                row=number, outcome=Outcome.NOT_SENT.value if state == _REJECTED else state, id=id_, status=status,
+                attempt=attempt, message=message, at=None if at is None else datetime.fromisoformat(at),
+                answer_status=answer_status, key=rows[number].key if number in rows else None,
             )  # fmt: skip
 
     def sending(self, number: int) -> None:
@@ -137,13 +150,14 @@ class RunRecord:
         """
         with self._file.write() as connection:
             connection.execute(
-                "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ? WHERE number = ?",
+                "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ?, answer_status = ? "
+                "WHERE number = ?",
                 (
                     result.outcome, result.at and result.at.isoformat(), result.status, result.attempt,
-                    result.message, result.id, result.row,
+                    result.message, result.id, result.answer_status, result.row,
                 ),
             )  # fmt: skip
-        self._rows[result.row] = result
+        self._rows[result.row] = attrs.evolve(result, key=self._rows[result.row].key)
 
     def record_or_keep(self, result: RowResult) -> Exception | None:
         """Record a result; where the file cannot be written, keep it in memory and return the error."""
@@ -151,7 +165,7 @@ class RunRecord:
             self.record(result)
         except (UnusableFile, OSError) as error:
             note = f"{result.message or result.outcome}; this could not be recorded"
-            self._rows[result.row] = attrs.evolve(result, message=note)
+            self._rows[result.row] = attrs.evolve(result, message=note, key=self._rows[result.row].key)
             return error
         return None
 
@@ -176,6 +190,12 @@ class RunRecord:
     def all(self) -> list[RowResult]:
         """Return the result of every row, in the order of the input."""
         return [self._rows[number] for number in sorted(self._rows)]
+
+
+def _moved(name: str, was: str, now: str) -> str:
+    if name != "world":
+        return f"was {was}, is now {now}"
+    return f"was another sandbox ({was}); this one ({now}) was made later, and holds nothing of what the run did"
 
 
 def _listed(numbers: Collection[int]) -> str:

@@ -2,14 +2,24 @@
 
 import hashlib
 import hmac
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import attrs
 
+from workbench.bulk.rows import (
+    PRIVATE_KEY,
+    REASONS,
+    ROW,
+    InvalidRows,
+    RowProblem,
+    cells_of,
+    members_by_wire,
+    row_problem,
+    sources_of,
+    take_keys,
+)
 from workbench.client.guards import cap_problems
 from workbench.client.requests import address_problems, pasted_keys
 from workbench.errors import InvalidRequest, Problem
@@ -19,29 +29,34 @@ from workbench.interface.operation import Call, Operation, Sync
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
 from workbench.interface.table import SIGN_WITHDRAWAL
-from workbench.interface.text import is_empty
-from workbench.tables.bodies import Body, nested, raw_bodies, read_cells
+from workbench.tables.bodies import Body, read_cells
 
-MAX_PROBLEMS_SHOWN = 50
 IDENTIFYING = ("external_id", "email", "transaction_id", "payment_account_id", "dispute_id")
 """Members that identify what a row acts on: two rows with the same value are duplicates."""
 
 
 @attrs.frozen(kw_only=True)
 class PlannedRow:
-    """One row to send: its number in the input, its request, and a keyed digest of it."""
+    """One row: its number in the input, its request, and a keyed digest of it. With problems it is not sent."""
 
     number: int
+    source: Mapping[str, Any] = attrs.field(repr=False)  # as it was given
     request: Any = attrs.field(repr=False)
-    digest: str
+    digest: str = ""
+    problems: tuple[RowProblem, ...] = ()
+    key: str | None = None  # the value of the user's key
+
+    @property
+    def reasons(self) -> str | None:
+        """Why it is not sent, as text; None where nothing is wrong."""
+        return "; ".join(f"{one.column} {one.message}".strip() for one in self.problems) or None
 
 
 @attrs.frozen(kw_only=True)
 class AmountSum:
-    """The sum of one amount over the rows of a plan, in the unit of the field."""
+    """The sum of one amount over the rows of a plan, in cents."""
 
     name: str
-    unit: str
     count: int
     full: int  # rows that say FULL
     total: int
@@ -49,7 +64,7 @@ class AmountSum:
     maximum: int | None
 
     def __str__(self) -> str:
-        text = f"{self.name}: {self.count} × {self.unit}, sum {self.total:,}"
+        text = f"{self.name}: {self.count} × cents, sum {self.total:,}"
         if self.count:
             text += f", from {self.minimum:,} to {self.maximum:,}"
         return text + (f", and {self.full} × FULL" if self.full else "")
@@ -62,16 +77,18 @@ class Plan:
     name: str  # of the operation
     rows: tuple[PlannedRow, ...] = attrs.field(repr=False)
     sums: tuple[AmountSum, ...]
+    partial: bool = False  # whether the rows are those of a rejects file
 
     @property
     def phrase(self) -> str:
         """The text that confirms the plan in production: the number of rows, and their sum where there is one."""
-        total = sum(one.total for one in self.sums if one.unit == "cents")
+        total = sum(one.total for one in self.sums)
         return self._row_count + (f" {total // 100}.{total % 100:02d}" if self.sums else "")
 
     @property
     def _row_count(self) -> str:
-        return f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
+        count = sum(not row.problems for row in self.rows)
+        return f"{count} {'row' if count == 1 else 'rows'}"
 
     def __str__(self) -> str:
         return "\n".join([f"{self.name}: {self._row_count}", *map(str, self.sums)])
@@ -103,8 +120,10 @@ def check_is_sync(api: Any) -> None:
 
 
 def plan_of(
-    operation: Operation[..., Any], rows: Any, *, secret: bytes, limits: Any = None, duplicates: bool = False
-) -> Plan:
+    operation: Operation[..., Any], rows: Any, *, secret: bytes, limits: Any = None, duplicates: bool = False,
+    allowing: Collection[str] = (), real: bool = True, implausible: bool = False, key: str | None = None,
+    rejects: bool = False,
+) -> Plan:  # fmt: skip
     """Check all rows and return the plan.
 
     Args:
@@ -113,78 +132,63 @@ def plan_of(
         secret: Key of the rows' digests.
         limits: The caps of a profile.
         duplicates: Allow duplicate rows.
+        allowing: Unusual requests that are accepted, as `Client.allowing` names them.
+        real: Whether a real service answers.
+        implausible: Allow values that break no rule but look wrong.
+        key: Column or attribute whose value names a row in the results.
+        rejects: Keep wrong rows in the plan, with their problems, instead of refusing all.
 
     Raises:
-        InvalidRequest: Rows are wrong; every problem with its row, column and rule. Nothing was sent.
+        InvalidRows: Rows are wrong; every problem with its row, column and rule. Nothing was sent.
     """
-    bodies: list[Any] = raw_bodies(Path(rows)) if isinstance(rows, str | os.PathLike) else rows_of(rows, operation.name)
-    problems: list[Problem] = []
-    if all(isinstance(one, Mapping) for one in bodies):
-        bodies, problems = read_cells([nested(row) if type(row) is dict else row for row in bodies], operation)
-    requests = list(_requests(operation, bodies))
-    if not requests:
+    sources = sources_of(operation, rows)
+    if not sources:
         raise InvalidRequest("there are no rows", of=operation.name)
-    unread = {one.row: one.unread for one in bodies if isinstance(one, Body) and one.unread}
-    problems += [
-        Problem(f"row {number}, {one.path}" if one.path else f"row {number}", one.rule, one.message)
-        for number, request in requests
-        for one in (
-            *pasted_keys(request),
-            *checks.problems(request),
-            *address_problems(request),
-            *checks.cautions(request)[0],
-            *(cap_problems(limits, request) if limits is not None else ()),
-        )
-        if one.path not in unread.get(number, ())  # that cell has its problem already
-    ]
-    planned = tuple(
-        PlannedRow(number=number, request=request, digest=_digest(secret, operation, request))
-        for number, request in requests
-        if number not in unread
-    )
-    message = "ask for the same thing; duplicates=True allows that"
-    for numbers in () if duplicates else _duplicates(planned):
-        problems.append(Problem(f"rows {', '.join(map(str, numbers))}", "duplicate", message))
-    sums = tuple(_sums(operation, planned))
-    if limits is not None:
-        problems += _over_limits(len(planned), sums, limits)
-    if problems:
-        more = len(problems) - MAX_PROBLEMS_SHOWN
-        last = [Problem("", "more", f"and {more:,} more problems")] if more > 0 else []
-        raise InvalidRequest(problems[:MAX_PROBLEMS_SHOWN] + last, of=operation.name)
-    return Plan(name=operation.name, rows=planned, sums=sums)
-
-
-def rows_of(rows: Any, of: str) -> list[Any]:
-    """Return a DataFrame or an iterable as mappings without their empty cells, or as the records they are.
-
-    Raises:
-        InvalidRequest: It is something else.
-    """
-    if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
-        rows = rows.to_dict("records")
-    elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
-        found = "None" if rows is None else f"one {type(rows).__name__}"
-        raise InvalidRequest(
-            f"rows must be a DataFrame, the path of a file, mappings or request records, not {found}", of=of
-        )
-    return [
-        {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
-        for row in rows
-    ]
-
-
-def _requests(operation: Operation[..., Any], bodies: list[Any]) -> Iterator[tuple[int, Any]]:
-    for place, one in enumerate(bodies, 1):
-        if isinstance(one, operation.request):
-            yield place, one
-        elif isinstance(one, Mapping):
-            yield one.row if isinstance(one, Body) else place, walk.build(operation.request, one)
-        else:
-            raise InvalidRequest(
-                f"row {place} is of type {type(one).__name__}; rows are mappings or {operation.request.__name__} records",
-                of=operation.name,
+    members = dict(members_by_wire(operation.request))
+    keys = take_keys(operation, sources, key, members)
+    partial = all(isinstance(one, Body) and {ROW, REASONS} <= one.keys() for one in sources)
+    cells = iter(read_cells([cells_of(one, partial) for one in sources if isinstance(one, Body)], operation))
+    planned = []
+    for place, source in enumerate(sources, 1):
+        body = next(cells) if isinstance(source, Body) else Body({}, place)
+        request = walk.build(operation.request, body) if isinstance(source, Body) else source
+        found = [row_problem(body, one, request, members, column=one.path) for one in body.problems]
+        found += [
+            row_problem(body, one, request, members)
+            for one in _problems_of(request, limits, allowing, real, implausible)
+            if one.path not in body.unread  # that cell has its problem already
+        ]
+        digest = "" if body.unread else _digest(secret, operation, request)
+        planned.append(
+            PlannedRow(
+                number=body.row, source=source, request=request, digest=digest, problems=tuple(found),
+                key=keys[place - 1] if keys else None,
             )
+        )  # fmt: skip
+    if not duplicates:
+        planned = _with_duplicates(planned)
+    wrong = [problem for row in planned for problem in row.problems]
+    counted = tuple(row for row in planned if row.digest and not (rejects and row.problems))
+    sums = tuple(_sums(operation, counted))
+    over = [] if limits is None else list(_over_limits(len(counted), sums, limits))
+    if over or (wrong and not rejects) or any(one.rule == PRIVATE_KEY for one in wrong):  # those go into no file
+        raise InvalidRows([*wrong, *over], of=operation.name)
+    return Plan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
+
+
+def _problems_of(
+    request: Any, limits: Any, allowing: Collection[str], real: bool, implausible: bool
+) -> Iterator[Problem]:
+    """Yield all for which a request is refused; a number that was never issued is what a sandbox should get."""
+    refused, warned = checks.cautions(request, allowing)
+    yield from pasted_keys(request)
+    yield from checks.problems(request, partial="partial_address" in allowing)
+    yield from () if "unverified_address" in allowing else address_problems(request)
+    yield from refused
+    yield from cap_problems(limits, request) if limits is not None else ()
+    for one in () if implausible else warned:
+        if real or not one.path.endswith("nationalId"):
+            yield Problem(one.path, "implausible", f"{one.message}; implausible=True sends it")
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
@@ -192,15 +196,28 @@ def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
     return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 
-def _duplicates(rows: tuple[PlannedRow, ...]) -> Iterator[tuple[int, ...]]:
+def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
+    """Return the rows, those that ask for the same thing as another with that problem."""
     seen: dict[Any, list[int]] = defaultdict(list)
     for row in rows:
-        seen[row.digest].append(row.number)
-        for name in IDENTIFYING:
-            value = getattr(row.request, name, None)
-            if value is not None and not (name == "transaction_id" and _is_partial(row.request)):
-                seen[(name, value)].append(row.number)
-    yield from dict.fromkeys(tuple(numbers) for numbers in seen.values() if len(numbers) > 1)
+        if not row.problems:
+            seen[row.digest].append(row.number)
+            for name in IDENTIFYING:
+                value = getattr(row.request, name, None)
+                if value is not None and not (name == "transaction_id" and _is_partial(row.request)):
+                    seen[(name, value)].append(row.number)
+    same = {number: numbers for numbers in seen.values() if len(numbers) > 1 for number in numbers}
+    return [
+        attrs.evolve(row, problems=(_duplicate(row.number, same[row.number]),)) if row.number in same else row
+        for row in rows
+    ]
+
+
+def _duplicate(number: int, numbers: list[int]) -> RowProblem:
+    others = [str(one) for one in numbers if one != number]
+    shown = ", ".join(others[:5]) + (f" and {len(others) - 5:,} more" if len(others) > 5 else "")
+    message = f"asks for the same thing as row {shown}; duplicates=True allows that"
+    return RowProblem(row=number, column="", rule="duplicate", message=message)
 
 
 def _is_partial(request: Any) -> bool:
@@ -217,7 +234,6 @@ def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Itera
         amounts = [value for value in values if type(value) is int]
         yield AmountSum(
             name=one.name,
-            unit="cents",
             count=len(amounts),
             full=sum(isinstance(value, Full) for value in values),
             total=sum(amounts),
@@ -226,11 +242,15 @@ def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Itera
         )
 
 
-def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Any) -> Iterator[Problem]:
+def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Any) -> Iterator[RowProblem]:
     if limits.rows is not None and count > limits.rows:
-        yield Problem("rows", "cap", f"are {count:,}; this profile allows {limits.rows:,} a run (limits.rows)")
+        yield _of_all("rows", f"are {count:,}; this profile allows {limits.rows:,} a run (limits.rows)")
     for one in sums:
         if limits.sum is not None and one.total > limits.sum:
-            yield Problem(one.name, "cap", f"sums to {one.total:,} cents; this profile allows {limits.sum:,} a run")
+            yield _of_all(one.name, f"sums to {one.total:,} cents; this profile allows {limits.sum:,} a run")
         if limits.sum is not None and one.full:
-            yield Problem(one.name, "cap", f"is FULL in {one.full} rows, so the cap on the sum cannot be checked")
+            yield _of_all(one.name, f"is FULL in {one.full} rows, so the cap on the sum cannot be checked")
+
+
+def _of_all(column: str, message: str) -> RowProblem:
+    return RowProblem(row=None, column=column, rule="cap", message=message)

@@ -13,8 +13,9 @@ from typing import Any, Literal
 from workbench import rendering
 from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
+from workbench.bulk.rows import check_rejects, write_rejects
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
-from workbench.client.base import context_of, journal_of
+from workbench.client.base import allowed_by, context_of, journal_of
 from workbench.client.effects import Outcome
 from workbench.client.state import installation_secret
 from workbench.errors import (
@@ -29,6 +30,7 @@ from workbench.errors import (
     Unauthorized,
     UnexpectedAnswer,
     WorkbenchError,
+    WrongEnvironment,
     hide_arguments,
 )
 from workbench.interface.operation import Operation
@@ -103,8 +105,8 @@ class BulkResult:
         if unknown:
             rows = ", ".join(str(result.row) for result in unknown[:10]) + (" and more" if len(unknown) > 10 else "")
             lines.append(
-                f"row {rows} may have been carried out and was not sent again; look it up, then resume with "
-                'resolved={row: "done"} or {row: "not_sent"}'
+                f"row {rows} may have been carried out and was not sent again; look it up, as with "
+                'wb.bulk.investigate(run, api), then resume with resolved={row: "done"} or {row: "not_sent"}'
             )
         elif self.counts.get(PLANNED) and self.path is not None:
             lines.append("resume(path, api, rows) sends the rest")
@@ -132,6 +134,9 @@ def run(
     path: str | os.PathLike[str] | None = None,
     on_unknown: OnUnknown | None = None,
     duplicates: bool = False,
+    implausible: bool = False,
+    rejects: str | os.PathLike[str] | None = None,
+    key: str | None = None,
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
@@ -142,12 +147,17 @@ def run(
     is sent, calls in flight are awaited and recorded, then the exception propagates.
 
     Args:
-        call: An operation of a client, such as `api.create_user_application`; not `sign_withdrawal`.
+        call: An operation of a client, such as `api.create_user_application`, or of a view of it that is
+            `allowing(…)` unusual requests; not `sign_withdrawal`.
         rows: A DataFrame, the path of a CSV, JSON, NDJSON, XLSX or Parquet file, mappings, or request records.
         workers: Concurrent calls (maximum 8). All share the client's rate limits and pauses.
         path: Store progress in this file so that the run can be resumed. It holds no request bodies.
         on_unknown: Whether a row with an unknown outcome stops the run; default "stop" in production, else "continue".
         duplicates: Allow duplicate rows.
+        implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
+        rejects: Send the rows that are right, and write the others to this file, with a column of reasons, and those
+            that the service refused. Correct them there and give the file to `resume` as its rows.
+        key: Column or attribute that names a row in the results, such as "external_id"; nothing private.
         confirm: In production, the phrase of the plan: the number of rows, and their sum.
         progress: Show a progress line; or a function that is called with a `Progress`.
 
@@ -155,13 +165,14 @@ def run(
         The result of each row.
 
     Raises:
-        InvalidRequest: Rows are wrong; every problem with row, column and rule. Nothing was sent.
+        InvalidRows: Rows are wrong; `.frame` has every problem with row, column and rule. Nothing was sent.
         NotArmed: In production without the plan's phrase, or not armed. Nothing was sent.
         Interrupted: By Ctrl-C; `.result` has the result of each row.
     """
     return _run(
         call.client, operation_of(call), rows, None if path is None else Path(path), workers=workers,
-        on_unknown=on_unknown, duplicates=duplicates, confirm=confirm, progress=progress,
+        on_unknown=on_unknown, confirm=confirm, progress=progress, rejects=rejects,
+        duplicates=duplicates, implausible=implausible, key=key,
     )  # fmt: skip
 
 
@@ -176,6 +187,9 @@ def resume(
     resolved: Resolved | None = None,
     accept_changes: bool = False,
     duplicates: bool = False,
+    implausible: bool = False,
+    rejects: str | os.PathLike[str] | None = None,
+    key: str | None = None,
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
@@ -184,13 +198,15 @@ def resume(
     Args:
         path: The file of the run.
         api: The client or session to send with.
-        rows: The rows, given again: the file holds none. Changed rows are noticed.
+        rows: The rows, given again: the file holds none. Changed rows are noticed. Or a rejects file with corrected rows,
+            which are sent as the rows they were.
         workers: See `run`, as for all arguments not named here.
         resolved: The outcome of unknown rows, as a person determined them.
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
-        RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given.
+        RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given; or the service is
+            another one, such as an embedded sandbox that was started anew.
         FileBusy: Another process runs it.
     """
     file = Path(path)
@@ -201,32 +217,40 @@ def resume(
     if name is None:
         raise InvalidRequest(f"the run at {file} never started; run(…, path=…) starts it", of="resume")
     return _run(
-        api, OPERATIONS[name], rows, file, workers=workers, on_unknown=on_unknown, duplicates=duplicates, confirm=confirm,
-        progress=progress, resolved=resolved or {}, accept_changes=accept_changes,
+        api, OPERATIONS[name], rows, file, workers=workers, on_unknown=on_unknown, confirm=confirm, progress=progress,
+        rejects=rejects, resolved=resolved or {}, accept_changes=accept_changes,
+        duplicates=duplicates, implausible=implausible, key=key,
     )  # fmt: skip
 
 
 def _run(
-    api: Any, operation: Operation[..., Any], rows: Any, path: Path | None, *, workers: int,
-    on_unknown: str | None, duplicates: bool, confirm: str | None, progress: bool | ProgressCallback,
-    resolved: Resolved = MappingProxyType({}), accept_changes: bool = False,
+    api: Any, operation: Operation[..., Any], rows: Any, path: Path | None, *, workers: int, on_unknown: str | None,
+    confirm: str | None, progress: bool | ProgressCallback, rejects: str | os.PathLike[str] | None,
+    resolved: Resolved = MappingProxyType({}), accept_changes: bool = False, **checks: Any,
 ) -> BulkResult:  # fmt: skip
     check_is_sync(api)
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
         raise InvalidRequest(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
     if on_unknown not in {None, "stop", "continue"}:
         raise InvalidRequest('on_unknown must be "stop" or "continue"', of=operation.name)
+    if rejects is not None:
+        check_rejects(Path(rejects))
     production = api.environment == "production"
     secret = installation_secret() if path is not None else os.urandom(32)
-    plan = plan_of(operation, rows, secret=secret, limits=api.limits, duplicates=duplicates)
+    guards = context_of(api).guards
+    plan = plan_of(
+        operation, rows, secret=secret, limits=api.limits, allowing=allowed_by(api), real=guards.real,
+        rejects=rejects is not None, **checks,
+    )  # fmt: skip
     if production and confirm != plan.phrase:
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
-    context_of(api).guards.check_operation(operation)
+    guards.check_operation(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
+    target = {"host": api.host, "environment": api.environment, "world": _world_of(api)}
     with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:
-        record.start(plan, api.host, api.environment, accept_changes=accept_changes)
+        record.start(plan, target, accept_changes=accept_changes)
         _resolve(api, record, resolved, path)
         sender = _Sender(api, plan, record, workers, stop_at_unknown, progress_callback(progress))
         try:
@@ -237,7 +261,30 @@ def _run(
                 raise Interrupted(result) from None
             error.add_note(result.verdict)
             raise
+        finally:
+            if rejects is not None:
+                _write_rejects(Path(rejects), plan, record.all())
         return BulkResult(plan, record.all(), sender.stopped, path)
+
+
+def _world_of(api: Any) -> str:
+    """Return the id of the world of a client's sandbox; empty for a real service, which has one."""
+    try:
+        return str(api.sandbox.world)
+    except (WrongEnvironment, AttributeError):
+        return ""
+
+
+def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
+    sources = {row.number: row.source for row in plan.rows}
+    rejected = {
+        one.row: (sources[one.row], one.message or "")
+        for one in results
+        if one.row in sources
+        and (one.outcome == Outcome.REFUSED or (one.outcome == Outcome.NOT_SENT and one.at is None))
+    }
+    if rejected:
+        write_rejects(path, rejected)
 
 
 def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None) -> None:
@@ -267,9 +314,11 @@ class _Sender:
         self._lock = threading.Lock()
         self._in_flight: set[int] = set()
         self._failures = 0
-        pending = {one.row for one in record.all() if one.outcome in (PLANNED, Outcome.NOT_SENT)}
+        wrong = {row.number for row in plan.rows if row.problems}
+        pending = {one.row for one in record.all() if one.outcome in (PLANNED, Outcome.NOT_SENT)} - wrong
+        before = len(plan.rows) - len(pending)
         self._progress = Progress(
-            total=len(plan.rows), label=plan.name, done=len(plan.rows) - len(pending), on_stop=self._stop
+            total=len(plan.rows), label=plan.name, done=before, earlier=before, on_stop=self._stop
         )
         left = [row for row in plan.rows if row.number in pending]
         self._pool = ThreadPool(self._send, left, workers, "run")
@@ -320,7 +369,11 @@ class _Sender:
         else:
             self._failures = 0
             id_ = getattr(answer, "id", None) or getattr(answer, "transaction_id", None)
-            result = RowResult(row=row.number, outcome=Outcome.DONE.value, id=id_, at=now)
+            status = getattr(answer, "application_status", None) or getattr(answer, "status", None)
+            result = RowResult(
+                row=row.number, outcome=Outcome.DONE.value, id=id_, at=now,
+                answer_status=None if status is None else str(status),
+            )  # fmt: skip
         with self._lock:
             if row.number in self._in_flight:  # else it was abandoned, and stays unknown
                 self._in_flight.discard(row.number)
@@ -374,6 +427,10 @@ class _Sender:
         self._pool.stop()
 
     def _report(self, ended: bool = False) -> None:
-        self._progress.detail = _counts_text(self._record.all())
+        results = self._record.all()
+        failed = [str(one.row) for one in results if one.outcome in (Outcome.REFUSED, Outcome.UNKNOWN)]
+        more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
+        rows = f" (row {', '.join(failed[:5])}{more})" if failed else ""
+        self._progress.detail = _counts_text(results) + rows
         self._progress.ended = ended
         self._show(self._progress)

@@ -1,8 +1,10 @@
 """Threads that share one kind of work, and stop before their caller hears of any exception."""
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -65,8 +67,13 @@ class ThreadPool(Generic[T]):
         """Run until all threads have ended, and call `poll` meanwhile.
 
         Any exception here (Ctrl-C, one raised by a signal handler, by `poll` or by a worker) stops the pool, awaits the
-        work that has begun, and then propagates. A second one while waiting ends the wait.
+        work that has begun, and then propagates. A second one while waiting ends the wait. SIGTERM, where nothing handles
+        it, raises SystemExit(143) here instead of ending the process at once.
         """
+        with _terminable():
+            self._run(poll)
+
+    def _run(self, poll: Callable[[], object]) -> None:
         try:
             for thread in self._threads:
                 thread.start()
@@ -114,3 +121,21 @@ class ThreadPool(Generic[T]):
         self.stop()
         if not isinstance(error, KeyboardInterrupt):
             self._halt()
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit in the main thread, unless the process handles or ignores it."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _exit(number: int, _: object) -> None:
+    raise SystemExit(128 + number)

@@ -332,6 +332,11 @@ def context_of(client: BaseClient) -> ClientContext:
     return client._context
 
 
+def allowed_by(client: BaseClient) -> frozenset[str]:
+    """Return the unusual requests that a view of a client accepts, as `allowing` names them."""
+    return client._allowing
+
+
 def journal_of(client: BaseClient) -> Journal | None:
     """Return the journal of a client; None if it was made with `journal=False`."""
     return client._journal

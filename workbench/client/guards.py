@@ -1,6 +1,7 @@
 """Guards before a call: arming in production, caps, a list of recipients, the same write twice."""
 
 import os
+import re
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from functools import cache
@@ -170,7 +171,7 @@ def cap_problems(limits: Limits, request: Any) -> list[Problem]:
     native = getattr(request, "is_amount_native", False) is True
     cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
     if isinstance(amount, str):
-        amount = int(amount) if amount.isascii() and amount.isdigit() else None
+        amount = int(amount) if re.fullmatch(r"[0-9]{1,400}", amount) else None
     if type(amount) is int and cap is not None and amount > cap:
         found.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
     elif native and limits.amount is not None and limits.native_amount is None:

@@ -267,6 +267,8 @@ def _advice(name: str, value: str | date, record: Any) -> str | None:
             return "is in a range that is never issued as an SSN"
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
+        case "country_code" if not re.fullmatch(r"[A-Z]{2}", text):
+            return "is usually two capital letters, as US"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
             return (
                 None

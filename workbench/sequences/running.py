@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import attrs
 
-from workbench.bulk.plan import rows_of
+from workbench.bulk.rows import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.errors import InvalidRequest, Problem, WorkbenchError, hide_arguments
 from workbench.progress import Progress, ProgressCallback, progress_callback

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import strict_json
 from workbench.interface.operation import Operation
@@ -19,21 +17,26 @@ from workbench.tables import sheets
 
 SHOWN = 20
 """Problems listed at most."""
+MAX_DEPTH = 20
+"""Dots in the name of a column at most; a request is three levels deep."""
 
 
 class Body(dict[str, Any]):
     """One row of a file as arguments, with nested records as dictionaries. `row` is its line or row number in the file.
 
-    Its repr shows the names only, since the values may be private. `unread` holds the wire paths of cells that do not
-    fit; their values are kept as they came.
+    Its repr shows the names only, since the values may be private. `problems` are those of its cells, by column, and
+    `unread` holds the wire paths of cells that do not fit; their values are kept as they came. `columns` holds the
+    column of each wire path, in the file's own spelling.
     """
 
     row: int
 
-    def __init__(self, values: Mapping[str, Any], row: int, unread: Iterable[str] = ()) -> None:
+    def __init__(self, values: Mapping[str, Any], row: int) -> None:
         super().__init__(values)
         self.row = row
-        self.unread = frozenset(unread)
+        self.problems: list[Problem] = []
+        self.unread: set[str] = set()
+        self.columns: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<row {self.row}: {', '.join(self)}>"
@@ -98,7 +101,8 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     Raises:
         InvalidRequest: Cells do not fit; `problems` name the row and column of each, never the value.
     """
-    made, problems = read_cells(rows, operation)
+    made = read_cells(rows, operation)
+    problems = [Problem(f"row {body.row}, {one.path}", one.rule, one.message) for body in made for one in body.problems]
     if problems:
         more = len(problems) - SHOWN
         if more > 0:
@@ -107,16 +111,15 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     return made
 
 
-def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> tuple[list[Body], list[Problem]]:
-    """Return rows of text as arguments, and the problems of cells that do not fit."""
+def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
+    """Return rows of text as arguments, each with the problems of its cells that do not fit."""
     cls = _request(operation)
-    problems: list[Problem] = []
     made = []
     for i, row in enumerate(rows, 1):
-        number = getattr(row, "row", i)
-        unread: list[str] = []
-        made.append(Body(_typed(cls, row, _At(number, "", ""), problems, unread), number, unread))
-    return made, problems
+        body = Body({}, getattr(row, "row", i))
+        body.update(_typed(cls, row, body, "", ""))
+        made.append(body)
+    return made
 
 
 def _request(operation: Any) -> type[Any]:
@@ -128,42 +131,29 @@ def _request(operation: Any) -> type[Any]:
     return operation.request if isinstance(operation, Operation) else operation
 
 
-@attrs.frozen
-class _At:
-    """A place in a row: the row's number, and the path of a member as the file and as the wire name it."""
-
-    number: int
-    column: str
-    wire: str
-
-    def problem(self, rule: str, message: str) -> Problem:
-        return Problem(f"row {self.number}, {self.column}", rule, message)
-
-
-def _typed(
-    cls: type[Any], row: Mapping[str, Any], at: _At, problems: list[Problem], unread: list[str]
-) -> dict[str, Any]:  # fmt: skip
+def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire: str) -> dict[str, Any]:
+    """Return the arguments of a row, or of a part of it; `column` and `wire` are in front of its names."""
     names = {member.name: member for member in members(cls)}
     wires = {member.wire: member for member in members(cls)}
     made: dict[str, Any] = {}
     for key, value in row.items():
         member = names.get(key) or wires.get(key)
-        here = _At(at.number, f"{at.column}{visible(str(key), 80)}", f"{at.wire}{member.wire if member else key}")
+        here, path = f"{column}{visible(str(key), 80)}", f"{wire}{member.wire if member else key}"
         if member is None:
-            may = ", ".join(names)
-            problems.append(here.problem("unknown", f"is not a member of {cls.__name__} (members: {may})"))
+            message = f"is not a member of {cls.__name__} (members: {', '.join(names)})"
+            body.problems.append(Problem(here, "unknown", message))
         elif member.name in made:
-            problems.append(here.problem("twice", "is given twice, by its attribute name and its wire name"))
+            body.problems.append(Problem(here, "twice", "is given twice, by its attribute name and its wire name"))
         elif isinstance(member.kind, Nested) and isinstance(value, Mapping):
-            inside = _At(at.number, f"{here.column}.", f"{here.wire}.")
-            made[member.name] = _typed(member.kind.of, value, inside, problems, unread)
+            made[member.name] = _typed(member.kind.of, value, body, f"{here}.", f"{path}.")
         else:
+            body.columns[path] = here
             made[member.name] = value
             try:
                 made[member.name] = _cell(member, value)
             except ValueError as error:
-                problems.append(here.problem("type", str(error)))
-                unread.append(here.wire)
+                body.problems.append(Problem(here, "type", str(error)))
+                body.unread.add(path)
     return made
 
 
@@ -187,13 +177,15 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of dotted columns as nested dictionaries, without those that are None.
 
     Raises:
-        InvalidRequest: A column and a part of it are both given.
+        InvalidRequest: A column and a part of it are both given, or a name is too deep.
     """
     made: dict[str, Any] = {}
     for key, value in flat.items():
         if value is None:
             continue
         *parents, last = key.split(".")
+        if len(parents) > MAX_DEPTH:
+            raise InvalidRequest(f"column {visible(key, 80)} has more than {MAX_DEPTH} dots")
         into = made
         for parent in parents:
             inner = into.setdefault(parent, {})
