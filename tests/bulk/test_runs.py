@@ -68,7 +68,6 @@ def people(many: int) -> list[dict[str, Any]]:
             **PERSON,
             "first_name": "Test",
             "last_name": "Example",
-            "national_id": "123456789",
             "email": f"bulk{i}@example.com",
             "external_id": f"b-{i}",
         }
@@ -371,16 +370,16 @@ def test_production_requires_the_phrase_of_the_plan(sandbox: Sandbox) -> None:
         journal=_memory(),
     )  # fmt: skip
     with pytest.raises(NotArmed, match="confirm='2 rows'"):
-        run(api.create_user_application, people(2), progress=False)
+        run(api.create_user_application, people(2), implausible=True, progress=False)
     with pytest.raises(NotArmed, match="create_user_application has an effect"):
-        run(api.create_user_application, people(2), confirm="2 rows", progress=False)
+        run(api.create_user_application, people(2), implausible=True, confirm="2 rows", progress=False)
     with pytest.raises(WrongEnvironment, match="exists in sandboxes only"):
         run(api.simulate_refund, [{"transaction_id": NOBODY, "amount": 1}], confirm="1 row 0.01", progress=False)
     assert filed(live) == []
     assert len(api.journal) == 0
 
     api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
-    assert run(api.create_user_application, people(2), confirm="2 rows", progress=False).ok
+    assert run(api.create_user_application, people(2), implausible=True, confirm="2 rows", progress=False).ok
 
 
 @pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
@@ -394,9 +393,9 @@ def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> Non
 
     api = api_of(live, before=lost, environment="production", journal=_memory())
     api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
-    stopped = run(api.create_user_application, rows, path=path, confirm="2 rows", progress=False)
+    stopped = run(api.create_user_application, rows, implausible=True, path=path, confirm="2 rows", progress=False)
     assert [one.outcome for one in stopped] == ["unknown", "planned"]
-    final = resume(path, api, rows, resolved={1: "not_sent"}, confirm="2 rows", progress=False)
+    final = resume(path, api, rows, implausible=True, resolved={1: "not_sent"}, confirm="2 rows", progress=False)
 
     assert final.ok
     assert api.journal.unknown() == []
