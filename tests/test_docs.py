@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_architecture, make_assumptions, make_interface
+from docs import make_architecture, make_assumptions, make_events, make_interface
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -62,6 +62,11 @@ def citations() -> Iterator[tuple[str, str]]:
 def test_interface_is_written_from_the_declarations() -> None:
     """`python docs/make_interface.py` writes docs/interface.md anew."""
     assert make_interface.PAGE.read_text(encoding="utf-8") == make_interface.page()
+
+
+def test_events_are_written_from_the_declarations() -> None:
+    """`python -m docs.make_events` writes docs/events.md anew."""
+    assert make_events.PAGE.read_text(encoding="utf-8") == make_events.page()
 
 
 def test_assumptions_are_written_from_the_declarations() -> None:

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import Choice, camel, leaves
 from workbench.sandbox.controls import CONTROLS
 from workbench.terminal import commands
 from workbench.terminal.app import make_app
@@ -159,3 +161,17 @@ def test_docs_have_the_rules(wb, name):
 def test_docs_of_an_unknown_operation(wb):
     """An unknown name ends with 2."""
     assert wb("docs", "buy_house").code == 2
+
+
+@pytest.mark.parametrize("name", EVENT_KINDS)
+def test_docs_of_an_event(wb, name):
+    """`docs` has the order of a kind of event, every member, and the meaning of every word a member can be."""
+    kind = EVENT_KINDS[name]
+    out = wb("docs", name).out
+
+    assert all(f" {member.wire} " in out for _, member in leaves(kind.body))
+    assert all(word in out and meaning in out for words in kind.words.values() for word, meaning in words.items())
+    assert all(meaning for words in kind.words.values() for meaning in words.values())
+    for path, member in leaves(kind.body):
+        if isinstance(member.kind, Choice):
+            assert set(member.kind.of) == set(kind.words[camel(path)])

@@ -83,16 +83,26 @@ class Spend(Answer):
 
     assumed: ClassVar = KINDS
 
-    amount: int | None = about("Amount", unit="cents", default=None)
-    authorized_amount: int | None = about("Amount held", unit="cents", default=None)
-    authorization_update_amount: int | None = about("Change of the amount held, signed", unit="cents", default=None)
-    currency: str | None = about("Currency, as usd", default=None)
+    amount: int | None = about(
+        "Amount now: the hold while it is open, 0 when all was reversed, below 0 for a refund",
+        unit="cents",
+        default=None,
+    )
+    authorized_amount: int | None = about(
+        "Amount that was authorized; what is still held after a reversal", unit="cents", default=None
+    )
+    authorization_update_amount: int | None = about(
+        "Change of the hold, below 0 for a reversal; amount is already the new total",
+        unit="cents",
+        default=None,
+    )
+    currency: str | None = about("Currency of amount, in lower case, as usd", default=None)
     local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)
-    local_currency: str | None = about("Merchant's currency", default=None)
-    authorization_method: str | None = about("How it was authorized", default=None)
+    local_currency: str | None = about("Merchant's currency, in lower case", default=None)
+    authorization_method: str | None = about("How the card was presented, as online", default=None)
     merchant_name: str | None = about("Merchant name", default=None)
-    merchant_category: str | None = about("Merchant category", default=None)
-    merchant_category_code: str | None = about("MCC", default=None)
+    merchant_category: str | None = about("Merchant category in words", default=None)
+    merchant_category_code: str | None = about("Merchant category code, four digits", default=None)
     merchant_city: str | None = about("Merchant's city", default=None)
     merchant_country: str | None = about("Merchant's country, two letters", default=None)
     card_id: str | None = about("Card", ID, default=None)
@@ -104,8 +114,10 @@ class Spend(Answer):
     status: str | None = about("pending, reversed, declined or completed", default=None)
     declined_reason: str | None = about("Why it was declined, in words", default=None)
     completion_reason: str | None = about("Why it was completed; from version 1.1.0", default=None)
-    authorized_at: datetime | None = about("When authorized", MOMENT, default=None)
-    posted_at: datetime | None = about("When posted", MOMENT, default=None)
+    authorized_at: datetime | None = about("When the merchant asked", MOMENT, default=None)
+    posted_at: datetime | None = about(
+        "When the money moved; missing until then, and where it never does", MOMENT, default=None
+    )
 
 
 @record
@@ -176,6 +188,8 @@ class EventKind:
     source: str = "Events"
     assumed: Reason | None = None
     version: str = "1.0.0"
+    words: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
+    """What each value of a member means, by the member's wire path."""
 
     @property
     def name(self) -> str:
@@ -189,17 +203,88 @@ _TRANSACTIONS = {
     "updated": "The amount of an authorization changed",
     "completed": "A transaction settled, was refunded or was fully reversed",
 }
+ORDER: Mapping[str, tuple[str, ...]] = {
+    "An authorization": ("transaction.requested (pending)", "transaction.created (pending)"),
+    "A declined authorization": ("transaction.requested (pending)", "transaction.created (declined)"),
+    "A reversal, whole or partial": ("transaction.updated (reversed)",),
+    "A whole reversal, with behavior `observed`": (
+        "transaction.updated (reversed)",
+        "transaction.completed (completed)",
+    ),
+    "A settlement": ("transaction.completed (completed)",),
+    "A refund": ("transaction.completed (completed, amount below 0)",),
+    "An application": ("user.updated (pending)", "user.updated (the outcome of the review)"),
+    "Terms to accept": ("user.updated (tosNotAccepted)", "user.updated (approved)"),
+    "A review that changes nothing": (),
+}
+"""The events of what happens, in the order in which they are sent, each with its status."""
+_APPLICATION_WORDS = {
+    "notStarted": "nothing was submitted yet",
+    "pending": "under review",
+    "needsInformation": "the applicant has to provide more information",
+    "needsVerification": "the applicant has to verify their identity",
+    "manualReview": "a person looks at it",
+    "tosNotAccepted": "identity verified; the program's terms are still to be accepted, at the completion link",
+    "approved": "accepted; cards can be used",
+    "exempt": "exempted from standard compliance processing",
+    "denied": "rejected; applicationReason has the labels",
+    "locked": "suspended",
+    "canceled": "withdrawn",
+}
+_DECLINE_WORDS = {
+    "account credit limit exceeded": "the amount is above the available credit",
+    "card locked": "the card is locked",
+    "card canceled": "the card was canceled",
+    "card not activated": "the card was not activated yet",
+    "blocked mcc": "the program blocks this merchant category",
+    "blocked merchant": "the program blocks this merchant",
+    "balance inquiry not permitted": "the merchant asked for the balance alone",
+    "expiry mismatch": "the expiry that was entered is wrong",
+    "cvv mismatch": "the security code that was entered is wrong",
+    "invalid pin": "the PIN that was entered is wrong",
+    "restricted country": "the merchant's country is blocked",
+}
+_SPEND_WORDS = {
+    "spend.status": {
+        "pending": "authorized and held, not yet posted; with a positive authorizationUpdateAmount: more was authorized",
+        "reversed": "the hold was lowered or released; give back what it no longer covers",
+        "declined": "refused; declinedReason says why, and no money was held",
+        "completed": "posted: settled, or with a negative amount refunded; postedAt is set",
+    },
+    "spend.declinedReason": _DECLINE_WORDS,
+    "spend.completionReason": {
+        "SETTLEMENT": "the merchant collected the money",
+        "REFUND": "the merchant gave money back",
+        "authorization_reversal": "nothing was collected: all was reversed",
+    },
+}
+_CARD_WORDS = {
+    "notActivated": "issued, and not yet activated",
+    "active": "can be used",
+    "locked": "cannot be used until it is unlocked",
+    "canceled": "can never be used again",
+}
 _LINKS = "Events, links from operations to events"
 _KINDS = (
     EventKind(
-        "user", "updated", UserUpdated, "A user's compliance or application status changed", 'Events, "user.updated"'
+        "user", "updated", UserUpdated, "A user's compliance or application status changed", 'Events, "user.updated"',
+        words={
+            "applicationStatus": _APPLICATION_WORDS,
+            "statusChangeReason": {"provider_initiated": "the service provider itself made the change"},
+        },
     ),
     EventKind(
         "microDeposit", "received", MicroDepositReceived, "A deposit smaller than 2.00 USD arrived on a payment route",
-        'Events, "microDeposit.received"',
+        'Events, "microDeposit.received"', words={"rail": {"ach": "a batch transfer", "wire": "a wire transfer"}},
     ),
-    *(EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS) for action, doc in _TRANSACTIONS.items()),
-    EventKind("card", "updated", CardUpdated, "A card's status or limit changed", assumed=CARD_FIELDS),
+    *(
+        EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS, words=_SPEND_WORDS)
+        for action, doc in _TRANSACTIONS.items()
+    ),
+    EventKind(
+        "card", "updated", CardUpdated, "A card's status or limit changed", assumed=CARD_FIELDS,
+        words={"status": _CARD_WORDS},
+    ),
 )  # fmt: skip
 EVENT_KINDS: Mapping[str, EventKind] = {kind.name: kind for kind in _KINDS}
 """The kinds of events by name, as `user.updated`."""

@@ -15,12 +15,14 @@ from cyclopts import Parameter
 
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
+from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
 from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
 from workbench.interface.walk import Member, described, leaves
 from workbench.rendering.screen import screen_of
 from workbench.terminal import completion
+from workbench.terminal.commands import kebab
 from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, show
@@ -68,23 +70,44 @@ def list_assumptions(
     return DONE
 
 
-def docs(operation: Annotated[str | None, Parameter(completer=completion.operations)] = None, /) -> int:
-    """Show the rules of an operation, with their sources and assumptions.
+def docs(name: Annotated[str | None, Parameter(completer=completion.documented)] = None, /) -> int:
+    """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
-        operation: The operation; a list of all if omitted.
+        name: The operation, as simulate-refund, or the kind of event, as user.updated; a list of all if omitted.
     """
     screen = screen_of(sys.stdout)
-    if operation is None:
-        rows = (f"{name.replace('_', '-'):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items())
+    if name is None:
+        rows = [f"{kebab(one):24} {row.source:14} {row.doc}" for one, row in OPERATIONS.items()]
+        rows += [f"{one:24} {'Events':14} {kind.doc}." for one, kind in EVENT_KINDS.items()]
         print(screen.fit("\n".join(rows)))
         return DONE
-    found = OPERATIONS.get(operation.replace("-", "_"))
-    if found is None:
-        names = ", ".join(name.replace("_", "-") for name in OPERATIONS)
-        raise usage_error(f"No operation {visible(operation, 60)!r}; operations: {names}.")
-    print(screen.fit("\n".join(line.rstrip() for line in _page(found))))
+    operation, kind = OPERATIONS.get(name.replace("-", "_")), EVENT_KINDS.get(name)
+    if operation is None and kind is None:
+        names = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
+        raise usage_error(f"No operation and no kind of event {visible(name, 60)!r}; there are: {names}.")
+    lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
+    print(screen.fit("\n".join(line.rstrip() for line in lines)))
     return DONE
+
+
+def _event_page(kind: EventKind) -> Iterator[str]:
+    yield f"{kind.name}    (source: {kind.source})"
+    yield f"{kind.doc}."
+    if kind.assumed:
+        yield f"~ assumed ({kind.assumed.confidence}): {kind.assumed}"
+    yield ""
+    yield "Sent in this order"
+    for what, events in ORDER.items():
+        if any(event.startswith(kind.name) for event in events):
+            yield f"  {what}: {', then '.join(events)}"
+    yield ""
+    yield f"Body: {kind.body.__name__}"
+    yield from _members(kind.body)
+    for path, words in kind.words.items():
+        yield ""
+        yield path
+        yield from (f"  {word:30} {meaning}" for word, meaning in words.items())
 
 
 def _page(row: Operation[..., object]) -> Iterator[str]:

@@ -74,6 +74,13 @@ def operations(context: Any) -> Iterable[str]:
     return [name.replace("_", "-") for name in OPERATIONS]
 
 
+def documented(context: Any) -> Iterable[str]:
+    """Complete the name of an operation or of a kind of event."""
+    from workbench.interface.events import EVENT_KINDS
+
+    return [*operations(context), *EVENT_KINDS]
+
+
 def ids_of(name: str, sandbox: Any) -> list[str]:
     """Return the ids that a sandbox knows for an argument of a name."""
     if name == "transaction_id":

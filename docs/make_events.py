@@ -1,0 +1,84 @@
+"""Write docs/events.md from the declarations of workbench/interface/events.py: `python docs/make_events.py`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.make_interface import kind_words, table
+from workbench.interface.events import EVENT_KINDS, ORDER, Event, EventKind
+from workbench.interface.fields import OPEN
+from workbench.interface.walk import Member, Nested, leaves, members, rule_words
+
+PAGE = Path(__file__).parent / "events.md"
+INTRODUCTION = """# Events
+
+Each event that the service sends, with the meaning of every member and of every word that a member can be, and the order in which events
+come. `workbench docs user.updated` shows the same at a prompt, `wb.events.sample("user.updated")` makes an example, and
+[Webhooks](interface.md#events) says how they are delivered and signed.
+
+What is **assumed** is not in the interface document. This page is written by `python docs/make_events.py`; a test compares it with the code.
+
+## Order
+
+Deliveries can overtake each other and come twice: go by the status and the amounts of an event, not by its place, and keep the id of the
+envelope to know a repeat. In order, one after the other, are sent for
+"""
+LAST = """
+## How to book a transaction
+
+- On `pending`, hold `amount`. On `reversed`, hold the new `amount` and give back the rest. On `declined`, do nothing.
+- On `completed`, post `amount` and release the hold; a negative `amount` is a refund. Without `postedAt` nothing was posted.
+- `authorizationUpdateAmount` says by how much the hold changed; `amount` is already the new total.
+"""
+
+
+def kind_lines(kind: EventKind) -> Iterator[str]:
+    """Yield the section of a kind of event."""
+    yield f"## {kind.name}\n\n{kind.doc}." + (f" **Assumed**: {kind.assumed}." if kind.assumed else "")
+    rows = [
+        (
+            f"`{wire}`",
+            ", ".join(filter(None, [kind_words(one.kind), rule_words(one)])),
+            one.about.doc,
+            ", ".join(
+                [
+                    *(["required"] if one.about.needed or one.required else []),
+                    *([one.about.privacy.value] if one.about.privacy is not OPEN else []),
+                ]
+            ),
+        )
+        for wire, one in wire_leaves(kind.body)
+        if not isinstance(one.kind, Nested)
+    ]
+    yield from table(("Member", "Type and rule", "Meaning", ""), rows)
+    for path, words in kind.words.items():
+        yield f"`{path}`"
+        yield from table(("Word", "Meaning"), ((f"`{word}`", meaning) for word, meaning in words.items()))
+
+
+def wire_leaves(cls: type[object]) -> Iterator[tuple[str, Member]]:
+    """Yield the members of a body, nested ones by their path, by wire names."""
+    names = {one.name: one.wire for path, one in leaves(cls)}
+    for path, one in leaves(cls):
+        yield ".".join(names.get(name, name) for name in path.split(".")), one
+
+
+def page() -> str:
+    """Return the page."""
+    lines = [INTRODUCTION.rstrip("\n")]
+    order = [(what, ", then ".join(f"`{one}`" for one in events) or "nothing") for what, events in ORDER.items()]
+    lines += table(("What happens", "Events"), order)
+    lines += ["## The envelope"]
+    lines += table(("Member", "Meaning"), ((f"`{one.wire}`", one.about.doc) for one in members(Event)))
+    seen: set[type[object]] = set()
+    for kind in EVENT_KINDS.values():
+        if kind.body in seen:
+            same = next(one.name for one in EVENT_KINDS.values() if one.body is kind.body)
+            lines += [f"## {kind.name}\n\n{kind.doc}. Its members and words are those of `{same}`.", ""]
+        else:
+            seen.add(kind.body)
+            lines += kind_lines(kind)
+    return "\n".join(lines).rstrip("\n") + "\n" + LAST
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
