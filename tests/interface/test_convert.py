@@ -413,6 +413,16 @@ def test_an_event_of_an_unknown_kind_is_kept() -> None:
     assert raw == CONVERTER.unstructure(event)
 
 
+def test_a_body_of_an_unknown_kind_may_be_deep() -> None:
+    """It is written as it came, however deep; nothing goes through it."""
+    raw = {"id": "e", "resource": "brand", "action": "new", "body": {}}
+    for _ in range(900):
+        raw["body"] = {"a": raw["body"]}
+    event = CONVERTER.structure(raw, Event)
+
+    assert CONVERTER.unstructure(event)["body"] is raw["body"]
+
+
 def test_an_event_whose_body_does_not_fit_is_kept() -> None:
     """A body of another shape stays as it came, and is marked."""
     raw = strict_json.loads(b'{"id": "e", "resource": "user", "action": "updated", "body": {"id": 5}}')

@@ -262,3 +262,14 @@ def test_every_operation_has_faces():
         for cls in (operation.request, operation.answer):
             assert rendering.plain(build(cls, {})).lower().startswith(rendering.label(cls.__name__))
             assert "wb-face" in rendering.html(build(cls, {}))
+
+
+def test_deep_lists_end():
+    """Unknown members that are shown may be lists in lists without end; a few levels are shown."""
+    deep: list = []
+    for _ in range(900):
+        deep = [deep]
+    read = convert.converter().structure({"id": ID, "brandNew": deep}, User)
+
+    assert "<1 items>" in rendering.plain(read, reveal={"extra"})
+    assert "<1 items>" in rendering.plain({"made": deep})

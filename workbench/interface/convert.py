@@ -250,6 +250,8 @@ class Converter(cattrs.Converter):
             case Nested(of=cls):
                 write_record = self._writer(cls, extra)
                 return lambda value: write_record(value) if is_record(value) else value
+            case Untyped():
+                return lambda value: self.unstructure(value) if is_record(value) else value
             case Array(of=inner):
                 write = self._kind_writer(inner, extra)
                 return lambda value: [*map(write, value)] if write else [*value]

@@ -128,14 +128,16 @@ def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
     return _inline(value, reveal) if is_record(value) else member_cell(one, value, holder, path, reveal)
 
 
-def _inline(value: Any, reveal: Reveal) -> Cell:
+def _inline(value: Any, reveal: Reveal, deep: int = 0) -> Cell:
     if is_record(value):
         held = record_sheet(value, reveal)
         return Cell(tuple(f"{row.label} {row.value.text}" for row in held.rows if isinstance(row.value, Cell)))
     if isinstance(value, Mapping):
         return Cell((f"<{len(value)} members>",), "muted")
+    if isinstance(value, tuple | list) and deep == _DEEPEST:
+        return Cell((f"<{len(value)} items>",), "muted")
     if isinstance(value, tuple | list):
-        return Cell(tuple(_inline(item, reveal).text for item in value[:20]))
+        return Cell(tuple(_inline(item, reveal, deep + 1).text for item in value[:20]))
     return cell(value)
 
 
