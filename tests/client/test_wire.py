@@ -261,7 +261,7 @@ def test_wire_names_of_a_profile() -> None:
 
 def test_a_record_is_sent_as_it_is() -> None:
     """A request record goes out like the call it stands for."""
-    service = Service(AUTHORIZED)
+    service = Service({**AUTHORIZED, "id": CARD})
     client_on(service).send(OPERATIONS["simulate_authorization"].request(**PURCHASE))
     client_on(service).send(OPERATIONS["create_payment_account"].request(**EFFECTS["create_payment_account"]))
     with pytest.raises(InvalidArguments, match="not a dict"):

@@ -305,6 +305,23 @@ def test_no_body_is_an_empty_answer(operation: Operation[..., Any]) -> None:
     assert answer == [] if operation.many else isinstance(answer, operation.answer)
 
 
+DOCUMENTED = [row for row in ROWS if any(not one.about.assumed for one in members(row.answer))]
+
+
+@pytest.mark.parametrize("operation", DOCUMENTED, ids=lambda row: row.name)
+@pytest.mark.parametrize("raw", [{}, {"brandNew": 1}, {"id": None, "status": None, "items": None}], ids=str)
+def test_an_answer_without_documented_members_is_unreadable(operation: Operation[..., Any], raw: Any) -> None:
+    """Another object is not the answer, whatever it is: it is not read as a record of nothing."""
+    with pytest.raises(Unreadable, match="none of the members that the document names"):
+        CONVERTER.read_answer(operation, [raw] if operation.many else raw)
+
+
+def test_an_answer_of_assumed_members_may_have_none() -> None:
+    """The document shows no body for an updated dispute, so any object is one."""
+    assert CONVERTER.read_answer(table.UPDATE_DISPUTE, {"brandNew": 1}).extra == {"brandNew": 1}
+    assert CONVERTER.read_answer(table.DELETE_PAYMENT_ACCOUNT, {"deleted": True}).extra == {"deleted": True}
+
+
 def test_a_list_is_a_list() -> None:
     """An object where a list belongs, and an item of another type, are named."""
     with pytest.raises(Unreadable, match="must be a list"):

@@ -12,7 +12,6 @@ from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.fields import OPEN
 from workbench.interface.operation import Operation
 from workbench.interface.rules import Role
-from workbench.interface.table import LIST_REWARDS_ACTIVITY
 
 
 @attrs.frozen
@@ -36,13 +35,6 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
     raw = None
     try:
         raw = strict_json.loads(response.body)
-        if operation is LIST_REWARDS_ACTIVITY and not _has_items(raw, converter):
-            # A page without items is not a page of zero items.
-            return Reading(
-                why="unexpected structure",
-                problems=(Problem("items", "required", "is missing or not a list"),),
-                raw=raw,
-            )
         if raw is None or not (operation.many or isinstance(raw, dict)):
             return Reading(why="it is not an object")
         return Reading(answer=converter.read_answer(operation, raw), raw=raw)
@@ -50,11 +42,6 @@ def read(operation: Operation[..., Any], response: Response, converter: Converte
         return Reading(why=str(error))
     except Unreadable as error:
         return Reading(why="unexpected structure", problems=error.problems, raw=raw)
-
-
-def _has_items(raw: Any, converter: Converter) -> bool:
-    items = converter.wire_name(LIST_REWARDS_ACTIVITY.answer, walk.member(LIST_REWARDS_ACTIVITY.answer, "items"))
-    return isinstance(raw, dict) and isinstance(raw.get(items), list)
 
 
 @attrs.frozen

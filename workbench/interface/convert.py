@@ -218,11 +218,18 @@ class Converter(cattrs.Converter):
         """Return the wire body of an operation's answer as its records; no body gives an empty record, or no records.
 
         Raises:
-            Unreadable: It is not of the agreed shape.
+            Unreadable: It is not of the agreed shape, or has none of the members that the document names.
         """
         if raw is None:
-            raw = [] if operation.many else {}
-        return self.structure(raw, operation.returns)
+            return self.structure([] if operation.many else {}, operation.returns)
+        answer = self.structure(raw, operation.returns)
+        cls = operation.answer
+        known = [self.wire_name(cls, one) for one in members(cls) if not one.about.assumed]
+        for place, item in enumerate(raw if operation.many else [raw]):
+            if known and all(item.get(name) is None for name in known):
+                words = f"has none of the members that the document names: {', '.join(known)}"
+                raise Unreadable((Problem(f"[{place}]" if operation.many else "", "required", words),))
+        return answer
 
     # writing
 
