@@ -13,6 +13,7 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 PURPOSES = {
     "rewards": "read rewards",
     "events": "read events",
+    "records": "the types",
     "terminal": "commands and shell",
     "demo": "guided tour",
     "course": "exercises",

@@ -7,14 +7,20 @@ Each `type: ignore` below has to be needed: mypy says so where one is not (`warn
 from typing import assert_type
 
 import workbench as wb
-from workbench.interface.contracts import IssuingContract
-from workbench.interface.disputes import Dispute
-from workbench.interface.events import Event
-from workbench.interface.payment_accounts import Deletion, PaymentAccount
-from workbench.interface.people import Address, CompanyApplication, User
-from workbench.interface.rewards import RewardsActivity, RewardsItem
-from workbench.interface.simulations import SimulatedTransaction
-from workbench.interface.withdrawals import WithdrawalSignature
+from workbench.records import (
+    Address,
+    CompanyApplication,
+    Deletion,
+    Dispute,
+    Event,
+    IssuingContract,
+    PaymentAccount,
+    RewardsActivity,
+    RewardsItem,
+    SimulatedTransaction,
+    User,
+    WithdrawalSignature,
+)
 
 
 def sync(api: wb.Client) -> None:

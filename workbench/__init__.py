@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbench import course as course
     from workbench import errors as errors
     from workbench import events as events
+    from workbench import records as records
     from workbench import rewards as rewards
     from workbench import sequences as sequences
     from workbench import tables as tables

@@ -11,9 +11,9 @@ from workbench import errors
 from workbench.interface import table
 from workbench.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.interface.convert import placeholders
-from workbench.interface.events import EVENT_KINDS
+from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Answer, Confidence
-from workbench.interface.walk import cross_rules, described, is_record, leaves, members, records
+from workbench.interface.walk import Choice, cross_rules, described, is_record, leaves, members, records
 
 ROWS = list(table.OPERATIONS.values())
 RECORDS = list(
@@ -165,3 +165,13 @@ def test_a_record_without_about_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"Silent\.name is not declared by about"):
         members(Silent)
+
+
+def test_records_and_enums_are_exported_from_one_place() -> None:
+    """`workbench.records` has every record of the interface, and every enum of their members."""
+    enums = {
+        kind.of for record in RECORDS for kind in (one.kind for one in members(record)) if isinstance(kind, Choice)
+    }
+    expected = {cls.__name__: cls for cls in (*RECORDS, Event, *enums)}
+
+    assert expected.items() <= {name: getattr(wb.records, name) for name in dir(wb.records)}.items()
