@@ -57,7 +57,9 @@ def _authorized(rig: Rig) -> str:
 
 
 def _list_contracts(rig: Rig) -> None:
-    assert len(rig.guide["contracts"]) == len(rig.call("list_contracts"))
+    listed = [one["id"] for one in rig.guide["contracts"] if one["chain_id"] != 1501]  # not with behavior documented
+
+    assert listed == [one.id for one in rig.call("list_contracts")]
 
 
 def _sign_withdrawal(rig: Rig) -> None:

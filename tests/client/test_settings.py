@@ -103,7 +103,7 @@ def test_a_profile_may_be_a_sandbox(home: Path) -> None:
     api = wb.connect("lesson")
 
     assert (api.sandbox.behavior, api.sandbox.seed) == ("observed", 7)
-    assert api.list_contracts() == wb.connect(seed=7).list_contracts()
+    assert api.list_contracts() == wb.connect(seed=7, behavior="observed").list_contracts()
 
 
 def test_variables_alone_are_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,12 +35,12 @@ def test_names_and_paths_are_unique() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_placeholders_are_fields(row: Any) -> None:
-    """Every placeholder of a path is a required member that is a UUID."""
+    """Every placeholder of a path is a required member that is a UUID; the document gives no form of a dispute's id."""
     by_wire = {one.wire: one for one in members(row.request)}
 
     for name in placeholders(row.path):
         assert by_wire[name].required
-        assert by_wire[name].about.rule.format == "uuid"
+        assert (by_wire[name].about.rule.format == "uuid") == (name != "disputeId")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -148,6 +148,8 @@ def test_profiles_differ_where_live_answers_do() -> None:
         "event_completion_reason": (False, True),
         "event_statuses_shown": ("mapped", "raw"),
         "withdrawal_other_while_active": ("new", "409"),
+        "settle_bounds": ("400", "posted"),
+        "stellar_contracts": (False, True),
     }
 
 

@@ -317,17 +317,17 @@ def test_forms_for_programs(wb, form):
     assert (ended.code, ended.err) == (0, "")
     match form:
         case "json":
-            assert len(json.loads(ended.out)) == 4
+            assert len(json.loads(ended.out)) == 3
         case "ndjson":
-            assert [json.loads(line)["chainId"] for line in ended.out.splitlines()] == [84532, 11155111, 901, 1501]
+            assert [json.loads(line)["chainId"] for line in ended.out.splitlines()] == [84532, 11155111, 901]
         case "csv":
             rows = list(csv.DictReader(io.StringIO(ended.out)))
-            assert [row["chainId"] for row in rows] == ["84532", "11155111", "901", "1501"]
+            assert [row["chainId"] for row in rows] == ["84532", "11155111", "901"]
             assert rows[0]["tokens[0].balance"] == "25000.50"
         case "python":
             import ast
 
-            assert len(ast.literal_eval(ended.out)) == 4
+            assert len(ast.literal_eval(ended.out)) == 3
 
 
 def test_fields(wb):

@@ -85,7 +85,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("event_completion_reason", "events", "transaction.completed has version 1.1.0 and a completionReason", "the document shows no event of a transaction", ONCE, documented=False, observed=True),
         Behavior("refund_amount_omitted", "simulate_refund", "a refund without amount", "live services ask for it", LIVE, documented="full", observed="400"),
         Behavior("refund_bounds", "simulate_refund", "refunds may repeat until the settled amount is used up, then 400; 0 has no effect", "not shown"),
-        Behavior("settle_bounds", "simulations", "a settlement above what is held is 400; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there"),
+        Behavior("settle_bounds", "simulations", "a settlement above what is held is 400, or is posted; one below it releases the rest", "no call settles in the document, so neither do its bounds stand there", LIVE, documented="400", observed="posted"),
         Behavior("wrong_state", "simulations", "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing", "error responses of the simulations are not shown"),
         Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline, also where a decline is requested", "error responses of the simulations are not shown", WIDELY),
         Behavior("card_money", "simulations", "a card has one limit for all time: available + held + posted - refunded = limit", "fields of the card record are not shown"),
@@ -111,7 +111,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("owner_events", "update_ubo", "the review of an owner sends user.updated with the companyId", "the document shows no event for owners"),
         Behavior("owner_contract", "create_user_application", "where the provider manages, the wallet owns a contract at once, made on a test chain of its family with nothing in it", "the document says that the wallet becomes an owner on the user's contract, not when or where"),
         Behavior("wallet_required", "create_user_application", "a provider-managed tenant's application without a wallet is 400", "error codes of validation failures are not shown"),
-        Behavior("duplicate_external_id", "create_user_application", "a second use of an external id among the users of a tenant is 409; companies have their own", "codes of conflicts are not shown, nor whether users and companies share their ids"),
+        Behavior("duplicate_external_id", "create_user_application", "a second use of an external id among the users and companies of a tenant is 409", "codes of conflicts are not shown"),
         Behavior("empty_patch", "updates", "an empty PATCH body changes nothing and answers 200", "not shown"),
         # disputes
         Behavior("dispute_cancel_twice", "update_dispute", "a second cancel, or evidence on a canceled dispute, is 400", "transitions of disputes are not shown"),
@@ -119,6 +119,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("evidence_total", "update_dispute", "all text evidence of a dispute together has at most 65,535 characters, else 400", "the document limits one text, not their sum"),
         Behavior("evidence_appended", "update_dispute", "evidence is put on a new line below what is there", "the document says that text evidence is added, not how"),
         Behavior("disputes_closed", "update_dispute", "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400", "transitions of disputes are not shown"),
+        Behavior("dispute_ids", "update_dispute", "ids of disputes are UUIDs in the sandbox; another text is 404, not 400", "fields of the dispute record are not shown"),
         # rewards
         Behavior("rewards_order", "list_rewards_activity", "newest createdAt first; hidden rows are left out before paging", "the order is not shown"),
         Behavior("rewards_members", "list_rewards_activity", "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; redeemed ones status and createdAt", "which fields belong to which is not shown"),
@@ -156,7 +157,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("keys_lifetime", "requests", "the sandbox's keys do not expire", "issuance, rotation and expiry of keys are not shown"),
         # chains and records of the sandbox
         Behavior("chain_numbers", "contracts", "Solana is 900 (tests 901, 902), Stellar 1500 (test 1501)", "the document gives no chain numbers", WIDELY),
-        Behavior("stellar_contracts", "contracts", "contracts on Stellar have addresses that the wallet pattern refuses", "live answers carry them", LIVE),
+        Behavior("stellar_contracts", "contracts", "contracts on Stellar, whose addresses the wallet pattern refuses, are listed", "the document's pattern of addresses refuses them; live answers carry them", LIVE, documented=False, observed=True),
         # events
         Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", WIDELY),
         Behavior("declined_events", "events", "a declined authorization sends transaction.requested with pending, then transaction.created with declined", "the events of transactions are not shown", WIDELY),

@@ -13,7 +13,7 @@ FIELDS = Reason("the fields of the dispute record are not shown", WIDELY)
 class UpdateDispute:
     """Cancel a dispute, or add text evidence to it. Source: Endpoints 10."""
 
-    dispute_id: str = about("Dispute to update", ID)
+    dispute_id: str = about("Dispute to update; the document gives no form of its id", min_length=1)
     status: DisputeUpdateStatus | str | None = about("The only status one can set is canceled", default=None)
     text_evidence: str | None = about(
         "Text evidence added to the dispute", TEXT_EVIDENCE, default=None, privacy=PERSONAL

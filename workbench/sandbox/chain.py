@@ -10,9 +10,9 @@ from workbench.chains.families import Family, family_of
 from workbench.chains.values import refuse_private_key
 from workbench.errors import InvalidRequest
 from workbench.sandbox.context import Environment
+from workbench.sandbox.contracts import secret_of, signer_of, wallet_address
 from workbench.sandbox.control import usage_error
 from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature
-from workbench.sandbox.signatures import secret_of, signer_of, wallet_address
 
 Record = dict[str, Any]
 

@@ -5,11 +5,13 @@ Source: Endpoints 1, 8, 11.
 """
 
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
-from workbench.chains import eip55, same_address
-from workbench.chains.encodings import base58_encode, strkey_encode
+from workbench.chains import eip55, public_address, same_address
+from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
 from workbench.chains.families import Family, family_of
+from workbench.chains.signatures import derive_secret
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.walk import build
@@ -18,8 +20,12 @@ from workbench.sandbox.context import RequestContext, Seeds
 Record = dict[str, Any]
 WARNING = "SANDBOX, do not send funds"
 DECIMALS = {Family.EVM: 6, Family.SOLANA: 6, Family.STELLAR: 7}  # assumed: token_decimals
-TOKENS = (("USDC", "1", "100"), ("XAUT", "2650.5", "50"))
-"""Symbol, exchange rate and advance rate of the tokens a contract accepts."""
+_SECOND_TOKEN = {
+    11155111: ("WETH", "3310.2", "60"),
+    901: ("SOL", "142.35", "40"),
+    1501: ("XLM", "0.24", "30"),
+}
+"""Symbol, exchange rate and advance rate of what a contract accepts besides USDC, by chain."""
 WALLETS = {
     "wallet_address": Family.EVM,
     "solana_address": Family.SOLANA,
@@ -34,7 +40,10 @@ def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingCon
     """Return the tenant's contracts, the oldest first."""
     if not context.tenant["corporate_cards"]:  # "Available only to tenants that issue corporate cards."
         raise context.error(table.NO_CORPORATE_CARDS)
-    return [shown(contract) for contract in of_tenant(context)]
+    shows_stellar = context.settings["stellar_contracts"]
+    return [
+        shown(one) for one in of_tenant(context) if shows_stellar or family_of(one["chain_id"]) is not Family.STELLAR
+    ]
 
 
 def shown(contract: Record) -> IssuingContract:
@@ -99,7 +108,10 @@ def become_owner(context: RequestContext, user: Record, request: Any) -> None:
             if family is Family.EVM:
                 wallet = eip55(wallet)  # in one spelling, since the case of its letters does not count
             key = context.new_id("contract")
-            contract = contract_on(context.seeds, tenant, key, NEW_CONTRACTS[family], 2, (wallet,), balances=("0", "0"))
+            chain = NEW_CONTRACTS[family]
+            # "For V2 EVM contracts it holds several admin addresses": the provider's own is the second
+            admins = (wallet, wallet_address(context.seeds, chain, f"{key}:1")) if family is Family.EVM else (wallet,)
+            contract = contract_on(context.seeds, tenant, key, chain, 2, admins, balances=("0", "0"))
             context.store.put("contract", key, contract)
             made.append(key)
     if made:
@@ -131,6 +143,7 @@ def contract_on(
     """Make a contract as the store keeps it."""
     family = family_of(chain_id)
     proxy = address_on(seeds, chain_id, f"{key}:proxy")
+    tokens = (("USDC", "1", "100"), _SECOND_TOKEN.get(chain_id, ("XAUT", "2650.5", "50")))
     return {
         "id": key,
         "tenant": tenant,
@@ -149,7 +162,7 @@ def contract_on(
                 "exchange_rate": rate,
                 "advance_rate": advance,
             }
-            for (symbol, rate, advance), balance in zip(TOKENS, balances, strict=False)
+            for (symbol, rate, advance), balance in zip(tokens, balances, strict=True)
         ],
         "contract_version": version,
         "nonce": 0,
@@ -167,3 +180,27 @@ def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
         "beneficiary_bank_address": "2 Example Street, Springfield",
     }
     return {"ach": details, "rtp": details, "wire": details}
+
+
+def secret_of(seeds: Seeds, *labels: str) -> bytes:
+    """Return a throw-away key of the sandbox."""
+    return derive_secret(seeds.octets("keys"), *labels)
+
+
+@lru_cache(maxsize=256)
+def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
+    """Return what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
+    secret = secret_of(seeds, "contract", contract_id)
+    if family_of(chain_id) is Family.EVM:
+        return public_address(secret)
+    return ed25519_public_key(secret).hex()
+
+
+def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
+    """Return the address of a teaching wallet: an account of the chain whose key is made from the seed."""
+    secret = secret_of(seeds, "wallet", label)
+    family = family_of(chain_id)
+    if family is Family.EVM:
+        return public_address(secret)
+    public = ed25519_public_key(secret)
+    return base58_encode(public) if family is Family.SOLANA else strkey_encode("G", public)

@@ -42,20 +42,28 @@ OF_DELIVERIES: Mapping[str, str] = {
 _EXECUTED = frozenset({"latency", "lost", "cut", "malformed", "slow_body"})
 _WHOLE = frozenset({"latency", "status", "malformed"})
 
-BODIES: Mapping[str, Callable[[int], tuple[str, bytes]]] = {
-    "documented": lambda status: _json({"statusCode": status, "error": _ERRORS.get(status, "InternalServerError"), "message": "Injected by a fault rule"}),
-    "validation": lambda status: _json({"statusCode": status, "code": "FST_ERR_VALIDATION", "error": "Bad Request", "message": "body/status must be equal to one of the allowed values"}),
-    "msg": lambda status: _json({"msg": "Too many requests"}),
-    "correlation": lambda status: _json({"statusCode": status, "error": _ERRORS.get(status, "InternalServerError"), "message": "Injected by a fault rule", "correlationId": "00000000-0000-4000-8000-000000000000"}),
-    "empty": lambda status: ("", b""),
-    "text": lambda status: ("text/plain", b"upstream connect error"),
-    "html": lambda status: ("text/html", b"<html><body><h1>Bad Gateway</h1></body></html>"),
+BODIES: Mapping[str, Callable[[int, str | None], tuple[str, bytes]]] = {
+    "documented": lambda status, name: _json(_documented(status, name)),
+    "validation": lambda status, name: _json({"statusCode": status, "code": "FST_ERR_VALIDATION", "error": "Bad Request", "message": "body/status must be equal to one of the allowed values"}),
+    "msg": lambda status, name: _json({"msg": "Too many requests"}),
+    "correlation": lambda status, name: _json({**_documented(status, name), "correlationId": "00000000-0000-4000-8000-000000000000"}),
+    "empty": lambda status, name: ("", b""),
+    "text": lambda status, name: ("text/plain", b"upstream connect error"),
+    "html": lambda status, name: ("text/html", b"<html><body><h1>Bad Gateway</h1></body></html>"),
 }  # fmt: skip
 """Error bodies met in practice, by name."""
 
-_ERRORS: Mapping[int, str] = {
-    failure.status: failure.error for row in table.OPERATIONS.values() for failure in row.failures
-}
+_GENERAL = (table.UNAUTHORIZED, table.FORBIDDEN, table.TEAM_NOT_FOUND, table.INVALID_ACCOUNT, table.SERVER_FAILURE)
+
+
+def _documented(status: int, name: str | None) -> dict[str, Any]:
+    """Return the error body that the document has for a status, of the operation itself where it has one."""
+    own = table.OPERATIONS[name].failures if name is not None and name in table.OPERATIONS else ()
+    of_status = [failure for failure in (*own, *_GENERAL) if failure.status == status and "{" not in failure.message]
+    error, message = "InternalServerError", "Injected by a fault rule"
+    if of_status:
+        error, message = of_status[0].error, of_status[0].message
+    return {"statusCode": status, "error": error, "message": message}
 
 
 def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -111,7 +119,7 @@ class FaultRules:
         text = f"{len(self.rules)} active"
         rule = self.match(name, OF_ANSWERS)
         if rule is not None and rule.kind not in _EXECUTED:
-            content_type, body = BODIES[rule.body](rule.status)
+            content_type, body = BODIES[rule.body](rule.status, name)
             headers = {"content-type": content_type} if content_type else {}
             if rule.retry_after is not None:
                 headers["retry-after"] = str(rule.retry_after)

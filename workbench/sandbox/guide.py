@@ -5,9 +5,8 @@ from typing import Any
 
 from workbench.chains.families import chain_of
 from workbench.sandbox.context import Environment
-from workbench.sandbox.contracts import WARNING
+from workbench.sandbox.contracts import WARNING, signer_of
 from workbench.sandbox.rewards import BEYOND_PAGING
-from workbench.sandbox.signatures import signer_of
 from workbench.sandbox.world import PRIMARY
 
 Record = dict[str, Any]

@@ -20,6 +20,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.masks import masked
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
+from workbench.interface.walk import members
 from workbench.sandbox import accounts, cards, contracts, extensions, people, rewards, signatures
 from workbench.sandbox.context import Environment, RequestContext
 
@@ -84,7 +85,7 @@ class Route:
 
     row: Any  # an Operation; typed so, it would act as a descriptor here
     handler: Handler
-    ids: tuple[str, ...]  # placeholders of its path
+    ids: tuple[str, ...]  # placeholders of its path that are UUIDs
     assumed: tuple[str, ...]
 
 
@@ -97,7 +98,9 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
-        route = Route(row, HANDLERS[row.name], placeholders(row.path), assumed)
+        in_path = (one for one in members(row.request) if one.wire in placeholders(row.path))
+        ids = tuple(one.wire for one in in_path if one.about.rule.format == "uuid")
+        route = Route(row, HANDLERS[row.name], ids, assumed)
         by_path.setdefault(table.PREFIX + row.path, {})[row.method] = route
     patterns = [
         (re.compile("".join(f"(?P<{p[1:-1]}>[^/]*)" if p[:1] == "{" else re.escape(p) for p in _PART.split(path))), by)

@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from workbench import chains
 from workbench.chains import address_problems, eip55, same_address
 from workbench.chains.addresses import family_of_address
-from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
+from workbench.chains.encodings import ed25519_public_key
 from workbench.chains.families import Family, family_of
-from workbench.chains.signatures import derive_secret
 from workbench.interface import table
 from workbench.interface.walk import build
 from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
 from workbench.sandbox.context import RequestContext, Seeds, moment_of
-from workbench.sandbox.contracts import of_tenant
+from workbench.sandbox.contracts import of_tenant, secret_of
 
 Record = dict[str, Any]
 
@@ -121,20 +119,6 @@ def _ready(kept: Record) -> WithdrawalSignature:
     return made
 
 
-def secret_of(seeds: Seeds, *labels: str) -> bytes:
-    """Return a throw-away key of the sandbox."""
-    return derive_secret(seeds.octets("keys"), *labels)
-
-
-@lru_cache(maxsize=256)
-def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
-    """Return what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
-    secret = secret_of(seeds, "contract", contract_id)
-    if family_of(chain_id) is Family.EVM:
-        return chains.public_address(secret)
-    return ed25519_public_key(secret).hex()
-
-
 def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
     """Return the 32 bytes that are signed.
 
@@ -170,13 +154,3 @@ def signature_over(seeds: Seeds, contract: Record, withdrawal: Mapping[str, Any]
             **{name: value for name, value in withdrawal.items() if name != "user"},
         ),
     }
-
-
-def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
-    """Return the address of a teaching wallet: an account of the chain whose key is made from the seed."""
-    secret = secret_of(seeds, "wallet", label)
-    family = family_of(chain_id)
-    if family is Family.EVM:
-        return chains.public_address(secret)
-    public = ed25519_public_key(secret)
-    return base58_encode(public) if family is Family.SOLANA else strkey_encode("G", public)

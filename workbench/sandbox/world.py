@@ -9,10 +9,9 @@ from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Rol
 from workbench.sandbox.accounts import new_account, new_route
 from workbench.sandbox.cards import new_card, new_dispute, new_transaction
 from workbench.sandbox.context import START, Seeds, milliseconds
-from workbench.sandbox.contracts import WALLETS, contract_on
+from workbench.sandbox.contracts import WALLETS, contract_on, wallet_address
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.rewards import BEYOND_PAGING
-from workbench.sandbox.signatures import wallet_address
 from workbench.sandbox.store import Change, Store
 
 PRIMARY = "primary"
@@ -69,7 +68,12 @@ _LAST = [
 _DAY = 24 * 60 * 60 * 1000
 _CARD_STATES = ("active", "notActivated", "locked", "canceled")
 _APPROVED = 24
-_CONTRACTS = ((84532, 2), (11155111, 1), (901, 2), (1501, 2))
+_CONTRACTS = (
+    (84532, 2, ("25000.50", "3.25")),
+    (11155111, 1, ("8120.00", "1.75")),
+    (901, 2, ("12400.25", "310.5")),
+    (1501, 2, ("940.75", "5400.00")),
+)
 
 
 def tenant_id(seeds: Seeds, name: str) -> str:
@@ -188,13 +192,15 @@ class _Tenant:
         company = new_company(
             key, self.id, "Example Trading Company", owners, external_id="company-0001", source_key="workbench"
         )
+        self.store.put("external_id", f"{self.id}:{company['external_id']}", key)
         return self.kept("company", company)
 
     def contracts(self, people: list[dict[str, Any]]) -> None:
         """Make a contract on each kind of chain; those of the first people are their own collateral."""
         made = []
-        balances = ("25000.50", "3.25") if self.name == PRIMARY else ("1250.50", "0.5")
-        for i, (chain, version) in enumerate(_CONTRACTS):
+        for i, (chain, version, balances) in enumerate(_CONTRACTS):
+            if self.name != PRIMARY:
+                balances = ("1250.50", "0.5")
             key = self.new("contract", i)
             evm = family_of(chain) is Family.EVM
             admins = tuple(wallet_address(self.seeds, chain, f"{key}:{one}") for one in range(version))

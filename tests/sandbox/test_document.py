@@ -1,0 +1,55 @@
+"""What the document allows, and no more: bodies on demand, ids, and what `observed` does beyond it."""
+
+import pytest
+
+from tests.sandbox.driver import Api
+from workbench.sandbox import Sandbox
+
+
+@pytest.mark.parametrize(
+    "of, status, error, message",
+    [
+        (None, 500, "InternalServerError", "Internal server error"),
+        (None, 401, "Unauthorized", "Invalid or missing API key"),
+        (None, 403, "ForbiddenError", "Forbidden"),
+        ("create_payment_account", 403, "ForbiddenError", "Forbidden"),
+        ("create_payment_account", 404, "NotFoundError", "Team not found"),
+        ("create_payment_account", 400, "BadRequestError", "Invalid request"),
+        ("delete_payment_account", 403, "ForbiddenError", "Forbidden"),
+        ("delete_payment_account", 404, "NotFoundError", "Payment account not found"),
+    ],
+)
+def test_the_documented_error_bodies_are_had_on_demand(of, status, error, message):
+    """A fault of kind `status` answers the documented words of the status."""
+    api = Api(Sandbox())
+    api.sandbox.add_fault("status", of=of, status=status)
+    if of == "delete_payment_account":
+        answer = api.call("DELETE", f"/payment-accounts/{api.guide['payment_accounts'][0]}")
+    else:
+        answer = api.pay_to(userId=api.user)
+
+    assert answer.body == {"statusCode": status, "error": error, "message": message}
+
+
+def test_an_id_of_a_dispute_may_have_any_form(api):
+    """The document gives none, so another form is not found rather than refused."""
+    answer = api.call("PATCH", "/issuing/disputes/dsp_17", {"status": "canceled"})
+
+    assert (404, "Dispute not found") == (answer.status, answer.body["message"])
+
+
+def test_an_external_id_is_unique_among_users_and_companies(api):
+    assert api.apply(externalId="company-0001").status == 409
+
+
+def test_observed_posts_a_settlement_above_the_hold(observed):
+    """As restaurants do for tips; `documented` refuses it."""
+    transaction = observed.authorized(1_000)
+    before = observed.sandbox.balance(observed.card)
+
+    assert observed.settle(transaction, amount=1_200).status == 200
+    money = observed.sandbox.balance(observed.card)
+    assert (0, 1_200) == (money.held, money.posted - before.posted)
+    assert money.limit == money.available + money.held + money.posted - money.refunded
+    strict = Api(Sandbox())
+    assert strict.settle(strict.authorized(1_000), amount=1_200).status == 400
