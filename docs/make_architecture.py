@@ -19,6 +19,7 @@ PURPOSES = {
     "course": "exercises",
     "testing": "pytest plugin",
     "classroom": "one server for a class",
+    "chaos": "tries handlers",
     "forms": "forms and panels",
     "charts": "drawings",
     "sequences": "scripted transactions",

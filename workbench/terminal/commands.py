@@ -44,6 +44,7 @@ COMMANDS = {
         "events": ("events:app", "List events as webhooks deliver them, or redeliver one."),
         "listen": ("events:listen", "Receive webhooks: verify, show and forward them."),
         "trigger": ("events:trigger", "Send a signed sample event."),
+        "chaos": ("chaos:app", "Prove that a webhook handler is right, under everything that goes wrong."),
     },
     "Sequences": {
         "run": ("sequences:run", "Run a sequence."),

@@ -1,0 +1,233 @@
+"""A campaign against a handler, and its verdict: what broke, on which event, and the shortest sequence that shows it."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench.chaos.handlers import Handler
+from workbench.chaos.traffic import KEY, Plan, Step, events, steps
+from workbench.errors import InvalidRequest, hide_arguments, visible
+from workbench.rendering import markup, text
+from workbench.rendering.layout import Cell, Sheet
+from workbench.webhooks.verify import SECONDARY, SIGNATURE
+
+MAX_REPLAYS = 400
+"""Replays of a shorter sequence, in the search for the shortest."""
+MAX_BREACHES = 100
+MAX_PURCHASES = 100_000
+_TRIES = 4  # of an event that is not accepted; the service would go on for a day
+_LAW = {
+    "forged": "forgeries are refused",
+    "unknown kind": "unknown kinds are acknowledged",
+    "unknown version": "unknown versions are handled",
+    "crash": "nothing is lost in a crash",
+    "duplicate": "each event counts once",
+    "reordered": "the order of arrival does not matter",
+    "rotation": "both keys are accepted while one is rotated",
+}
+"""The invariant that a kind of step tries, the most telling first."""
+
+
+@attrs.frozen(kw_only=True)
+class Breach:
+    """An invariant that broke, and where it showed."""
+
+    invariant: str
+    found: str
+    transaction: str = ""
+    step: Step | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """The result of a campaign. The seed and the plan replay it."""
+
+    seed: int
+    plan: Plan
+    deliveries: int
+    breaches: tuple[Breach, ...] = ()
+    shortest: tuple[Step, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing broke."""
+        return not self.breaches
+
+    def sheet(self) -> Sheet:
+        """Return the verdict as it is shown."""
+        words = tuple(f"{one.invariant}: {visible(one.found, 300)}" for one in self.breaches[:5])
+        if len(self.breaches) > 5:
+            words = (*words, f"and {len(self.breaches) - 5} more")
+        if self.passed:
+            words = (
+                f"{self.deliveries:,} deliveries: each event counted once, forgeries were refused, and the books are right.",
+            )
+        shortest = ("The shortest sequence that shows it:", *map(str, self.shortest)) if self.shortest else ()
+        status = Cell(("✓ right",), "status:done") if self.passed else Cell(("✗ wrong",), "status:failed")
+        return Sheet(title=f"Chaos, seed {self.seed}", status=status, words=words, code=shortest)
+
+    def __str__(self) -> str:
+        return text.write(self.sheet())
+
+    def _repr_html_(self) -> str:
+        return markup.write(self.sheet())
+
+
+def load(path: str | Path) -> Plan:
+    """Read a plan from a TOML file: `purchases = 300`, `duplicates = 0.1` and so on.
+
+    Raises:
+        InvalidRequest: The file cannot be read, or has other names or values.
+    """
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidRequest(
+            f"plan: {visible(str(path), 200)} cannot be read: {visible(str(error), 200)}", of="chaos"
+        ) from None
+    kinds = {field.name: field.type for field in attrs.fields(Plan)}
+    wrong = [visible(name, 40) for name, value in table.items() if not _fits(value, kinds.get(name))]
+    if wrong:
+        names = ", ".join(field.name for field in attrs.fields(Plan))
+        raise InvalidRequest(f"plan: unknown or out of range: {', '.join(wrong)}; there are {names}", of="chaos")
+    return Plan(**table)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    if kind is float:
+        return type(value) in (int, float) and 0 <= float(str(value)) <= 1
+    return type(value) is kind and (kind is bool or 0 <= int(str(value)) <= MAX_PURCHASES)
+
+
+@hide_arguments
+def run(
+    make: Callable[[], Handler],
+    *,
+    plan: Plan | None = None,
+    seed: int = 7,
+    key: str = KEY,
+    fresh: bool = True,
+    progress: Callable[[int, int], object] | None = None,
+) -> Verdict:
+    """Send a month of traffic to a handler, with everything that goes wrong, and judge its books.
+
+    Args:
+        make: Makes the handler, with empty books; called again for each shorter sequence that is tried.
+        plan: What goes wrong, and how often.
+        seed: Seed of the traffic and of everything that goes wrong.
+        key: Key that deliveries are signed with; default `workbench.chaos.KEY`.
+        fresh: Whether `make` can empty the books; otherwise what broke is not reduced.
+        progress: Called with the number of deliveries done, and of all.
+    """
+    plan = plan or Plan()
+    found, posted = events(plan, seed)
+    planned = steps(found, plan, seed, key)
+    expected = _expected(planned)
+    assert expected == {one: cents for one, cents in posted.items() if cents}, (
+        "the events do not add up to the sandbox's books"
+    )
+    breaches = _deliver(make(), planned, progress)
+    shortest: tuple[Step, ...] = ()
+    if breaches and fresh:
+        shortest = _shorten(make, planned, breaches[0])
+        if breaches[0].step is None:
+            law = next(
+                (_LAW[kind] for kind in _LAW if any(step.kind == kind for step in shortest)), "the books are right"
+            )
+            breaches[0] = attrs.evolve(breaches[0], invariant=law)
+    count = sum(step.kind != "crash" for step in planned)
+    return Verdict(seed=seed, plan=plan, deliveries=count, breaches=tuple(breaches), shortest=shortest)
+
+
+def _expected(done: Iterable[Step]) -> dict[str, int]:
+    """Return what each transaction posted after these steps: each event of the service once, whatever its order."""
+    books: Counter[str] = Counter()
+    for step in {step.event_id: step for step in done if step.genuine and step.cents is not None}.values():
+        books[step.transaction] += step.cents or 0
+    return {transaction: cents for transaction, cents in books.items() if cents}
+
+
+def _deliver(
+    handler: Handler, planned: Sequence[Step], progress: Callable[[int, int], object] | None = None
+) -> list[Breach]:
+    """Do the steps, and return what broke."""
+    breaches: list[Breach] = []
+    again: list[Step] = []
+    for number, step in enumerate(planned, 1):
+        if step.kind == "crash":
+            handler.restart()
+            continue
+        status = handler.receive(step.headers, step.body)
+        if step.kind == "forged" and 200 <= status < 300:
+            breaches.append(
+                Breach(
+                    invariant="forgeries are refused",
+                    found=f"{step} was accepted ({status})",
+                    transaction=step.transaction,
+                    step=step,
+                )
+            )
+        elif step.genuine and not 200 <= status < 300:
+            again.append(step)
+        if progress is not None:
+            progress(number, len(planned))
+    for step in again:
+        statuses = [handler.receive(step.headers, step.body) for _ in range(_TRIES)]
+        if not any(200 <= status < 300 for status in statuses):
+            law = (
+                _LAW["rotation"] if _accepts_one_key(handler, step) else _LAW.get(step.kind, "events are acknowledged")
+            )
+            breaches.append(
+                Breach(
+                    invariant=law,
+                    found=f"{step} was refused at each try ({statuses[-1]})",
+                    transaction=step.transaction,
+                    step=step,
+                )
+            )
+    expected, books = _expected(planned), {one: cents for one, cents in handler.books().items() if cents}
+    for transaction in sorted(expected.keys() | books.keys()):
+        right, wrong = expected.get(transaction, 0), books.get(transaction, 0)
+        if right != wrong:
+            found = f"transaction {transaction}: the books show {wrong} cents, the service posted {right}"
+            breaches.append(Breach(invariant="the books are right", found=found, transaction=transaction))
+    return breaches[:MAX_BREACHES]
+
+
+def _accepts_one_key(handler: Handler, step: Step) -> bool:
+    """Whether a delivery that two keys sign is accepted once the handler's own key signs it alone."""
+    if SECONDARY not in step.headers:
+        return False
+    headers = {name: value for name, value in step.headers.items() if name != SECONDARY}
+    return 200 <= handler.receive({**headers, SIGNATURE: step.headers[SECONDARY]}, step.body) < 300
+
+
+def _shorten(make: Callable[[], Handler], planned: Sequence[Step], breach: Breach) -> tuple[Step, ...]:
+    """Return the shortest sequence found that breaks something of the same transaction or step."""
+    left = MAX_REPLAYS
+
+    def breaks(some: Sequence[Step]) -> bool:
+        nonlocal left
+        left -= 1
+        return left >= 0 and any(
+            one.transaction == breach.transaction and (one.step is None) == (breach.step is None)
+            for one in _deliver(make(), some)
+        )
+
+    kept = [step for step in planned if step.kind == "crash" or step.transaction == breach.transaction]
+    if breach.step is not None:
+        kept = [breach.step] if breaks([breach.step]) else kept
+    if not breaks(kept):  # it takes more than one transaction
+        kept = list(planned)
+    size = max(len(kept) // 2, 1)
+    while size:
+        for start in range(len(kept) - size, -1, -size):
+            shorter = kept[:start] + kept[start + size :]
+            if shorter and breaks(shorter):
+                kept = shorter
+        size //= 2
+    return tuple(kept)
