@@ -32,7 +32,7 @@ class HttpHandler:
     Args:
         url: URL that takes deliveries.
         books: URL that returns a JSON object: cents by the id of the transaction.
-        reset: URL that empties the books (POST); without it what breaks is told, but not reduced to its shortest sequence.
+        reset: URL that empties the books (POST); without it what breaks is reported, but not reduced to its shortest sequence.
         restart: Command that ends the program and starts it again; without it there is no crash.
     """
 
