@@ -347,6 +347,20 @@ def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
     assert CONVERTER.unstructure(user.address) == {"brandNew": 1, "line1": "12 Example Street"}
 
 
+def test_a_chain_travels_as_text() -> None:
+    """The chain of an application goes out as text; text and number are read alike."""
+    request = people.CreateUserApplication(
+        ip_address="", occupation="", annual_salary="", account_purpose="", expected_monthly_volume="", chain_id=84532
+    )
+    read = [
+        CONVERTER.read_request(table.CREATE_USER_APPLICATION, {"chainId": raw})[0].chain_id
+        for raw in ("84532", 84532, "x")
+    ]
+
+    assert CONVERTER.write_request(table.CREATE_USER_APPLICATION, request)[1]["chainId"] == "84532"
+    assert read == [84532, 84532, "x"]
+
+
 def test_dates_are_written_as_text() -> None:
     """A date goes out as ISO text."""
     request = build(people.UpdateUbo, {"company_id": CARD, "ubo_id": CARD, "birth_date": date(1990, 2, 1)})

@@ -264,6 +264,8 @@ class Converter(cattrs.Converter):
                 return lambda value: [*map(write, value)] if write else [*value]
             case DecimalNumber(text=True):
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value
+            case Integer(text=True):
+                return str
             case Text() | Integer() | Boolean() | Numeric() | DecimalNumber():
                 return None
         return self.unstructure
@@ -370,6 +372,11 @@ def _read_integer(value: Any) -> int:
 _LARGEST = Decimal(10) ** 30
 
 
+def _read_integer_text(value: Any) -> int:
+    digits = isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}", value)
+    return int(value) if digits else _read_integer(value)
+
+
 def _read_decimal(value: Any) -> Decimal:
     return Decimal(_read_number(value))
 
@@ -464,7 +471,8 @@ def _array_reader(read: Reader) -> Reader:
 
 
 _READERS: Mapping[Kind, Reader] = {
-    Text(): _read_text, Integer(): _read_integer, Integer(full=True): _read_integer, Boolean(): _read_boolean,
+    Text(): _read_text, Integer(): _read_integer, Integer(full=True): _read_integer,
+    Integer(text=True): _read_integer_text, Boolean(): _read_boolean,
     Numeric(): _read_number, DecimalNumber(text=False): _read_decimal, DecimalNumber(text=True): _read_decimal_text,
     DateTime(): _read_time, Date(): _read_date, Untyped(): lambda value: value,
 }  # fmt: skip

@@ -245,7 +245,8 @@ class _Document:
                 return known if sent else {"anyOf": [known, {"type": "string"}]}
             case Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
-                return {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
+                number = {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
+                return {"anyOf": [{"type": "string", "pattern": "^0*[1-9][0-9]*$"}, number]} if kind.text else number
             case Text() | Date():
                 form = rule.format if rule.format in _FORMATS else None
                 pattern = rule.pattern or (PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
@@ -269,6 +270,7 @@ _ERROR: Schema = {
 
 _PLAIN: Mapping[Kind, Schema] = {
     Integer(): {"type": "integer"},
+    Integer(text=True): {"type": "string"},
     Boolean(): {"type": "boolean"},
     DecimalNumber(text=True): {"type": "string", "format": "decimal"},
     DecimalNumber(text=False): {"type": "number"},

@@ -166,6 +166,7 @@ class UpdateUbo:
 
 
 FURTHER = Reason("the names of the further members are not shown", WIDELY)
+AS_TEXT = Reason(f"{FURTHER}, nor that it travels as text; a number is taken too", WIDELY)
 SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
 PROFILE = Reason("which members are required is not shown; public clients send it in every variant", WIDELY, "need")
 PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "country_of_issue", "email", "address")
@@ -207,7 +208,11 @@ class CreateUserApplication:
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
     id: str | None = about("Id of a previously initiated application", ID, default=None, assumed=FURTHER)
     chain_id: int | None = about(
-        "Chain id of an external collateral contract", minimum=1, default=None, assumed=FURTHER
+        "Chain id of an external collateral contract; it travels as text",
+        minimum=1,
+        format="decimal",
+        default=None,
+        assumed=AS_TEXT,
     )
     contract_address: str | None = about(
         "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER

@@ -24,9 +24,10 @@ class Text(Kind):
 
 @attrs.frozen
 class Integer(Kind):
-    """An `int`; `full` where `FULL` may stand for leaving it out."""
+    """An `int`; `full` where `FULL` may stand for leaving it out, `text` where it travels as text."""
 
     full: bool = False
+    text: bool = False
 
 
 class Boolean(Kind):
@@ -117,15 +118,16 @@ _SCALARS: Mapping[Any, Kind] = {
 
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
+    as_text = about.rule.format == "decimal"
     if hint is Decimal:
-        return DecimalNumber(text=about.rule.format == "decimal")
+        return DecimalNumber(text=as_text)
     if get_origin(hint) is tuple:
         return Array(_kind(get_args(hint)[0], about, where))
     if get_origin(hint) in (Union, types.UnionType):
         options = [option for option in get_args(hint) if option is not type(None)]
         first, others = options[0], options[1:]
         if not others:
-            return _kind(first, about, where)
+            return Integer(text=True) if first is int and as_text else _kind(first, about, where)
         if isinstance(first, type) and issubclass(first, StrEnum) and others == [str]:
             return Choice(first)
         if is_record(first) and [get_origin(option) for option in others] == [Mapping]:
