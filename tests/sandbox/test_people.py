@@ -165,7 +165,7 @@ def test_a_personal_application_is_whole(api, member):
         {"firstName": "x" * 51}, {"lastName": "x" * 51}, {"birthDate": "1.2.1990"}, {"nationalId": "12345678"},
         {"countryOfIssue": "USA"}, {"phoneCountryCode": "1234"}, {"phoneNumber": "5" * 16}, {"phoneNumber": "55-01"},
         {"walletAddress": "0x1"}, {"solanaAddress": "0" * 40}, {"stellarAddress": "G1"}, {"externalId": ""},
-        {"externalId": "x" * 256}, {"sourceKey": "x" * 25}, {"contractAddress": "G" * 60}, {"chainId": "84532"},
+        {"externalId": "x" * 256}, {"sourceKey": "x" * 25}, {"contractAddress": "G" * 60}, {"chainId": "84532x"},
     ],
     ids=lambda members: next(f"{name} {str(value)[:5]} {len(value)}" for name, value in members.items()),
 )  # fmt: skip
