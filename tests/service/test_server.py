@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,44 @@ def test_served_until_interrupted(tmp_path: Path) -> None:
     assert str(key) in printed
     assert "do not send funds" in printed
     assert str(tmp_path / "sandbox.db") in printed.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_the_command_ends_at_sigterm_at_any_moment() -> None:
+    """SIGTERM ends it within 3 s, whenever it comes after the URL was printed."""
+    took = []
+    for i in range(10):
+        command = [sys.executable, "-m", "workbench", "sandbox", "serve"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            time.sleep(i * 0.005)
+            process.terminate()
+            began = time.monotonic()
+            _, printed = process.communicate(timeout=20)
+            took.append(time.monotonic() - began)
+
+        assert (process.returncode, printed.splitlines()[-1][:8]) == (143, "Stopped.")
+    assert max(took) < 3
+
+
+@pytest.mark.slow
+def test_the_command_serves_others_with_tls(tmp_path: Path) -> None:
+    """On every address it needs a name; keys are random, and the certificate's fingerprint is printed."""
+    command = [sys.executable, "-m", "workbench", "sandbox", "serve", "--host", "0.0.0.0", "--db", tmp_path / "s.db"]
+    nameless = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command += ["--host-name", "localhost", "--self-signed"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        process.terminate()
+        _, printed = process.communicate(timeout=20)
+
+    assert (nameless.returncode, "--host-name" in nameless.stderr) == (2, True)
+    assert url.startswith("https://localhost:")
+    assert re.search(r"SHA-256 fingerprint: ([0-9A-F]{2}:){31}[0-9A-F]{2}\n", printed)
+    assert (tmp_path / "sandbox-tls.crt").exists()
+    assert Sandbox().full_key not in printed
 
 
 @pytest.mark.slow

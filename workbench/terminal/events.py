@@ -18,7 +18,7 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.interface.masks import DOTS
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.screen import screen_of
-from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error
+from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
 
@@ -208,6 +208,7 @@ def listen(
     target = _target(forward_to) if forward_to else None
     deadline = None if within is None else time.monotonic() + within
     with ExitStack() as stack:
+        wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
         seen, failed = 0 if earlier else inbox.mark(), 0
         url = stack.enter_context(inbox.serve(port=port))
@@ -222,7 +223,7 @@ def listen(
                     return PARTLY if failed else DONE
             if deadline is not None and time.monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
-            time.sleep(_POLL_INTERVAL)
+            wait(_POLL_INTERVAL)
 
 
 def _show_received(received: Any, how: Output) -> None:

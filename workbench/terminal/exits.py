@@ -9,7 +9,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
@@ -179,18 +181,45 @@ def _handle_signals() -> Callable[[], None]:
     def stop(*_: object) -> NoReturn:
         raise Stopped
 
+    return _handle(("SIGTERM", "SIGHUP"), stop)
+
+
+def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[], None]:
+    """Handle signals, unless the parent ignored them; return a function that restores what was."""
     earlier: dict[int, Any] = {}
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in names:
         number = getattr(signal, name, None)
         if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
         try:
-            earlier[number] = signal.signal(number, stop)
+            earlier[number] = signal.signal(number, handler)
         except ValueError:  # not the main thread, as in a test
             continue
 
     def restore() -> None:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+        for number, before in earlier.items():
+            signal.signal(number, before)
 
     return restore
+
+
+@contextmanager
+def waiting_for_signals() -> Iterator[Callable[..., None]]:
+    """Yield a function that waits, without end or some seconds, and ends the command if a signal has come.
+
+    Nothing is raised anywhere else meanwhile: an import, or a thread that starts, is never left half done.
+    """
+    received: SimpleQueue[int] = SimpleQueue()  # it may be used in a signal handler; an event may not
+    restore = _handle(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, _: received.put(number))
+
+    def wait(seconds: float | None = None) -> None:
+        try:
+            number = received.get(timeout=seconds)
+        except Empty:
+            return
+        raise KeyboardInterrupt if number == signal.SIGINT else Stopped
+
+    try:
+        yield wait
+    finally:
+        restore()

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +22,7 @@ from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.commands import kebab
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
-from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error
+from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, chosen_profile, session
 
@@ -164,34 +163,66 @@ def serve(
     environment: Literal["sandbox", "production"] | None = None,
     behavior: Literal["documented", "observed"] | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
+    webhook_host: list[str] | None = None,
+    host: str = "127.0.0.1",
+    host_name: list[str] | None = None,
+    certfile: Path | None = None,
+    keyfile: Path | None = None,
+    self_signed: bool = False,
 ) -> int:
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
 
     Args:
-        port: Port on 127.0.0.1; 0 chooses a free one.
+        port: Port; 0 chooses a free one.
         db: Keep the state in this file; in memory if omitted.
         own: Serve the sandbox that commands act on.
         seed: Random seed of a new sandbox; 1 if omitted.
         environment: Environment to imitate; sandbox if omitted.
         behavior: Behavior where the interface document is silent; documented if omitted.
         public: Deliver webhooks to public addresses too.
+        webhook_host: Deliver webhooks to this host, whatever its address.
+        host: Address to listen on; others can connect to any but 127.0.0.1, with API keys that are random.
+        host_name: Host name under which others reach it.
+        certfile: Certificate for TLS, a PEM file.
+        keyfile: Private key of the certificate, if it is in another file.
+        self_signed: Make a certificate for TLS.
     """
-    from workbench.sandbox import Sandbox
-    from workbench.sandbox.server import introduction
-
+    if self_signed and (certfile or keyfile):
+        raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
     path = kept_path() if own else db
-    made = Sandbox(seed=seed, environment=environment, behavior=behavior, path=path, public_webhooks=public)
-    with closing(made) as sandbox, sandbox.serve(port=port) as url:
-        print(screen_of(sys.stdout).fit(url), flush=True)
-        for line in (*introduction(sandbox, url), f"Use it with --url {url}."):
-            say(line)
+    with waiting_for_signals() as wait:
+        from workbench.http_post import LOOPBACK
+        from workbench.http_server import served_names
+        from workbench.sandbox import Sandbox
+        from workbench.sandbox.server import introduction
+
         try:
-            threading.Event().wait()
-        except (KeyboardInterrupt, Stopped) as end:
-            kept = "The state was in memory and is gone; --db FILE keeps it."
-            if path is not None:
-                kept = f"The state is kept in {screen_of(sys.stderr).fit(str(path))}."
-            raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED, f"Stopped. {kept}") from None
+            names = served_names(host, host_name or ())
+        except ValueError as error:
+            raise usage_error(f"--host-name is missing: {error}") from None
+        notes = []
+        if self_signed:
+            from workbench.sandbox.certificate import self_signed as make_certificate
+
+            certfile = (path or kept_path()).with_name("sandbox-tls.crt")
+            keyfile = certfile.with_suffix(".key")
+            notes = [f"Certificate: {certfile}", f"SHA-256 fingerprint: {make_certificate(certfile, keyfile, names)}"]
+        made = Sandbox(
+            seed=seed, environment=environment, behavior=behavior, path=path, public_webhooks=public,
+            webhook_hosts=webhook_host or (), random_keys=None if host in LOOPBACK else True,
+        )  # fmt: skip
+        served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
+        with closing(made) as sandbox, served as url:
+            print(screen_of(sys.stdout).fit(url), flush=True)
+            for line in (*introduction(sandbox, url), *notes, f"Use it with --url {url}."):
+                say(line)
+            try:
+                wait()
+            except (KeyboardInterrupt, Stopped) as end:
+                kept = "The state was in memory and is gone; --db FILE keeps it."
+                if path is not None:
+                    kept = f"The state is kept in {screen_of(sys.stderr).fit(str(path))}."
+                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED, f"Stopped. {kept}") from None
     return DONE
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +11,18 @@ from cyclopts import App, Parameter
 
 from workbench.errors import visible
 from workbench.rendering.screen import screen_of
-from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, STOPPED, WRONG_INPUT, Exit, Stopped, say, usage_error
+from workbench.terminal.exits import (
+    DONE,
+    INTERRUPTED,
+    PARTLY,
+    STOPPED,
+    WRONG_INPUT,
+    Exit,
+    Stopped,
+    say,
+    usage_error,
+    waiting_for_signals,
+)
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
@@ -39,13 +49,13 @@ def serve(
     if not made.learners:
         made.close()
         raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
-    with closing(made) as server, server.serve(host, port, host_name or ()) as url:
+    with waiting_for_signals() as wait, closing(made) as server, server.serve(host, port, host_name or ()) as url:
         print(screen_of(sys.stdout).fit(url), flush=True)
         say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
         say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
         show([{"learner": one.name, "code": one.code} for one in server.learners], _OUTPUT)
         try:
-            threading.Event().wait()
+            wait()
         except (KeyboardInterrupt, Stopped) as end:
             kept = (
                 f"Stopped. Everything is kept in {screen_of(sys.stderr).fit(str(folder))}; start it again to continue."
