@@ -139,7 +139,14 @@ def test_constraints_fit_the_bounds() -> None:
 # Library to the places that may name it, as prefixes of paths inside workbench/.
 FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
 REACH = {
-    "httpx": ("client/client.py", "client/transports.py", "sandbox/remote.py", "sandbox/transport.py"),
+    "httpx": (
+        "chaos/",
+        "classroom/",
+        "client/client.py",
+        "client/transports.py",
+        "sandbox/remote.py",
+        "sandbox/transport.py",
+    ),
     "httpcore": ("client/transports.py",),
     "pandas": FROM_TABLES,
     "numpy": FROM_TABLES,
