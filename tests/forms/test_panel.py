@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from tests.forms.conftest import PERSON, SECRETS, state
+from workbench.bulk import load
 from workbench.client.client import AsyncClient
 from workbench.errors import InvalidArguments
 from workbench.forms.browse import browse
 from workbench.forms.pager import Pager
 from workbench.session import Session
-from workbench.tables import load
 
 
 @pytest.fixture

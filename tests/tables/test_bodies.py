@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from workbench import tables
+from workbench import bulk
 from workbench.errors import InvalidRequest
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
@@ -65,15 +65,15 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     """Leading zeros, Namibia and Mr Null survive; dotted wire names become nested attributes."""
     path = written(tmp_path, suffix, [ACCOUNT])
 
-    assert tables.load(path, "create_payment_account") == [READ]
-    assert tables.load(path) == [READ]
+    assert bulk.load(path, "create_payment_account") == [READ]
+    assert bulk.load(path) == [READ]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_an_empty_cell_is_not_given(tmp_path: Path, suffix: str) -> None:
     """An empty amount is left out, never a full refund; FULL is explicit; 0 is 0."""
     rows = [{"transaction_id": "t", "amount": amount} for amount in ("2500", None, "FULL", "0")]
-    bodies = tables.load(written(tmp_path, suffix, rows), "simulate_refund")
+    bodies = bulk.load(written(tmp_path, suffix, rows), "simulate_refund")
 
     assert [body.get("amount", "not given") for body in bodies] == [2500, "not given", FULL, 0]
     assert build(OPERATIONS["simulate_refund"].request, bodies[1]).amount is None
@@ -85,7 +85,7 @@ def test_numbers_where_text_belongs_are_refused(tmp_path: Path, suffix: str) -> 
     rows = [{"merchantCategoryCode": 742, "amount": 100}]
 
     with pytest.raises(InvalidRequest, match=r"merchantCategoryCode is a number in the file"):
-        tables.load(written(tmp_path, suffix, rows), "simulate_authorization")
+        bulk.load(written(tmp_path, suffix, rows), "simulate_authorization")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_amounts_are_digits(tmp_path: Path, text: str) -> None:
     with pytest.raises(
         InvalidRequest, match=r"row 3, amount (must be|10\.99 is not) a whole number of cents"
     ) as caught:
-        tables.load(path, "simulate_refund")
+        bulk.load(path, "simulate_refund")
     assert text == "10.99" or text not in str(caught.value)
 
 
@@ -107,7 +107,7 @@ def test_flags_have_a_closed_list(tmp_path: Path, text: str, expected: bool) -> 
     """True and false may be said in four words, in any case."""
     path = written(tmp_path, ".csv", [{"user_id": "u", "is_active": text}])
 
-    assert tables.load(path, "update_user")[0]["is_active"] is expected
+    assert bulk.load(path, "update_user")[0]["is_active"] is expected
 
 
 @pytest.mark.parametrize("text", ["0", "1", "off", "False "], ids=str)
@@ -116,7 +116,7 @@ def test_other_words_are_no_flags(tmp_path: Path, text: str) -> None:
     path = written(tmp_path, ".csv", [{"user_id": "u", "is_active": text}])
 
     with pytest.raises(InvalidRequest, match="is_active must be true or false"):
-        tables.load(path, "update_user")
+        bulk.load(path, "update_user")
 
 
 def test_unknown_columns_are_named(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_unknown_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidRequest, match=r"ammount is not a member of SimulateRefund \(members: transaction_id, amount"
     ):
-        tables.load(path, "simulate_refund")
+        bulk.load(path, "simulate_refund")
 
 
 def test_both_names_of_one_member_are_refused(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_both_names_of_one_member_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, ".csv", [{"transaction_id": "t", "transactionId": "u"}])
 
     with pytest.raises(InvalidRequest, match="given twice"):
-        tables.load(path, "simulate_refund")
+        bulk.load(path, "simulate_refund")
 
 
 def test_many_problems_are_listed_in_part(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_many_problems_are_listed_in_part(tmp_path: Path) -> None:
     path = written(tmp_path, ".csv", [{"transaction_id": "t", "amount": "x"}] * 30)
 
     with pytest.raises(InvalidRequest, match="and 10 more"):
-        tables.load(path, "simulate_refund")
+        bulk.load(path, "simulate_refund")
 
 
 def test_rows_print_no_values(tmp_path: Path) -> None:
     """A row shows its number and its columns."""
-    body = tables.load(written(tmp_path, ".csv", [{"email": "ada@example.com", "x": "1"}]))[0]
+    body = bulk.load(written(tmp_path, ".csv", [{"email": "ada@example.com", "x": "1"}]))[0]
 
     assert repr(body) == "<row 2: email, x>"
 
@@ -171,7 +171,7 @@ def test_csv_of_all_sorts(tmp_path: Path, name: str) -> None:
     data, amounts = CSV[name]
     (tmp_path / "a.csv").write_bytes(data)
 
-    assert [body["amount"] for body in tables.load(tmp_path / "a.csv", "simulate_refund")] == amounts
+    assert [body["amount"] for body in bulk.load(tmp_path / "a.csv", "simulate_refund")] == amounts
 
 
 BROKEN = {
@@ -193,7 +193,7 @@ def test_broken_csv_names_its_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.csv").write_bytes(data)
 
     with pytest.raises(InvalidRequest, match=words):
-        tables.load(tmp_path / "a.csv")
+        bulk.load(tmp_path / "a.csv")
 
 
 JSON = {
@@ -213,14 +213,14 @@ def test_broken_json_is_said(tmp_path: Path, name: str) -> None:
     (tmp_path / f"a{suffix}").write_bytes(data)
 
     with pytest.raises(InvalidRequest, match=words):
-        tables.load(tmp_path / f"a{suffix}")
+        bulk.load(tmp_path / f"a{suffix}")
 
 
 def test_decimals_of_json_stay_exact(tmp_path: Path) -> None:
     """A number in a file is never a float."""
     (tmp_path / "a.json").write_bytes(b'[{"x":0.1}]')
 
-    assert tables.load(tmp_path / "a.json")[0]["x"] == Decimal("0.1")
+    assert bulk.load(tmp_path / "a.json")[0]["x"] == Decimal("0.1")
 
 
 def sheet(cells: dict[str, Any]) -> bytes:
@@ -237,14 +237,14 @@ def test_formulas_in_a_sheet_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "A2": "=1+1"}))
 
     with pytest.raises(InvalidRequest, match="row 2: a cell has a formula"):
-        tables.load(tmp_path / "a.xlsx")
+        bulk.load(tmp_path / "a.xlsx")
 
 
 def test_cells_of_a_sheet_keep_their_columns(tmp_path: Path) -> None:
     """Gaps are gaps, flags are flags, and long numbers lose nothing they had."""
     (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "B1": "b", "C1": "c", "C2": True, "A3": "x", "B4": 5}))
 
-    assert [dict(body) for body in tables.load(tmp_path / "a.xlsx")] == [{"c": True}, {"a": "x"}, {"b": 5}]
+    assert [dict(body) for body in bulk.load(tmp_path / "a.xlsx")] == [{"c": True}, {"a": "x"}, {"b": 5}]
 
 
 def bomb() -> bytes:
@@ -278,7 +278,7 @@ def test_hostile_sheets_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.xlsx").write_bytes(make())
 
     with pytest.raises(InvalidRequest, match=words):
-        tables.load(tmp_path / "a.xlsx")
+        bulk.load(tmp_path / "a.xlsx")
 
 
 def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
@@ -286,22 +286,22 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 or not")
 
     with pytest.raises(InvalidRequest, match="not a readable Parquet"):
-        tables.load(tmp_path / "a.parquet")
+        bulk.load(tmp_path / "a.parquet")
 
 
 def test_files_too_large_or_of_no_format(tmp_path: Path) -> None:
     """A file above the cap, of an unknown ending, or with too many rows is refused; a missing one is missing."""
     path = written(tmp_path, ".csv", [{"a": "1"}] * 5)
     with pytest.raises(InvalidRequest, match="unsupported file extension"):
-        tables.load(Path(__file__))
+        bulk.load(Path(__file__))
     with pytest.raises(FileNotFoundError):
-        tables.load(tmp_path / "none.csv")
+        bulk.load(tmp_path / "none.csv")
     with pytest.raises(InvalidRequest, match="unknown operation"):
-        tables.load(path, "refund")
+        bulk.load(path, "refund")
     with path.open("ab") as file:
         file.truncate(200_000_001)
     with pytest.raises(InvalidRequest, match="maximum 200,000,000"):
-        tables.load(path)
+        bulk.load(path)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".json", ".ndjson"])
@@ -311,8 +311,8 @@ def test_limits_are_settable_and_named(tmp_path: Path, suffix: str, limit: str, 
     path = written(tmp_path, suffix, [{"a": "0123456789", "b": "x"}] * 5)
 
     with pytest.raises(InvalidRequest, match=f"maximum {limit}={value}"):
-        tables.load(path, **{limit: value})
-    assert len(tables.load(path, **{limit: 100_000})) == 5
+        bulk.load(path, **{limit: value})
+    assert len(bulk.load(path, **{limit: 100_000})) == 5
 
 
 def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: P
     pq.write_table(pa.table({f"c{i}": column for i in range(100)}), tmp_path / "a.parquet", compression="zstd")
 
     with pytest.raises(InvalidRequest, match="max_size=500,000,000"):
-        tables.load(tmp_path / "a.parquet")
+        bulk.load(tmp_path / "a.parquet")
 
 
 def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
     started = time.perf_counter()
 
     with pytest.raises(InvalidRequest, match="20,000 columns"):
-        tables.load(tmp_path / "a.csv")
+        bulk.load(tmp_path / "a.csv")
     assert time.perf_counter() - started < 2
 
 
@@ -348,7 +348,7 @@ def test_numbers_of_a_sheet_have_a_range(tmp_path: Path, number: str, words: str
     _replace_part(path, "xl/worksheets/sheet1.xml", lambda text: text.replace(b"12345", number.encode()))
 
     with pytest.raises(InvalidRequest, match=words):
-        tables.load(path)
+        bulk.load(path)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp500"])
@@ -362,7 +362,7 @@ def test_entities_in_another_encoding_are_refused(tmp_path: Path, encoding: str)
     )  # fmt: skip
 
     with pytest.raises(InvalidRequest, match="not UTF-8"):
-        tables.load(path)
+        bulk.load(path)
 
 
 def _replace_part(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tables import samples
-from workbench import tables
+from workbench import bulk, tables
 from workbench.interface.rewards import RewardsItem
 from workbench.interface.walk import build
 
@@ -56,7 +56,7 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
     shown = [text.replace("\0", "\\x00").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for text in texts]
     shown = [text.replace("\r", "\\x0d") for text in shown]
 
-    assert [body["merchant_name"] for body in tables.load(tmp_path / f"a{suffix}")] == shown
+    assert [body["merchant_name"] for body in bulk.load(tmp_path / f"a{suffix}")] == shown
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
@@ -68,7 +68,7 @@ def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) ->
     saved = tables.export(frame_of([text or "x" for text in texts]), path, overwrite=True)
 
     assert saved.rows == len(texts)
-    assert len(tables.load(path)) == len(texts)
+    assert len(bulk.load(path)) == len(texts)
 
 
 def test_control_characters_are_counted(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pyte
     tables.export(tables.to_frame(user), tmp_path / f"masked{suffix}")
     saved = tables.export(tables.to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
 
-    masked = tables.load(tmp_path / f"masked{suffix}")[0]
+    masked = bulk.load(tmp_path / f"masked{suffix}")[0]
     assert masked["email"] == "a•••@e•••.com"
-    assert tables.load(tmp_path / f"shown{suffix}")[0]["email"] == "ada@example.com"
+    assert bulk.load(tmp_path / f"shown{suffix}")[0]["email"] == "ada@example.com"
     assert stat.S_IMODE((tmp_path / f"shown{suffix}").stat().st_mode) == 0o600
     assert saved.revealed == ("email",)
     assert "private columns (email) were written" in caplog.text

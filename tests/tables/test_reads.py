@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,8 @@ def test_users_may_be_given_in_many_ways() -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [{"users": ["../x"]}, {"type": "burned"}, {"since": datetime(2026, 1, 1)}, {"concurrency": 0}],  # noqa: DTZ001
-    ids=["user", "type", "zone", "concurrency"],
+    "how", [{"users": ["../x"]}, {"type": "burned"}, {"since": datetime(2026, 1, 1)}, {"until": "soon"}, {"concurrency": 0}],  # noqa: DTZ001
+    ids=["user", "type", "zone", "day", "concurrency"],
 )  # fmt: skip
 def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
     """What cannot be asked is refused before anything leaves."""
@@ -111,6 +111,7 @@ def test_rows_are_kept_by_type_and_time() -> None:
     assert set(frame["type"]) == {"earned"}
     assert sorted(set(frame["created_at"].dt.day)) == [5, 7]
     assert {query["type"] for query in service.asked} == {"earned"}
+    assert len(read(service, type="earned", since="2026-01-05", until=date(2026, 1, 8)).frame()) == len(frame)
 
 
 def test_a_type_that_is_ignored_is_noticed() -> None:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from workbench.charts.canvas import THICKNESS, Bar, Canvas, Part, Size, bar_chart, filled, ink_of, legend_key, outlined
-from workbench.charts.data import duration_unit, notes_of, table, tally, texts
+from workbench.charts.data import duration_unit, table, tally, texts
 from workbench.charts.text import Scale, counted, label, left_out, percent
 from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
@@ -42,10 +42,10 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     past = "Earlier statuses are not in this frame; draw events to see them."
     ink = ink_of()
     return bar_chart(
-        bars, "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
+        data, bars, "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
         title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
         legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
-        notes=notes_of(data, order if history else past, _more(statuses)),
+        notes=(order if history else past, _more(statuses)),
     )  # fmt: skip
 
 
@@ -103,9 +103,9 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
 
     open_stays = left_out(len(data) - len(ended), "of stays without an end (now= ends them)")
     return bar_chart(
-        [_stay_bar(status, days[status] * factor, unit) for status in shown], f"{unit} in the status",
+        data, [_stay_bar(status, days[status] * factor, unit) for status in shown], f"{unit} in the status",
         title="Time in each status: median, shortest and longest stay", empty="no stay in a status has ended",
-        ax=ax, size=size, least_rows=4, more=ranges, notes=notes_of(data, open_stays, _more(statuses)),
+        ax=ax, size=size, least_rows=4, more=ranges, notes=(open_stays, _more(statuses)),
     )  # fmt: skip
 
 

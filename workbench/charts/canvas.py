@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import attrs
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -30,6 +31,8 @@ _MAX_NOTES = 5
 _LETTER = 0.58  # width of a letter, of the font size
 _MARKERS = 12  # along a line
 THICKNESS = 0.66
+INCOMPLETE = "Not complete: rows are missing."
+UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
 
@@ -50,6 +53,7 @@ class Canvas:
     """The Axes that is drawn on, the font size that fits it, and the color of its text."""
 
     axes: Axes
+    data: pd.DataFrame  # what is drawn; its marks are shown
     base: float
     ink: str
     width: float  # inches
@@ -66,6 +70,7 @@ class Canvas:
 
     def title(self, text: str, *, labels: Iterable[str] = (), legend: bool = False) -> None:
         """Write the title, wrapped to the width beside the labels of the axis, above a legend if there is one."""
+        text += " (not complete)" if self.data.attrs.get("complete") is False else ""
         taken = max((len(one) for one in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
         width = self.letters(self.width - taken, self.base * 1.2)
         self.axes.set_title(
@@ -73,9 +78,11 @@ class Canvas:
             pad=self.base * (2.3 if legend else 0.9), linespacing=1.25,
         )  # fmt: skip
 
-    def notes(self, notes: Iterable[str]) -> None:
-        """Write the notes, each once, below everything."""
-        found = list(dict.fromkeys(note for note in notes if note))
+    def notes(self, *more: str, last: Iterable[str] = ()) -> None:
+        """Write notes below everything, each once: whether rows are missing, `more`, those of the frame, then `last`."""
+        marks = self.data.attrs
+        first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
+        found = list(dict.fromkeys(note for note in (first, *more, *marks.get("notes", ()), *last) if note))
         if not found:
             return
         width = int(self.letters(self.width - 0.2, self.small) * 1.06)
@@ -237,12 +244,13 @@ def ink_of() -> str:
 
 
 @contextmanager
-def canvas(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Canvas]:
+def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) -> Iterator[Canvas]:
     """Yield the canvas of a chart; matplotlib's settings stay as they are.
 
     Args:
         ax: Existing Axes; a new figure by default.
         size: Size of a new figure: "notebook", "slide", or width and height in inches.
+        data: The frame that is drawn; its marks are shown.
         rows: Number of horizontal bars; a new figure in a notebook is as high as they need.
     """
     with mpl.rc_context(_NEUTRAL):
@@ -264,29 +272,32 @@ def canvas(ax: Axes | None, size: Size, *, rows: int = 0) -> Iterator[Canvas]:
         axes.spines["bottom"].set_color(ink)
         axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=base * 0.92, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
-        yield Canvas(axes=axes, base=base, ink=ink, width=width, own=ax is None)
+        yield Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None)
 
 
 def bar_chart(
-    bars: Sequence[Bar], unit: str, *, title: str, empty: str, notes: Iterable[str], ax: Axes | None, size: Size,
-    whole: bool = False, legend: Sequence[Any] | None = None, least_rows: int = 0, more: Callable[[Canvas, Scale], None] | None = None,
+    data: pd.DataFrame, bars: Sequence[Bar], unit: str, *, title: str, empty: str, ax: Axes | None, size: Size,
+    notes: Iterable[str] = (), last: Iterable[str] = (), whole: bool = False, legend: Sequence[Any] | None = None,
+    least_rows: int = 0, more: Callable[[Canvas, Scale], None] | None = None,
 ) -> Axes:  # fmt: skip
     """Draw a chart of horizontal bars; other charts differ in their bars.
 
     Args:
+        data: The frame that is drawn; its marks are shown.
         bars: The bars, the first on top.
         unit: Unit of the axis.
         title: The title.
         empty: Why there is nothing, where there are no bars.
-        notes: What to know besides, written below.
         ax: Axes to draw on; a new figure of `size` by default.
         size: Size of a new figure.
+        notes: What to know besides, written below.
+        last: What else there is to know, behind the notes of the frame.
         whole: Whether the axis counts things.
         legend: Entries of the legend; empty to leave room for one that `more` draws.
         least_rows: Bars that the height of a new figure has room for at least.
         more: Draws what belongs to the bars besides.
     """
-    with canvas(ax, size, rows=max(len(bars), least_rows)) as on:
+    with canvas(ax, size, data, rows=max(len(bars), least_rows)) as on:
         on.title(title, labels=[bar.name for bar in bars], legend=bool(bars) and legend is not None)
         if bars:
             scale = on.barh(bars, unit, whole=whole)
@@ -296,5 +307,5 @@ def bar_chart(
                 more(on, scale)
         else:
             on.empty(empty)
-        on.notes(notes)
+        on.notes(*notes, last=last)
     return on.axes

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from workbench.chains.families import chain_of
 from workbench.charts.canvas import THICKNESS, Bar, Part, Size, bar_chart, filled, legend_key, outlined
-from workbench.charts.data import notes_of, sums, table, top_of, total
+from workbench.charts.data import sums, table, top_of, total
 from workbench.charts.text import counted, label, left_out, not_drawn, number
 from workbench.rendering.palette import BLUE, Look
 from workbench.tables.decimals import decimals
@@ -35,12 +35,10 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     without = sum(one is None for one in values)
     contracts = counted(data["id"].nunique() if "id" in data else 0, "contract")
     return bar_chart(
-        [_bar(_name(*key), value[key], advance.get(key, Decimal(0))) for key in shown], "USD",
+        data, [_bar(_name(*key), value[key], advance.get(key, Decimal(0))) for key in shown], "USD",
         title="Collateral by chain and token", empty="no token with a balance and a rate", ax=ax, size=size,
         legend=[Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))],
-        notes=notes_of(
-            data,
-            f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
+        notes=(f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
             not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
             left_out(without, "without a value") if not known and not data.attrs.get("notes") else "",
             "Addresses are shortened; the frame has them in full." if shown else "",

@@ -17,9 +17,9 @@ from workbench.tables.decimals import EXACT
 from workbench.tables.frames import to_frame
 from workbench.tables.read_job import HIDDEN
 
-REASON = "All earned rows have the reason CARD_SPEND, adjustments too: it does not distinguish them."
+_REASON = "All earned rows have the reason CARD_SPEND, adjustments too: it does not distinguish them."
 """Source: Resources, "Rewards activity item"."""
-INCOMPLETE = "Not complete: rows are missing."
+REWARDS_NOTES = (HIDDEN, _REASON)
 By = Literal["day", "week", "month", "year"]
 MAX_STEPS = 2_000
 """Steps of an axis; a period that needs more is drawn by the next longer step."""
@@ -46,17 +46,6 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
 def rewards_table(rewards: Any, *columns: str) -> pd.DataFrame:
     """Return the frame of rewards activity."""
     return table(rewards, *columns, of=OPERATIONS["list_rewards_activity"])
-
-
-def notes_of(data: pd.DataFrame, *more: str) -> list[str]:
-    """Return the notes of a chart: that its frame is incomplete, `more`, and those of the frame."""
-    first = [INCOMPLETE] if data.attrs.get("complete") is False else []
-    return [*first, *more, *data.attrs.get("notes", ())]
-
-
-def rewards_notes(data: pd.DataFrame, *more: str) -> list[str]:
-    """Return the notes of a chart of rewards, with those that apply to all rewards."""
-    return [*notes_of(data, *more), HIDDEN, REASON]
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:

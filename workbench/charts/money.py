@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from workbench.charts.canvas import Canvas, LineSpec, Size, canvas, filled, legend_key, outlined
-from workbench.charts.data import Steps, notes_of, running, steps_of, sums, table
+from workbench.charts.data import Steps, running, steps_of, sums, table
 from workbench.charts.text import counted, dollars, label, scale_of, usd
 from workbench.rendering.palette import Look, look
 from workbench.sequences.ledger import Ledger
@@ -69,7 +69,7 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
     grouped = len(movements) > _MAX_MOVEMENTS
     shown = _by_kind(movements) if grouped else movements
     net = sum(one.change for one in movements)
-    with canvas(ax, size) as on:
+    with canvas(ax, size, data) as on:
         on.title(f"{counted(len(movements), 'movement')}, change of available: {_signed(net)} USD", legend=bool(shown))
         if shown:
             _waterfall(on, shown, net)
@@ -77,7 +77,7 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
             on.empty("no money moved")
         many = f"More than {_MAX_MOVEMENTS} movements: grouped by kind." if grouped else ""
         settled = "A settlement posts the held amount; the available amount does not change." if shown else ""
-        on.notes(notes_of(data, many, settled))
+        on.notes(many, settled)
     return on.axes
 
 
@@ -160,7 +160,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
     data = _timed(run)
     lanes = [kind for kind in _KINDS if (data["kind"] == kind).any()]
     known = data[data["kind"].isin(lanes)]
-    with canvas(ax, size) as on:
+    with canvas(ax, size, data) as on:
         few = len(known) <= _MAX_MARKS * on.width / on.base
         transactions = counted(data["transaction_id"].nunique(), "transaction")
         title = f"Hold, release, settle, refund: {counted(len(data), 'movement')} of {transactions}"
@@ -175,7 +175,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
         else:
             _totals(on, known, lanes)
         notes.append("No times are known." if "at" not in data and len(known) else "")
-        on.notes(notes_of(data, *notes))
+        on.notes(*notes)
     return on.axes
 
 

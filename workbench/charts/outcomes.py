@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from workbench.charts.canvas import Bar, Part, Size, bar_chart, filled, legend_key
-from workbench.charts.data import notes_of, table, texts, top_of
+from workbench.charts.data import table, texts, top_of
 from workbench.charts.text import counted, label, left_out, not_drawn, percent
 from workbench.interface.walk import get_path
 from workbench.rendering.palette import Look, look, word
@@ -49,9 +49,9 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
     again = f"{counted(repeated, 'row')} of a transaction that was already counted." if repeated else ""
     others = not_drawn(len(rest), f"{sum(counts[name] for name in rest):,}")
     return bar_chart(
-        bars, "declined authorizations", ax=ax, size=size, whole=True, least_rows=4,
+        data, bars, "declined authorizations", ax=ax, size=size, whole=True, least_rows=4,
         title=f"Declines by reason: {declined:,} of {everything}", empty="no authorization was declined",
-        notes=notes_of(data, others, ASSUMED if reason == _REASONS[1] else "", again),
+        notes=(others, ASSUMED if reason == _REASONS[1] else "", again),
     )  # fmt: skip
 
 
@@ -97,6 +97,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         deliveries = pd.DataFrame(
             {name: pd.Series([get_path(row, name) for row in rows], dtype=object) for name in _COLUMNS}
         )
+        deliveries.attrs["kind"] = "delivery"
     data = table(deliveries, *_COLUMNS)
     counts: dict[str, dict[str, int]] = {}
     total = 0
@@ -110,10 +111,10 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
     states = [state for state in _STATES if any(counts[kind][state] for kind in shown)]
     hidden = sum(sum(counts[kind].values()) for kind in rest)
     return bar_chart(
-        [_delivery_bar(label(kind), counts[kind]) for kind in shown], "deliveries", ax=ax, size=size, whole=True,
+        data, [_delivery_bar(label(kind), counts[kind]) for kind in shown], "deliveries", ax=ax, size=size, whole=True,
         title=f"Webhook deliveries by kind: {len(data):,}, in {counted(total, 'attempt')}", least_rows=4,
         empty="there are no deliveries", legend=[legend_key(state, _STATES[state]) for state in states],
-        notes=notes_of(data, left_out(hidden, f"of {len(rest):,} more kinds")),
+        notes=[left_out(hidden, f"of {len(rest):,} more kinds")],
     )  # fmt: skip
 
 

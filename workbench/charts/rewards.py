@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 
 from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, bar_chart, canvas, filled, legend_key
 from workbench.charts.data import (
+    REWARDS_NOTES,
     By,
     Steps,
     duration_unit,
     ratio,
-    rewards_notes,
     rewards_table,
     running,
     steps_of,
@@ -53,7 +53,7 @@ def points_chart(
     steps = steps_of(data[on], by)
     found = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
     series = {kind: [found.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
-    with canvas(ax, size) as paper:
+    with canvas(ax, size, data) as paper:
         title = "Points earned and redeemed, " + ("cumulated" if cumulated else f"by {steps.by}")
         if not len(steps.starts):
             paper.title(title)
@@ -64,7 +64,12 @@ def points_chart(
             paper.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
             paper.title(f"{title}, {steps.period} ({counted(len(data), 'row')})", legend=not cumulated)
         undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
-        paper.notes(rewards_notes(data, left_out(undated, f"without {on}"), left_out(other, "of another type")))
+        paper.notes(
+            left_out(undated, f"without {on}"),
+            left_out(other, "of another type"),
+            left_out(int(data["points"].isna().sum()), "without points"),
+            last=REWARDS_NOTES,
+        )
     return paper.axes
 
 
@@ -150,9 +155,12 @@ def _ranking(
     in_total = f"{counted(len(earned), 'earned row')}; total {text(total(groups.values()))} {unit}."
     others = not_drawn(len(rest), f"{text(total(groups[name] for name in rest))} {unit}")
     return bar_chart(
-        [bar(name) for name in (*shown, *([None] if None in groups else []))], unit, ax=ax, size=size,
+        data, [bar(name) for name in (*shown, *([None] if None in groups else []))], unit, ax=ax, size=size,
         title=f"{what} by {noun}{limit}", empty="no earned rows",
-        notes=rewards_notes(data, in_total, others, left_out(len(data) - len(earned), "not earned")),
+        last=REWARDS_NOTES, notes=[
+            in_total, others, left_out(len(data) - len(earned), "not earned"),
+            left_out(int(earned[_COLUMNS[value]].isna().sum()), f"without {'points' if points else 'an amount'}"),
+        ],
     )  # fmt: skip
 
 
@@ -197,12 +205,10 @@ def points_per_dollar_chart(
         _mean_line(on, scale(mean), f"all: {number(mean, 3)} points per USD", lengths)
 
     return bar_chart(
-        bars, "points per USD", ax=ax, size=size, legend=(), more=mean_line,
+        data, bars, "points per USD", ax=ax, size=size, legend=(), more=mean_line,
         title=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
         empty="no earned row with points and an amount",
-        notes=rewards_notes(
-            data,
-            left_out(len(data) - len(earned), "not earned"),
+        last=REWARDS_NOTES, notes=(left_out(len(data) - len(earned), "not earned"),
             left_out(len(both) - sum(both), "without an amount (as adjustments)"),
             f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
             "Amounts are taken as US dollars; the currency is not shown.",
@@ -237,7 +243,7 @@ def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "noteboo
     data = rewards_table(rewards, "posted_at", "minted_at")
     days = (data["minted_at"] - data["posted_at"]).dt.total_seconds().to_numpy(dtype="float64") / 86_400
     known = days[~np.isnan(days)]
-    with canvas(ax, size) as on:
+    with canvas(ax, size, data) as on:
         on.title(f"Time from posted to minted ({counted(len(known), 'row')})")
         if len(known):
             _histogram(on, known)
@@ -246,7 +252,7 @@ def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "noteboo
         unminted, backwards = int(data["minted_at"].isna().sum()), int((known < 0).sum())
         missing = left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)")
         early = f"{counted(backwards, 'row')} minted before posted." if backwards else ""
-        on.notes(rewards_notes(data, missing, early))
+        on.notes(missing, early, last=REWARDS_NOTES)
     return on.axes
 
 

@@ -200,8 +200,8 @@ def _values(column: Any) -> list[Any]:
 
 def transactions(api: Any) -> View:
     """Return the transactions known from events, a row each with its amounts; a row opens to its latest event."""
-    from workbench.tables.transactions import MONEY
-    from workbench.tables.transactions import transactions as made_of
+    from workbench.tables.card_transactions import MONEY
+    from workbench.tables.card_transactions import transactions as made_of
 
     frame = made_of(api)
     latest = {

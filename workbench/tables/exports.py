@@ -263,6 +263,28 @@ def _parquet(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
 
 
+def load(path: str | Path) -> pd.DataFrame:
+    """Return a frame that `export` wrote to Parquet, with its types, marks and notes; other Parquet files are read alike.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not a Parquet file. CSV and XLSX files keep no types: `bulk.load` reads their rows.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".parquet":
+        raise ValueError(f"{path.name}: only a Parquet file keeps types and notes; bulk.load reads rows of other files")
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path.name}: not a readable Parquet file ({type(error).__name__})") from None
+    frame: pd.DataFrame = table.to_pandas(types_mapper=_arrow_dtype)
+    return frame
+
+
+def _arrow_dtype(kind: Any) -> Any:
+    return pd.ArrowDtype(kind) if pa.types.is_decimal(kind) or pa.types.is_date(kind) else None
+
+
 def _is_json(value: Any) -> bool:
     try:
         json.dumps(value)

@@ -1,23 +1,38 @@
 """Tables computed from records: what collateral is worth, how applications went, micro deposits."""
 
-from collections.abc import Collection, Iterable
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal, localcontext
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from workbench.interface.events import EVENT_KINDS, Event
-from workbench.tables.decimals import EXACT, decimal_series, decimals
+from workbench.chains.families import chain_of
+from workbench.interface.events import EVENT_KINDS
+from workbench.session import sandbox_of
+from workbench.tables.decimals import EXACT, WIDTHS, decimal_series, decimals
+from workbench.tables.events import events_frame
+from workbench.tables.exports import export, load
 from workbench.tables.frames import to_frame
 from workbench.tables.rows import TEXT
 
 USER_UPDATED = EVENT_KINDS["user.updated"].name
 MICRO_DEPOSIT = EVENT_KINDS["microDeposit.received"].name
 UNITS = "Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages."
-ORDER = (
-    "Order: by eventReceivedAt; events without it keep their place. Whether events arrive in order is not documented."
-)
+ORDER = "Order: by time; events without one keep their place. Whether events arrive in order is not documented."
+SYMBOLS = {
+    "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": "USDC",  # Ethereum
+    "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": "USDC",  # Base
+    "0xaf88d065e77c8cc2239327c5edb3a432268e5831": "USDC",  # Arbitrum
+    "0x0b2c639c533813f4aa9d7837caf62653d097ff85": "USDC",  # Optimism
+    "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": "USDC",  # Polygon
+    "0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e": "USDC",  # Avalanche
+    "0xdac17f958d2ee523a2206206994597c13d831ec7": "USDT",  # Ethereum
+    "epjfwdd5aufqssqem2qn1xzybapc8g4wegggkzwytdt1v": "USDC",  # Solana
+}
+"""Tokens by their addresses in lower case, on main networks."""
+_DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value", "advance")
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
 
 
@@ -74,19 +89,55 @@ def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFr
     return _marked(made, "contract_totals", values.attrs["notes"])
 
 
+def record_balances(
+    api: Any, path: str | Path, *, at: datetime | None = None, symbols: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Read the contracts and append what their tokens are worth now to a Parquet file; return all that it holds.
+
+    Args:
+        api: A session or a client.
+        path: The file; it is made by the first call.
+        at: The time to record; by default the sandbox's, or this machine's.
+        symbols: Names of tokens by their addresses, besides `SYMBOLS`.
+
+    Returns:
+        Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if not known), tokens.balance,
+        tokens.exchange_rate, tokens.advance_rate, value and advance (USD, decimals); the oldest first.
+    """
+    path, sandbox = Path(path), sandbox_of(api)
+    made = contract_values(api.list_contracts())
+    now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
+    known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
+    chains = {chain: chain_of(chain).name for chain in made["chain_id"].dropna().unique()}
+    made.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(made), dtype="datetime64[us, UTC]"))
+    made.insert(3, "chain", made["chain_id"].map(chains).astype(TEXT))
+    made.insert(5, "symbol", made["tokens.address"].str.lower().map(known).astype(TEXT))
+    notes = made.attrs["notes"]
+    for name in _DECIMALS:
+        made[name] = made[name].astype(pd.ArrowDtype(WIDTHS[1]))
+    if path.exists():
+        made = pd.concat([load(path), made], ignore_index=True)
+    made = _marked(made, "balances", notes)
+    export(made, path, overwrite=True)
+    return made
+
+
 # -- applications
 
 
-def status_history(events: Iterable[Event]) -> pd.DataFrame:
+def status_history(events: Any) -> pd.DataFrame:
     """Return one row per change of a user's application status, oldest first within a user.
 
     A repeated status is not a change, and an event whose id was seen before is ignored.
 
+    Args:
+        events: Events, an inbox, or a session.
+
     Returns:
         Columns user_id, at, status, previous, reason, change_reason.
     """
-    found = to_frame([event for event in events if event.kind == USER_UPDATED], of=USER_UPDATED)
-    made = pd.DataFrame({"user_id": found["body.id"], "at": found["event_received_at"]})
+    found = events_frame(events, USER_UPDATED)
+    made = pd.DataFrame({"user_id": found["body.id"], "at": found["at"]})
     made["status"] = found["body.application_status"].astype(TEXT)
     made["previous"] = pd.Series(dtype=TEXT)
     made["reason"] = found["body.application_reason"].where(found["body.application_reason"] != "")
@@ -145,12 +196,12 @@ def reasons(history: Any) -> pd.DataFrame:
 # -- micro deposits
 
 
-def micro_deposits(events: Iterable[Event]) -> pd.DataFrame:
+def micro_deposits(events: Any) -> pd.DataFrame:
     """Return one row per micro deposit with its amount in USD shown, so the frame is marked as private.
 
     A micro deposit can prove who owns an account; `wb.to_frame(events, of="microDeposit.received")` masks the amount.
     """
-    made = to_frame(list(events), of=MICRO_DEPOSIT, reveal={"amount"})
+    made = events_frame(events, MICRO_DEPOSIT, {"amount"})
     keep = {name: name.removeprefix("body.") for name in made.columns if name.startswith("body.")}
     marks = {**made.attrs, "kind": "micro_deposits", "revealed": ["amount"]}
     made = made[list(keep)].rename(columns=keep)

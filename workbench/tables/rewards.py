@@ -1,7 +1,7 @@
 """Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
 from workbench.interface.walk import build
 from workbench.progress import ProgressCallback, progress_callback
+from workbench.tables.periods import moment
 from workbench.tables.read_job import Rewards, read_in_thread, read_users
 from workbench.tables.reading import ReadFilter
 
@@ -25,8 +26,8 @@ def read(
     users: Any,
     *,
     type: RewardType | str | None = None,  # noqa: A002 - the interface's own word
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
     concurrency: int = CONCURRENCY,
     progress: bool | ProgressCallback = True,
     path: str | Path | None = None,
@@ -44,8 +45,9 @@ def read(
             function that returns a client.
         users: User ids, users, or a frame with a column `user_id` or `id`.
         type: "earned" or "redeemed"; both by default. The offset reaches 10,100 rows of each.
-        since: Keep rows from this time on: `created_at`, else `posted_at`, else `minted_at`. Rows without a time stay.
-        until: Keep rows before this time.
+        since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
+            else `minted_at`. Rows without a time stay.
+        until: Keep rows before this time or day.
         concurrency: Requests in flight at most, 1 to 1,000. All share the client's rates; a 429 halves it for a while.
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
@@ -59,7 +61,9 @@ def read(
         Forbidden: The key may not read rewards. `error.partial` holds what was read before.
         WorkbenchError: No user could be read to the end; `error.partial` holds what was read.
     """
-    wanted = ReadFilter(type=None if type is None else str(type), since=since, until=until)
+    wanted = ReadFilter(
+        type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
+    )
     ids = _ids(users)
     _check(wanted, concurrency)
     if cluster is not None:
@@ -96,9 +100,6 @@ def _check(wanted: ReadFilter, concurrency: int) -> None:
     problem = ""
     if wanted.type is not None and wanted.type not in frozenset(RewardType):
         problem = f"type must be earned or redeemed, not {visible(wanted.type, 40)}"
-    for name, bound in (("since", wanted.since), ("until", wanted.until)):
-        if bound is not None and bound.tzinfo is None:
-            problem = f"{name} must have a time zone"
     if not 1 <= concurrency <= 1_000:
         problem = "concurrency must be 1 to 1,000"
     if problem:

@@ -1,0 +1,297 @@
+"""Reports on transactions, applications, disputes, webhooks, points and balances agree with the sandbox's own books."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from statistics import median
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench import tables
+from workbench.errors import InvalidRequest
+
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+@pytest.fixture(scope="module")
+def world() -> Any:
+    """Return a session after forty days of purchases, its transactions, and those of the sandbox's books."""
+    with wb.connect() as api:
+        known = {one["id"] for one in api.sandbox.records("transaction")}
+        wb.sequences.run(wb.sequences.traffic(seed=3, cards=4, days=40, a_day=1.5), api, progress=False)
+        books = [one for one in api.sandbox.records("transaction") if one["id"] not in known]
+        yield api, tables.transactions(api), books
+
+
+def local(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, NEW_YORK)
+
+
+def test_approvals_by_day(world: Any) -> None:
+    """Each day has its authorizations, in the time zone of the report."""
+    _, frame, books = world
+    made = tables.approvals(frame, "day", tz="America/New_York")
+    expected = Counter(local(one["authorized_at"]).date() for one in books)
+    declined = Counter(local(one["authorized_at"]).date() for one in books if one["status"] == "declined")
+
+    assert dict(zip(made["day"].dt.date, made["authorizations"], strict=True)) == expected
+    assert {day: count for day, count in zip(made["day"].dt.date, made["declined"], strict=True) if count} == declined
+    assert made["rate"][0] == made["approved"][0] / made["authorizations"][0]
+    assert made.attrs["tz"] == "America/New_York"
+
+
+def test_weeks_begin_on_monday(world: Any) -> None:
+    """A week has the sum of its days."""
+    made = tables.approvals(world[1], "week")
+
+    assert set(made["week"].dt.day_of_week) == {0}
+    assert made["authorizations"].sum() == len(world[1])
+    with pytest.raises(ValueError, match="day, week or month"):
+        tables.approvals(world[1], "hour")
+
+
+def test_declines_by_reason(world: Any) -> None:
+    """Counts and amounts of each reason; the shares make one."""
+    _, frame, books = world
+    made = tables.declines(frame)
+    declined = [one for one in books if one["status"] == "declined"]
+
+    assert made["declined"].tolist() == sorted(
+        Counter(one["declined_reason"] for one in declined).values(), reverse=True
+    )
+    assert made["amount"].sum() == sum(one["authorized"] for one in declined)
+    assert made["share"].sum() == pytest.approx(1)
+
+
+def test_the_funnel(world: Any) -> None:
+    """From requested to net, as the books have it."""
+    _, frame, books = world
+    approved = sum(one["authorized"] for one in books if one["status"] != "declined")
+    posted, refunded = (sum(one[name] for one in books) for name in ("settled", "refunded"))
+
+    made = tables.spend_funnel(frame)
+    assert made["stage"].tolist() == ["requested", "approved", "posted", "refunded", "net"]
+    assert made["amount"].tolist()[1:] == [approved, posted, refunded, posted - refunded]
+
+
+@pytest.mark.parametrize("by,key", [("merchant_name", "merchant_name"), ("card_id", "card"), ("user_id", "user")])
+def test_spend_by_group(world: Any, by: Any, key: str) -> None:
+    """What each merchant, card or user spent."""
+    _, frame, books = world
+    expected: Counter[str] = Counter()
+    for one in books:
+        expected[one[key]] += one["settled"] - one["refunded"]
+
+    made = tables.spend(frame, by)
+    assert dict(zip(made[by], made["net"], strict=True)) == {
+        name: net for name, net in expected.items() if name in set(made[by])
+    }
+    assert made["net"].is_monotonic_decreasing
+    assert made["net"].sum() == sum(expected.values())
+
+
+def test_rows_that_are_left_out_are_counted(world: Any) -> None:
+    """Another currency, or no time: a note says how many."""
+    frame = world[1].copy()
+    frame.attrs = world[1].attrs
+    frame.loc[:2, "currency"] = "eur"
+    count = int(frame["posted_at"].isna().sum())
+
+    assert "3 transactions in another currency are left out." in tables.spend(frame).attrs["notes"]
+    assert f"{count:,} transactions without posted_at are left out." in tables.posting_times(frame).attrs["notes"]
+
+
+def test_time_to_post(world: Any) -> None:
+    """The median and the longest, of all and by merchant."""
+    _, frame, books = world
+    hours = [(one["posted_at"] - one["authorized_at"]) / 3_600_000 for one in books if one["status"] == "settled"]
+
+    made = tables.posting_times(frame)
+    assert (made["median_hours"][0], made["longest_hours"][0]) == pytest.approx((median(hours), max(hours)))
+    assert tables.posting_times(frame, "merchant_name")["transactions"].sum() == len(hours)
+
+
+def test_cohorts(world: Any) -> None:
+    """All users are in the first month of their cohort, and the amounts add up."""
+    _, frame, _ = world
+    made = tables.cohorts(frame)
+
+    assert (made[made["month"] == 0]["share"] == 1).all()
+    assert made["net"].sum() == frame["net"].sum()
+
+
+def test_movers(world: Any) -> None:
+    """The change of each merchant, from one month of posting to the next."""
+    _, _, books = world
+    sums: Counter[str] = Counter()
+    for one in books:
+        if one["posted_at"] is not None and (month := local(one["posted_at"]).month) in {1, 2}:
+            sums[one["merchant_name"]] += (one["settled"] - one["refunded"]) * (1 if month == 2 else -1)
+
+    made = tables.movers(world[1], month="2026-02", tz="America/New_York")
+    assert dict(zip(made["merchant_name"], made["change"], strict=True)) == sums
+    assert made["change"].abs().is_monotonic_decreasing
+
+
+def test_applications_over_time() -> None:
+    """At the end of each day every user that moved is in the status the sandbox has."""
+    with wb.connect() as api:
+        users = [ids[0] for ids in api.guide()["users"].values()][:4]
+        for place, status in enumerate(["pending", "needsInformation", "approved"] * 2):
+            api.sandbox.advance(days=2)
+            api.sandbox.review(users[place % 4], status)
+        made = tables.applications(api)
+        now = Counter(api.sandbox.state(user)["status"] for user in users)
+    last = made[made["day"] == made["day"].max()]
+
+    assert dict(zip(last["status"], last["applications"], strict=True)) == now
+    assert (made.groupby("day")["applications"].sum().diff().fillna(0) >= 0).all()
+    assert len(made["day"].unique()) == 11
+
+
+def test_disputes_by_status_and_age() -> None:
+    """Open ones age until the day of the report; resolved ones have the time they took."""
+    with wb.connect() as api:
+        records = api.sandbox.records("dispute")
+        now = api.sandbox.clock.now()
+    made = tables.disputes(records, at=now + timedelta(days=100))
+
+    assert made.groupby("status")["disputes"].sum().to_dict() == Counter(one["status"] for one in records)
+    assert set(made[made["status"] == "pending"]["age"]) == {"90 days or more"}
+    assert tables.disputes([], at="2026-01-01").columns.tolist() == ["status", "age", "disputes", "oldest_days"]
+
+
+def test_deliveries_by_endpoint() -> None:
+    """Attempts, failures and the time until a delivery arrived, as the sandbox counts them."""
+    with wb.connect() as api:
+        inbox = wb.Inbox(accept_unsigned=True)
+        with inbox.serve() as url:
+            endpoint = api.sandbox.register_endpoint(url)
+            api.sandbox.review(api.guide()["users"]["pending"][0], "approved")
+            inbox.wait("user.updated", within=20)
+            for _ in range(50):
+                if {one.state for one in api.sandbox.deliveries()} == {"delivered"}:
+                    break
+                api.sandbox.advance(seconds=1)
+        made = tables.deliveries(api)
+        listed = api.sandbox.deliveries()
+
+    assert made["endpoint"].tolist() == [endpoint.id]
+    assert made["deliveries"].sum() == len(listed)
+    assert made["attempts"].sum() == sum(len(one.attempts) for one in listed)
+    assert (made["slowest_seconds"] >= 0).all()
+
+
+# -- points
+
+
+@pytest.fixture(scope="module")
+def points() -> Any:
+    with wb.connect() as api:
+        users = [one["id"] for one in api.guide()["rewards_users"]][:4]
+        yield wb.rewards.read(api, users, progress=False).frame()
+
+
+def total(frame: pd.DataFrame) -> Decimal:
+    redeemed = frame["type"] == "redeemed"
+    return sum(frame["points"][~redeemed], Decimal(0)) - sum(frame["points"][redeemed], Decimal(0))
+
+
+def test_points_outstanding_at_a_date(points: pd.DataFrame) -> None:
+    """Earned before the date less redeemed before it, exactly; a later date changes nothing that is known."""
+    before = points[points["created_at"] < pd.Timestamp("2025-09-01", tz="UTC")]
+    made = wb.rewards.outstanding(points, at="2025-09-01")
+
+    assert made["outstanding"].tolist() == [total(before)]
+    assert made["rows"].tolist() == [len(before)]
+    assert wb.rewards.outstanding(points)["outstanding"].tolist() == [total(points)]
+
+
+@pytest.mark.parametrize("group", ["user_id", "cohort", "spend_category"])
+def test_groups_of_points_add_up(points: pd.DataFrame, group: Any) -> None:
+    """By user, cohort and category the points are the same in all."""
+    assert wb.rewards.outstanding(points, group=group)["outstanding"].sum() == total(points)
+
+
+def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
+    """Points on their way do not count by minted_at; a time zone moves the date."""
+    minted = wb.rewards.outstanding(points, at="2025-09-01", by="minted_at")["earned"][0]
+    made = wb.rewards.outstanding(points, at="2025-09-01")["earned"][0]
+
+    assert minted < made
+    assert wb.rewards.outstanding(points, at="2025-09-01", tz="Pacific/Honolulu")["rows"][0] > 0
+    with pytest.raises(ValueError, match="by must be"):
+        wb.rewards.outstanding(points, by="when")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="at must be a day or a time"):
+        wb.rewards.outstanding(points, at="soon")
+
+
+def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
+    """Each month ends with what `outstanding` says for that time, and is worth it."""
+    made = wb.rewards.liability(points, usd_per_point=Decimal("0.01"), tz="America/New_York")
+
+    for end, outstanding in zip(made["end"], made["outstanding"], strict=True):
+        assert outstanding == wb.rewards.outstanding(points, at=end.to_pydatetime())["outstanding"][0]
+    assert made["value"].iloc[-1] == total(points) / 100
+    assert made.attrs["complete"] is True
+
+
+def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None:
+    """They are left out, with a note."""
+    frame = points.copy()
+    frame.attrs = points.attrs
+    frame.loc[0, "points"] = None
+    frame.loc[1, "created_at"] = pd.NaT
+    notes = wb.rewards.outstanding(frame).attrs["notes"]
+
+    assert "1 rows without created_at are left out." in notes
+    assert "1 rows without points are left out." in notes
+
+
+# -- balances and files
+
+
+def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
+    """Each call appends what the contracts hold at the sandbox's time, with names of chains and tokens."""
+    path = tmp_path / "balances.parquet"
+    with wb.connect() as api:
+        contracts = api.list_contracts()
+        symbols = {contracts[0].tokens[0].address: "XYZ"}
+        tables.record_balances(api, path, symbols=symbols)
+        api.sandbox.advance(days=1)
+        made = tables.record_balances(api, path, symbols=symbols)
+        value = tables.contract_totals(contracts)["value"][0]
+
+    assert made["at"].drop_duplicates().diff().iloc[1] == timedelta(days=1)
+    assert [sum(rows) for _, rows in made.groupby("at")["value"]] == [value, value]
+    assert made["symbol"][0] == "XYZ"
+    assert made["chain"].notna().all()
+    pd.testing.assert_frame_equal(made, tables.load(path))
+
+
+def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: Any) -> None:
+    """With its types, marks and notes."""
+    for frame in (points, world[1], tables.approvals(world[1]).drop(columns="day")):
+        path = wb.export(frame, tmp_path / "frame.parquet", overwrite=True).path
+
+        made = tables.load(path)
+        pd.testing.assert_frame_equal(frame, made)
+        assert made.attrs == frame.attrs
+    (tmp_path / "a.parquet").write_bytes(b"nothing")
+    for name, words in (("a.parquet", "not a readable Parquet"), ("a.csv", "bulk.load")):
+        with pytest.raises(ValueError, match=words):
+            tables.load(tmp_path / name)
+
+
+def test_empty_data_makes_empty_reports() -> None:
+    """Nothing to report has the same columns."""
+    nothing = tables.transactions([])
+    for report in (tables.approvals, tables.declines, tables.spend, tables.cohorts, tables.movers):
+        assert len(report(nothing)) == 0
+    assert tables.spend_funnel(nothing)["amount"].tolist() == [0] * 5
+    assert len(tables.applications([])) == 0
