@@ -13,12 +13,16 @@ from workbench.records import (
     Deletion,
     Dispute,
     Event,
+    EventApplicationStatus,
     IssuingContract,
     PaymentAccount,
     RewardsActivity,
     RewardsItem,
     SimulatedTransaction,
+    Spend,
+    TransactionChanged,
     User,
+    UserUpdated,
     WithdrawalSignature,
 )
 
@@ -141,3 +145,19 @@ def session(api: wb.Session) -> None:
     assert_type(api.sandbox, wb.Sandbox)
     assert_type(api.inbox, wb.Inbox)
     assert_type(api.events, list[Event])
+
+
+def bodies(event: Event, inbox: wb.Inbox) -> None:
+    """What an event tells is one of the records, and `match` narrows it; a handler keeps its own type."""
+    match event.body:
+        case UserUpdated(application_status=status):
+            assert_type(status, EventApplicationStatus | str | None)
+        case TransactionChanged(spend=Spend() as spend):
+            assert_type(spend.amount, int | None)
+    _ = event.body.nothing  # type: ignore[union-attr]
+
+    @inbox.on("user.updated")
+    def handle(event: Event) -> int:
+        return len(event.id)
+
+    assert_type(handle(event), int)

@@ -157,6 +157,10 @@ class CardUpdated(Answer):
     expiration_year: str | None = about("Year of expiry", default=None)
 
 
+EventBody = UserUpdated | MicroDepositReceived | TransactionChanged | CardUpdated | Mapping[str, Any]
+"""What an event tells: a record where its kind is known, else the members as they came."""
+
+
 @record
 class Event(Answer):
     """A webhook event in its envelope. Source: Events, common envelope.
@@ -169,7 +173,7 @@ class Event(Answer):
     action: str = about("Action name")
     version: str | None = about("Webhook version", default=None, needed=True)
     event_received_at: datetime | None = about("When the event was received", MOMENT, default=None)
-    body: Any = about("Event payload", privacy=PERSONAL)
+    body: EventBody = about("Event payload", privacy=PERSONAL)
 
     @property
     def kind(self) -> str:

@@ -132,6 +132,8 @@ def _kind(hint: Any, about: About, where: str) -> Kind:
             return Choice(first)
         if is_record(first) and [get_origin(option) for option in others] == [Mapping]:
             return Nested(first)
+        if is_record(first):
+            return Untyped()
         hint = frozenset(options)
     if hint in _SCALARS:
         return _SCALARS[hint]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -29,6 +29,7 @@ from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_misma
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
 from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key, hmac_signature, lower_headers
 
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
@@ -308,7 +309,7 @@ class Inbox:
         ordered: bool = False,
         since: str = "beginning",
         retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    ) -> Callable[[Handler], Handler]:
         """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
 
         A function declared with `async def` is awaited. A failure is recorded and tried again, and does not stop other
@@ -331,7 +332,7 @@ class Inbox:
             KeyError: `since` is the id of no stored event.
         """
 
-        def register(call: Callable[..., Any]) -> Callable[..., Any]:
+        def register(call: Handler) -> Handler:
             self._handlers.register(call, kind, name, atomic, ordered, since, retry_after)
             return call
 
