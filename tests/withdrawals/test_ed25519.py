@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import json
+import struct
+from decimal import Decimal
 
 import pytest
 
@@ -120,3 +122,71 @@ def test_a_key_that_has_to_be_given(api):
     with pytest.raises(wb.InvalidRequest, match="32 are needed"):
         solana.verify(b"short", nonce=0)
     assert not evm.verify(evm.plan.admin, nonce=0)
+
+
+@FAMILIES
+def test_the_transaction_as_far_as_it_is_public(api, number):
+    """The admin sends the parameters to the controller; it says where it ends, and shows no signature."""
+    withdrawal = planned(api, number).sign()
+    transaction, shown = withdrawal.transaction(**NONCE[number]), withdrawal.reveal()
+
+    assert (transaction["from"], transaction["to"]) == (
+        withdrawal.plan.admin,
+        withdrawal.plan.contract.controller_address,
+    )
+    assert transaction["parameters"] == withdrawal.parameters()
+    assert ("instructions" in transaction) == (number == 2)
+    assert json.loads(transaction.json())["parameters"][6] == shown.data
+    assert "is not public" in str(transaction)
+    for face in (repr(transaction), str(transaction), transaction._repr_html_(), repr(list(transaction.items()))):
+        assert shown.data not in face
+
+
+def test_the_instruction_that_checks_the_signature(api):
+    """On Solana it is the chain's own: signature, key and message stand where its offsets say, and verify."""
+    withdrawal = planned(api, 2).sign()
+    (instruction,) = withdrawal.transaction(nonce=0)["instructions"]
+    data = bytes.fromhex(instruction["data"][2:])
+    count, _, *numbers = struct.unpack("<BBHHHHHHH", data[:16])
+    at_signature, here, at_key, there, at_message, size, last = numbers
+
+    assert (count, {here, there, last}) == (1, {0xFFFF})
+    assert len(data) == at_message + size
+    assert they_verify(data[at_key : at_key + 32], data[at_message:], data[at_signature : at_signature + 64])
+    with pytest.raises(wb.InvalidRequest, match="nonce is required"):
+        withdrawal.transaction()
+
+
+@FAMILIES
+def test_the_sandbox_executes_it_once(api, number):
+    """The balance moves; a used signature, another sender, another amount and a late one are refused."""
+    withdrawal = planned(api, number).sign()
+    transaction = dict(withdrawal.transaction(**NONCE[number]))
+    parameters = list(transaction["parameters"])
+    stranger = withdrawal.plan.contract.proxy_address
+    for changed, words in (
+        ({**transaction, "from": stranger}, "sent from an admin"),
+        ({**transaction, "to": stranger}, "controller"),
+        ({**transaction, "parameters": [*parameters[:2], "1", *parameters[3:]]}, "not the service's over"),
+        ({**transaction, "parameters": []}, "parameters must be a list"),
+    ):
+        with pytest.raises(wb.errors.BadRequest, match=words):
+            api.sandbox.execute(changed)
+    before = api.list_contracts()[number].tokens[0].balance
+    done = api.sandbox.execute(transaction)
+
+    assert Decimal(before) - Decimal(done.balance) == 25
+    assert api.list_contracts()[number].tokens[0].balance == done.balance
+    assert done.nonce == 1
+    with pytest.raises(wb.errors.BadRequest, match="used up"):
+        api.sandbox.execute(transaction)
+
+
+@FAMILIES
+def test_a_late_one_is_refused(api, number):
+    """After the end of the signature nothing moves."""
+    transaction = planned(api, number).sign().transaction(**NONCE[number])
+    api.sandbox.advance(minutes=11)
+
+    with pytest.raises(wb.errors.BadRequest, match="expired"):
+        api.sandbox.execute(transaction)

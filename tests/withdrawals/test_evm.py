@@ -149,13 +149,6 @@ def test_the_lesson(api, number):
     assert ("24950.50", "8070.00")[number] == api.sandbox.execute(again).balance
 
 
-def test_only_evm_transactions_are_executed(api):
-    """For Solana and Stellar the sandbox says that the transaction is not public."""
-    for chain in (901, 1501):
-        with pytest.raises(wb.errors.BadRequest, match=r"executes EVM transactions only; .* is not public"):
-            api.sandbox.execute({"to": "x", "data": "0x", "chainId": chain})
-
-
 def test_several_admins_in_order(api, contract):
     """Version 2 takes several signatures: the arrays carry them in the order given, each with its salt."""
     withdrawal = planned(api).sign()
@@ -334,11 +327,15 @@ def test_far_ends_are_read(api):
 
 
 def test_only_for_evm(api):
-    """On other chains typed data and calls are refused with what to use there."""
-    withdrawal = planned(api, 2).sign()
-    for use in (lambda: withdrawal.typed_data(nonce=0), withdrawal.transaction):
-        with pytest.raises(wb.InvalidRequest, match=r"Solana devnet \(chain 901\).*parameters\(\)"):
-            use()
+    """On other chains typed data and admins' signatures over it are refused with what to use there."""
+    withdrawal, evm = planned(api, 2).sign(), planned(api).sign()
+    message = evm.typed_data(nonce=0)
+    half = message.accept(api.sandbox.wallet(evm.plan.admin).sign(message))
+
+    with pytest.raises(wb.InvalidRequest, match=r"Solana devnet \(chain 901\).*parameters\(\)"):
+        withdrawal.typed_data(nonce=0)
+    with pytest.raises(wb.InvalidRequest, match="are for EVM chains"):
+        withdrawal.transaction(half, nonce=0)
 
 
 def test_times_are_the_service_s(api):

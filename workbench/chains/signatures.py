@@ -14,6 +14,7 @@ from workbench.chains.values import BytesLike, invalid, read_bytes
 from workbench.errors import hide_arguments
 
 _ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
 _RECOVERY_IDS = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
 
 
@@ -103,6 +104,18 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
     except BadSignatureError:
         return False
     return True
+
+
+@hide_arguments
+def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
+    """Return the data of Solana's own instruction that checks an Ed25519 signature; its program is `ED25519_PROGRAM`.
+
+    Count, padding, then where signature, key and message stand in this instruction, as Solana documents the program.
+    """
+    key, raw = read_bytes(public_key, 32, "publicKey"), read_bytes(signature, 64, "signature")
+    here, start = 0xFFFF, 16  # 0xFFFF: in this same instruction
+    offsets = (start + 32, here, start, here, start + 96, len(message), here)
+    return bytes([1, 0]) + b"".join(number.to_bytes(2, "little") for number in offsets) + key + raw + message
 
 
 def _digest(digest: object) -> bytes:

@@ -1,11 +1,11 @@
-"""The sandbox's chain, EVM only: the teaching wallets of admins, and the transaction that executes a withdrawal."""
+"""The sandbox's chains: the teaching wallets of admins (EVM), and the transaction that executes a withdrawal."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from workbench import chains
-from workbench.chains import WithdrawCall
+from workbench.chains import WithdrawCall, WithdrawParameters
 from workbench.chains.families import Family, family_of
 from workbench.chains.values import refuse_private_key
 from workbench.errors import InvalidRequest
@@ -13,6 +13,7 @@ from workbench.sandbox.context import Environment
 from workbench.sandbox.contracts import secret_of, signer_of, wallet_address
 from workbench.sandbox.control import usage_error
 from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature
+from workbench.sandbox.signatures import message_of
 
 Record = dict[str, Any]
 
@@ -79,7 +80,12 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
         raise usage_error("the service's signature has expired")
     signer = signer_of(environment.seeds, contract["chain_id"], contract["id"])
     _check_half(contract, "the service's", lambda nonce: _signed_by_service(call, contract, signer, nonce))
-    _check_admins(call, contract, transaction)
+    if isinstance(call, WithdrawCall):
+        _check_admins(call, contract, transaction)
+    elif not _is_active(environment, contract, call):
+        raise usage_error("the service's signature is used up. Sign again")
+    elif transaction.get("from") not in contract["admin_addresses"]:  # assumed: withdrawal_ed25519_transaction
+        raise usage_error("it has to be sent from an admin of the contract (from), whose signature is their half")
     token = next((one for one in contract["tokens"] if chains.same_address(one["address"], call.asset)), None)
     if token is None:
         raise usage_error("the contract does not hold this token")
@@ -117,28 +123,34 @@ def _whole_tokens(amount: Decimal) -> str:
     return f"{amount:.{places}f}"
 
 
-def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[WithdrawCall, Record]:
+def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[WithdrawCall | WithdrawParameters, Record]:
     try:
-        data, to = str(transaction["data"]), str(transaction["to"])
-        chain = transaction["chainId"]
+        to, chain = str(transaction["to"]), transaction["chainId"]
         chain_id = int(chain, 0) if isinstance(chain, str) else int(chain)
-        if chain_id > 0 and family_of(chain_id) is not Family.EVM:
-            raise usage_error(
-                f"the sandbox executes EVM transactions only; how a withdrawal is sent on {family_of(chain_id)} is not public",
-            )
-        call = chains.read_call_data(data)
+        call: WithdrawCall | WithdrawParameters
+        if family_of(chain_id) is Family.EVM:
+            call = chains.read_call_data(str(transaction["data"]))
+        else:
+            call = chains.read_parameters(chain_id, transaction["parameters"])
     except InvalidRequest as error:
         raise usage_error(str(error.problems[0])) from None
     except (KeyError, TypeError, ValueError):
-        raise usage_error("a transaction has to, data and chainId") from None
+        raise usage_error("a transaction has to, chainId and data, or on Solana and Stellar parameters") from None
     for contract in environment.store.all("contract"):
         if contract["chain_id"] == chain_id and chains.same_address(contract["proxy_address"], call.proxy):
             if not chains.same_address(contract["controller_address"], to):
                 raise usage_error("it is not sent to the contract's controller")
-            if call.version != contract["contract_version"]:
+            if isinstance(call, WithdrawCall) and call.version != contract["contract_version"]:
                 raise usage_error(f"the contract takes version {contract['contract_version']} of the call")
             return call, contract
     raise usage_error("the sandbox has no such contract on this chain")
+
+
+def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
+    """Return whether a signature was not used: what is signed on Stellar has no nonce that would tell."""
+    salt = chains.write_salt(call.salt)
+    kept = (one for _, one in environment.store.items("signature") if one["contract"] == contract["id"])
+    return any(one["answer"]["signature"]["salt"] == salt for one in kept)
 
 
 def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
@@ -154,14 +166,13 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
     raise usage_error(f"the signature is not {what} over this withdrawal")
 
 
-def _signed_by_service(call: WithdrawCall, contract: Record, signer: str, nonce: int) -> bool:
-    messages = (
-        chains.coordinator_typed_data(
-            user=admin, controller=contract["controller_address"], collateral=contract["proxy_address"], salt=call.salt,
-            expires_at=call.expires_at, **_common(call, contract, nonce),
-        )
-        for admin in contract["admin_addresses"]
-    )  # fmt: skip
+def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record, signer: str, nonce: int) -> bool:
+    withdrawal = {name: getattr(call, name) for name in ("asset", "amount", "recipient", "expires_at", "salt")}
+    messages = [
+        message_of({**contract, "nonce": nonce}, {"user": admin, **withdrawal}) for admin in contract["admin_addresses"]
+    ]
+    if isinstance(call, WithdrawParameters):
+        return any(chains.verify_ed25519(signer, message, call.signature) for message in messages)
     return any(_recovers(message, call.signature, signer) for message in messages)
 
 
@@ -175,9 +186,10 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
         def signed(nonce: int, salt: bytes = salt, signature: bytes = signature) -> bool:
             for admin in left:
                 message = chains.withdraw_typed_data(
-                    user=admin, proxy=contract["proxy_address"], salt=salt, **_common(call, contract, nonce)
-                )
-                if _recovers(message, signature, admin):
+                    user=admin, proxy=contract["proxy_address"], salt=salt, chain_id=contract["chain_id"],
+                    asset=call.asset, amount=call.amount, recipient=call.recipient, nonce=nonce,
+                )  # fmt: skip
+                if _recovers(chains.digest(message), signature, admin):
                     left.remove(admin)
                     return True
             return False
@@ -185,15 +197,8 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
         _check_half(contract, "an admin's", signed)
 
 
-def _common(call: WithdrawCall, contract: Record, nonce: int) -> dict[str, Any]:
-    return {
-        "chain_id": contract["chain_id"], "asset": call.asset, "amount": call.amount, "recipient": call.recipient,
-        "nonce": nonce,
-    }  # fmt: skip
-
-
-def _recovers(message: Mapping[str, Any], signature: bytes, address: str) -> bool:
+def _recovers(digest: bytes, signature: bytes, address: str) -> bool:
     try:
-        return chains.same_address(chains.recover(chains.digest(message), signature), address)
+        return chains.same_address(chains.recover(digest, signature), address)
     except InvalidRequest:
         return False

@@ -147,8 +147,17 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
     """A transaction for a wallet to send, ready as JSON. Its data holds the signature, so it prints masked."""
 
     def sheet(self) -> Sheet:
-        """Return the transaction as a sheet, its data masked."""
-        return sheet_of("transaction", {**self, "data": repr(self["data"])}, notes=("json() exports it for a wallet.",))
+        """Return the transaction as a sheet, its signatures masked."""
+        rows = {
+            name: value if isinstance(value, str) and name != "data" else repr(value) for name, value in self.items()
+        }
+        notes = ["json() exports it for a wallet."]
+        if "parameters" in self:
+            notes.append(
+                "It ends here: what the contract's own program or function is called, and takes besides these parameters, is "
+                "not public. assumptions(), withdrawal_ed25519_transaction."
+            )
+        return sheet_of("transaction", rows, notes=notes)
 
     def __repr__(self) -> str:
         return f"<transaction to {self['to']} on {chains.chain_of(int(self['chainId'], 0))}, data {DOTS}>"

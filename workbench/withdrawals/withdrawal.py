@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench import chains
 from workbench.chains import Family
+from workbench.chains.signatures import ED25519_PROGRAM, ed25519_instruction
 from workbench.chains.values import BytesLike, refuse_private_key
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.masks import DOTS
@@ -130,33 +131,37 @@ class Withdrawal(NotSerializable, Shown):
                 the answer, which shows only that the answer is consistent.
             nonce: On EVM chains and Solana the nonce of the contract, on EVM chains the value of `adminNonce()`.
         """
-        secret, plan = self._require_secret(), self.plan
-        parties: dict[str, Any] = {
-            "chain_id": plan.contract.chain_id, "user": plan.admin, "asset": plan.token.address,
-            "amount": self._native_units(None).units, "recipient": plan.recipient, "expires_at": self._expires_at_unix(),
-            "salt": secret.salt,
-        }  # fmt: skip
-        family, proxy = plan.chain.family, plan.contract.proxy_address
-        if family is not Family.STELLAR:
-            if nonce is None:
-                raise _invalid(
-                    "nonce", "is required: the nonce of the contract, on EVM chains the value of adminNonce()"
-                )
-            parties |= {"controller": plan.contract.controller_address, "nonce": nonce}
-        if family is Family.EVM:
+        secret, message = self._require_secret(), self._message(nonce)
+        if self.plan.chain.family is Family.EVM:
             refuse_private_key(signer, "signer")
             if not isinstance(signer, str):
                 raise _invalid("signer", "is required: the address that signs for the service")
-            digest = chains.digest(chains.coordinator_typed_data(collateral=proxy, **parties))
             try:
-                return chains.same_address(chains.recover(digest, secret.data), signer)
+                return chains.same_address(chains.recover(message, secret.data), signer)
             except InvalidRequest:  # no key fits, or contracts would refuse it
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
             raise _invalid("signer", "is required: the public key of the service, which this answer does not carry")
-        message = chains.solana_message if family is Family.SOLANA else chains.stellar_message
-        return chains.verify_ed25519(key, message(proxy=proxy, **parties), secret.data)
+        return chains.verify_ed25519(key, message, secret.data)
+
+    def _message(self, nonce: int | None) -> bytes:
+        """Return the bytes that the service is assumed to sign."""
+        secret, plan = self._require_secret(), self.plan
+        family, proxy = plan.chain.family, plan.contract.proxy_address
+        parties: dict[str, Any] = {
+            "chain_id": plan.contract.chain_id, "user": plan.admin, "asset": plan.token.address,
+            "amount": self._native_units(None).units, "recipient": plan.recipient, "expires_at": self._expires_at_unix(),
+            "salt": secret.salt,
+        }  # fmt: skip
+        if family is Family.STELLAR:
+            return chains.stellar_message(proxy=proxy, **parties)
+        if nonce is None:
+            raise _invalid("nonce", "is required: the nonce of the contract, on EVM chains the value of adminNonce()")
+        parties |= {"controller": plan.contract.controller_address, "nonce": nonce}
+        if family is Family.SOLANA:
+            return chains.solana_message(proxy=proxy, **parties)
+        return chains.digest(chains.coordinator_typed_data(collateral=proxy, **parties))
 
     @hide_arguments
     def typed_data(
@@ -176,19 +181,31 @@ class Withdrawal(NotSerializable, Shown):
 
     @hide_arguments
     def transaction(
-        self, *signatures: AdminSignature, direct_transfer: bool | None = None, units: NativeUnits | None = None
-    ) -> Transaction:
-        """Return the transaction, ready for a wallet to send: `to`, `data`, `value`, `chainId`, and `from` for version 1.
+        self, *signatures: AdminSignature, direct_transfer: bool | None = None, nonce: int | None = None,
+        units: NativeUnits | None = None,
+    ) -> Transaction:  # fmt: skip
+        """Return the transaction for a wallet to send. It holds the signatures and prints masked.
 
-        The data is for the contract's controller. It holds the signatures and prints masked.
+        On EVM chains it is whole: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for version 1.
+        On Solana and Stellar it goes as far as is public: the admin sends it (`from`), so that its own signature is their
+        half, and it carries the `parameters`; on Solana also the instruction that checks the service's signature. The
+        instruction of the contract's program, or the function of the Stellar contract, comes from its documentation.
 
         Args:
-            signatures: Results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version 1.
-            direct_transfer: Required by version 2; its meaning depends on the contract.
+            signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version 1.
+            direct_transfer: Required by version 2 on EVM chains; its meaning depends on the contract.
+            nonce: Solana: the nonce of the contract.
             units: The amount in native units, needed if it was requested in cents and the answer does not state it.
         """
         secret, plan, contract = self._require_secret(), self.plan, self.plan.contract
-        self._require_evm("a transaction")
+        base: dict[str, Any] = {"to": contract.controller_address, "chainId": hex(contract.chain_id)}
+        if plan.chain.family is not Family.EVM:
+            if signatures or direct_transfer is not None:
+                raise _invalid("signatures", f"and direct_transfer are for EVM chains, not for {plan.chain}")
+            base = {"from": plan.admin, **base}
+            if plan.chain.family is Family.SOLANA:
+                base["instructions"] = [self._ed25519_instruction(secret, nonce)]
+            return Transaction({**base, "parameters": self.parameters(units=units)})
         amount = self._native_units(units)
         self._check_admins(signatures, amount)
         data = chains.withdraw_call_data(
@@ -204,10 +221,15 @@ class Withdrawal(NotSerializable, Shown):
             admin_signatures=tuple(one.signature for one in signatures),
             direct_transfer=direct_transfer,
         )
-        to, chain = contract.controller_address, hex(contract.chain_id)
-        transaction = {"to": to, "data": CallData(data), "value": "0x0", "chainId": chain}
+        transaction = {**base, "data": CallData(data), "value": "0x0"}
         # version 1 has no signatures of admins: its owner sends it
         return Transaction({"from": plan.admin, **transaction} if contract.contract_version == 1 else transaction)
+
+    def _ed25519_instruction(self, secret: Secret, nonce: int | None) -> dict[str, Any]:
+        if secret.public_key is None:
+            raise _invalid("publicKey", "is missing: this answer does not carry the key of the service")
+        data = ed25519_instruction(secret.public_key, self._message(nonce), secret.data)
+        return {"programId": ED25519_PROGRAM, "accounts": [], "data": CallData("0x" + data.hex())}
 
     @hide_arguments
     def explain(self, data: Any) -> Explanation:
@@ -234,8 +256,7 @@ class Withdrawal(NotSerializable, Shown):
         """Return the arguments of the on-chain call, in the order and encoding of the chain's program (assumed).
 
         Proxy, asset, amount in native units, recipient, expiry in Unix seconds, salt as 32 numbers, signature, and the
-        public key if the answer has it. On Solana and Stellar the transaction that takes them is not public, so this is
-        the last step here.
+        public key if the answer has it.
         """
         secret, plan = self._require_secret(), self.plan
         return Parameters(
@@ -323,7 +344,9 @@ class Withdrawal(NotSerializable, Shown):
         if not self.ready:
             return ()
         if self.plan.chain.family is not Family.EVM:
-            return ("Next: parameters() returns the arguments of the call, for the admin's own wallet to send.",)
+            nonce = "nonce=…" if self.plan.chain.family is Family.SOLANA else ""
+            text = f"Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own wallet sends"
+            return (f"{text}, as far as it is public.",)
         if self.plan.contract.contract_version == 1:
             return ("Next: transaction() returns the call, which the contract's owner sends from their own wallet.",)
         text = (
