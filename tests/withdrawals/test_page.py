@@ -23,7 +23,7 @@ def test_the_page_runs():
 
         assert shown
         assert printed.getvalue()[: len(shown)] == shown
-    assert len(blocks) == 11
+    assert len(blocks) == 12
 
 
 def test_the_assumptions_it_names_are_listed():
