@@ -5,6 +5,7 @@ import signal
 import stat
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 
 from tests.bulk.test_runs import api_of, filed, people
-from workbench.bulk import InvalidRows, investigate, resume, run
+from workbench.bulk import InvalidRows, RunChanged, investigate, resume, run
 from workbench.errors import InvalidRequest
 from workbench.interface.masks import DOTS
 from workbench.interface.rules import FULL
@@ -268,3 +269,30 @@ def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:
         run(api_of(sandbox).simulate_refund, path, progress=False)
     with pytest.raises(InvalidRequest):
         run(api_of(sandbox).simulate_refund, [{"amount" + ".a" * 20_000: FULL}], progress=False)
+
+
+def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
+    """A sandbox that was started anew, or reset, holds nothing of what the run did."""
+    path, rows = tmp_path / "run", people(2)
+    api = connect(seed=3)
+    run(api.create_user_application, rows, path=path, progress=False)
+
+    assert resume(path, api, rows, progress=False).ok
+    with pytest.raises(RunChanged, match="world was another sandbox"):
+        resume(path, connect(seed=3), rows, progress=False)
+    api.sandbox.reset()
+    with pytest.raises(RunChanged, match="holds nothing of what the run did"):
+        resume(path, api, rows, progress=False)
+
+
+def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
+    """So a run goes on after a restart; the same served."""
+    path, rows = tmp_path / "run", people(2)
+    with connect(path=tmp_path / "sandbox.db") as api:
+        run(api.create_user_application, rows, path=path, progress=False)
+    with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
+        with pytest.raises(RunChanged, match="host"):
+            resume(path, api, rows, progress=False)
+        assert api.sandbox.world_id() == sandbox.world_id()
+    with connect(path=tmp_path / "sandbox.db") as api:
+        assert resume(path, api, rows, progress=False).ok

@@ -47,7 +47,7 @@ from workbench.sandbox.results import (
 )
 from workbench.sandbox.store import Store
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
-from workbench.sandbox.world import PRIMARY, add_key, add_tenant, world
+from workbench.sandbox.world import PRIMARY, add_key, add_tenant, new_world, world
 
 _NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
 _CENTS = Between(1, 10**12, "cents")
@@ -152,6 +152,11 @@ class Controls(WebhookControls, FaultControls):
     def last_event(self) -> int:
         """Return the sequence number of the last event, 0 if there is none."""
         return self._engine.last_event
+
+    @control(changes=False)
+    def world_id(self) -> str:
+        """Return the id of this world: another one after a reset, or where a sandbox in memory starts anew."""
+        return str(self._engine.store.get("meta", "made").get("world", ""))
 
     @control(changes=False)
     def requests(self, api_key: str | None = None, all_tenants: bool = False) -> list[RequestEntry]:
@@ -415,7 +420,7 @@ class Controls(WebhookControls, FaultControls):
         counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint")}
         kept = {kind: dict(store.items(kind)) for kind in _NOT_WORLD}
         store.replace({**contents, **kept})
-        store.put("meta", "made", made)
+        store.put("meta", "made", {**made, "world": new_world()})
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)

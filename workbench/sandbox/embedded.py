@@ -20,7 +20,7 @@ from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
 from workbench.sandbox.store import Store
-from workbench.sandbox.world import world
+from workbench.sandbox.world import new_world, world
 
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
@@ -246,7 +246,11 @@ def _make(store: Store, **given: Any) -> None:
     """Make the world in an empty store; one that has a world must have been made with the same."""
     made: dict[str, Any] | None = store.get("meta", "made")
     if made is None:
-        made = {**_DEFAULTS, **{name: value for name, value in given.items() if value is not None}}
+        made = {
+            **_DEFAULTS,
+            **{name: value for name, value in given.items() if value is not None},
+            "world": new_world(),
+        }
         if made["random_keys"]:
             made["secret"] = secrets.token_hex()
         store.put("meta", "made", made)

@@ -20,15 +20,16 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     """
     store = environment.store
     made = store.get("meta", "made")
+    facts = ("name", "team", "management", "corporate_cards")
     others = {
-        one["name"]: {name: one[name] for name in ("team", "management", "corporate_cards")}
-        | _examples(environment, one["id"])
+        one["name"]: {name: one[name] for name in facts[1:]} | _examples(environment, one["id"])
         for one in store.all("tenant")
         if one["name"] != PRIMARY
     }
     return {
         "base_url": base_url,
-        **{name: made[name] for name in ("seed", "environment")},
+        **{name: made[name] for name in ("seed", "environment", "behavior")},
+        "tenant": {name: one[name] for one in store.all("tenant") if one["id"] == tenant for name in facts},
         "api_keys": {row["name"]: key for key, row in store.items("key")},
         **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",

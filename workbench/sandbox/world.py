@@ -1,5 +1,6 @@
 """The seeded world: tenants of each kind, and in them something in every state. Reserved test data only."""
 
+import secrets
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -94,6 +95,11 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
     key = seeds.api_key(name)
     store.put("key", key, {"tenant": tenant, "name": name, "roles": list(roles)})
     return key
+
+
+def new_world() -> str:
+    """Return a random id for a world that begins, so that what belongs to it is not taken for part of another one."""
+    return secrets.token_hex(6)
 
 
 @lru_cache(maxsize=8)
