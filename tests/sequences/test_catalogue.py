@@ -1,13 +1,15 @@
 """Each sequence of the catalogue is valid, reads back from its text, and has its expected result everywhere."""
 
 import asyncio
+import re
 
 import pytest
 
 from workbench.client.client import AsyncClient, Client
+from workbench.errors import WrongEnvironment
 from workbench.interface.rules import DeclineReason, EventApplicationStatus
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue, dumps, loads, problems, run, run_async
+from workbench.sequences import Stepper, catalogue, dumps, guide, loads, problems, run, run_async
 
 PROFILES = ("documented", "observed")
 BASES = {profile: Sandbox(seed=3, behavior=profile) for profile in PROFILES}
@@ -22,9 +24,9 @@ CASES = [
 class Api(Client):
     """A client on a sandbox of its own."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        super().__init__(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
-        self.sandbox = sandbox
+    def __init__(self, sandbox: Sandbox, key: str | None = None) -> None:
+        super().__init__(base_url=sandbox.base_url, api_key=key or sandbox.full_key, transport=sandbox.transport())
+        self.sandbox = sandbox.for_key(key) if key else sandbox
 
 
 class AsyncApi(AsyncClient):
@@ -57,6 +59,55 @@ def test_sequence_has_the_same_result_in_every_way_of_running_it(name: str, prof
 
     assert [one.verdict for one in runs if not one.ok] == []
     assert len({one.hash for one in runs}) == 1
+
+
+@pytest.mark.parametrize("behavior", PROFILES)
+@pytest.mark.parametrize("tenant", [tenant.name for tenant in Sandbox().tenants()])
+def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str, behavior: str) -> None:
+    """Before its first step, and only for what a tenant does not have; what another tenant does is not seen."""
+    base = BASES[behavior]
+    key_name = next(one.keys[0] for one in base.tenants() if one.name == tenant)
+    missing: dict[str, str] = {}
+    for name, sequence in catalogue.items():
+        sandbox = base.fork()
+        api = Api(sandbox, sandbox.guide()["api_keys"][key_name])
+        before = sandbox.last_event()
+        try:
+            result = run(sequence, api, progress=False)
+        except WrongEnvironment as error:
+            assert sandbox.last_event() == before
+            missing[name] = str(error)
+        else:
+            assert result.ok, result.verdict
+    expected = {name for name, one in catalogue.items() if one.profile not in (None, behavior)}
+    if tenant != "primary":
+        expected.add("dispute-canceled-with-evidence")
+    if tenant == "company team":
+        expected.add("payment-account-made-and-deleted")
+    if tenant == "no corporate cards":
+        expected |= {"micro-deposit"} | {
+            name
+            for name, one in catalogue.items()
+            if any(parameter.default == guide("cards.active") for parameter in one.parameters)
+        }
+
+    assert expected == missing.keys()
+    assert all(re.search("needs|has nothing at", said) for said in missing.values())
+
+
+def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
+    """While two tenants act on one sandbox, also where their steps are played in turn."""
+    sandbox = BASES["documented"].fork()
+    keys = sandbox.guide()["api_keys"]
+    steppers = [Stepper(catalogue["refund-full"], Api(sandbox, keys[name])) for name in ("full", "provider-managed")]
+    for _ in range(3):
+        for stepper in steppers:
+            stepper.next()
+    runs = [stepper.result for stepper in steppers]
+
+    assert [one.verdict for one in runs if not one.ok] == []
+    assert {len(one.events()) for one in runs} == {4}
+    assert not {event["id"] for event in runs[0].events()} & {event["id"] for event in runs[1].events()}
 
 
 def test_every_decline_reason_has_a_sequence() -> None:

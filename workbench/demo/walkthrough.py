@@ -60,7 +60,7 @@ def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | No
 class _Chapters:
     def __init__(self, page: Page, api: Session, bodies: Bodies, out: Path) -> None:
         self.page, self.api, self.bodies, self.out = page, api, bodies, out
-        self.guide = api.sandbox.guide()
+        self.guide = api.guide()
 
     def contracts(self) -> None:
         page = self.page

@@ -51,6 +51,8 @@ def _header_problems(sequence: Sequence) -> Iterator[Problem]:
         yield Problem("steps", "required", "are missing; a sequence has at least one")
     if sequence.profile not in (None, "documented", "observed"):
         yield Problem("profile", "enum", "must be documented or observed")
+    if sequence.team not in (None, "individual", "company"):
+        yield Problem("team", "enum", "must be individual or company")
     for one in sequence.parameters:
         where = f"params.{visible(one.name, 60)}"
         if one.type not in PARAMETER_TYPES:

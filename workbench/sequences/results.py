@@ -34,7 +34,7 @@ class StepRow:
     amount: int | None
     status: str | None
     transaction_id: str | None
-    events: int
+    events: int  # of all tenants, while the step ran
     message: str | None
 
 
@@ -117,7 +117,7 @@ class Run:
         if not self.steps:
             return []
         first, last = (self.steps[0], self.steps[-1]) if name is None else (self[name], self[name])
-        return list(self._target.events(first.before)[: last.after - first.before])
+        return self._target.events(first.before, last.after)
 
     @property
     def hash(self) -> str:

@@ -21,7 +21,7 @@ from workbench.sequences.record import Record
 from workbench.sequences.results import Run, Runs
 from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import InvalidSequence
-from workbench.sequences.targets import target_of
+from workbench.sequences.targets import Target, target_of
 from workbench.storage import FileLock
 from workbench.tables.bodies import load
 
@@ -34,12 +34,18 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
 
     Raises:
         InvalidSequence: Anything is wrong; nothing was sent.
-        WrongEnvironment: `api` is a production service.
+        WrongEnvironment: `api` is a production service, or lacks what the sequence needs.
     """
     found = audit.problems(sequence, values)
     if found:
         raise InvalidSequence(found, sequence.name)
-    return Player(sequence, target_of(api), values)
+    return Player(sequence, _checked_target(sequence, api), values)
+
+
+def _checked_target(sequence: Sequence, api: Any) -> Target:
+    target = target_of(api)
+    target.check(sequence)
+    return target
 
 
 @hide_arguments
@@ -70,7 +76,7 @@ def run(
     Raises:
         InvalidSequence: Names, types, references or limits are wrong, or the file holds another run. All problems are
             listed; nothing was sent.
-        WrongEnvironment: `api` is a production service.
+        WrongEnvironment: `api` is a production service, or the sequence needs another behavior, team or example.
         Interrupted: By Ctrl-C; `.result` is the run so far.
         FileBusy: Another process has the file of the run.
     """
@@ -215,7 +221,7 @@ def run_many(
         raise InvalidSequence(tuple(found), sequence.name)
     todo = [row for row in given for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
-    target = target_of(api)
+    target = _checked_target(sequence, api)
     numbers = range(len(earlier), len(todo))
     done: dict[int, Run] = {}
     halted = threading.Event()  # no further step of any run

@@ -27,7 +27,8 @@ class Sequence:
     steps: tuple[Step, ...]
     doc: str = ""
     parameters: tuple[Parameter, ...] = ()
-    profile: str | None = None  # the sandbox profile it is written for, where its expectations depend on it
+    profile: str | None = None  # the behavior of the sandbox it is written for, where its expectations depend on it
+    team: str | None = None  # "individual" or "company", where it needs a tenant with such teams
 
     def __getitem__(self, name: str) -> Step:
         for step in self.steps:
@@ -93,7 +94,7 @@ def _shown(value: Any, hidden: bool) -> str:
 
 def dumps(sequence: Sequence) -> str:
     """Write a sequence as the text of a TOML file that reads back as the same sequence."""
-    lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile})
+    lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile, "team": sequence.team})
     for one in sequence.parameters:
         lines += ["", f"[params.{_key(one.name)}]"]
         lines += _members({"type": one.type, "doc": one.doc, "default": one.default})

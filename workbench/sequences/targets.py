@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workbench.client.client import Client
-from workbench.errors import ApiError, WrongEnvironment
+from workbench.errors import ApiError, WrongEnvironment, visible
 from workbench.interface import strict_json, walk
 from workbench.interface.rules import FULL
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
-from workbench.session import Session, behaviors_of
+from workbench.sequences.sequence import Sequence
+from workbench.sequences.steps import Guide
+from workbench.session import behaviors_of
 
 _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service
 
@@ -22,6 +24,13 @@ class Target:
     def __init__(self, api: Any) -> None:
         self.api = api
 
+    def check(self, sequence: Sequence) -> None:
+        """Refuse a sequence that needs another behavior or tenant, before its first step.
+
+        Raises:
+            WrongEnvironment: It is written for what is not there.
+        """
+
     def now(self) -> datetime:
         """Return the time there."""
         return datetime.now(UTC)
@@ -30,12 +39,12 @@ class Target:
         """Return the number of events so far."""
         return len(self.events(0))
 
-    def events(self, after: int) -> list[Mapping[str, Any]]:
-        """Return the events after a cursor, as wire members."""
+    def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
+        """Return the events after a cursor, and up to another one, as wire members."""
         inbox = getattr(self.api, "inbox", None)
         if inbox is None:
             return []
-        return [strict_json.loads(inbox.raw(event.id)) for event in tuple(inbox.events())[after:]]
+        return [strict_json.loads(inbox.raw(event.id)) for event in tuple(inbox.events())[after:until]]
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call a control of the sandbox.
@@ -86,6 +95,25 @@ class SandboxTarget(Target):
         self._sandbox = sandbox
         self._guide: Mapping[str, Any] | None = None
 
+    def check(self, sequence: Sequence) -> None:
+        guide = self._read_guide()
+        behavior, team = guide["behavior"], guide["tenant"]["team"]
+        missing = None
+        if sequence.profile not in (None, behavior):
+            missing = f'a sandbox with behavior "{sequence.profile}", as wb.connect(behavior="{sequence.profile}")'
+        elif sequence.team not in (None, team):
+            missing = f"a tenant with {sequence.team} teams"
+        if missing:
+            found = f'behavior "{behavior}", {team} teams'
+            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {found}. Nothing was sent.")
+        for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Guide)):
+            self.example(reference.path)
+
+    def _read_guide(self) -> Mapping[str, Any]:
+        if self._guide is None:
+            self._guide = self._sandbox.guide()
+        return self._guide
+
     def now(self) -> datetime:
         now: datetime = self._sandbox.clock.now()
         return now
@@ -94,8 +122,9 @@ class SandboxTarget(Target):
         last: int = self._sandbox.last_event()
         return last
 
-    def events(self, after: int) -> list[Mapping[str, Any]]:
-        return [one["event"] for one in self._sandbox.events(since=after)]
+    def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
+        found = self._sandbox.events(since=after)
+        return [one["event"] for one in found if until is None or one["sequence"] <= until]
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         return getattr(self._sandbox, name)(**arguments)
@@ -112,12 +141,13 @@ class SandboxTarget(Target):
         return state
 
     def example(self, path: str) -> Any:
-        if self._guide is None:
-            self._guide = (self.api if isinstance(self.api, Session) else self._sandbox).guide()
-        value = walk.get_path(self._guide, path)
+        value = walk.get_path(self._read_guide(), path)
         value = value[0] if isinstance(value, list) and value else value
         if not value:
-            raise WrongEnvironment(f"the sandbox's guide has nothing at {path}; give the parameter")
+            tenant = self._read_guide()["tenant"]["name"]
+            raise WrongEnvironment(
+                f"the tenant {visible(tenant, 80)} has nothing at {path} of the guide; give the parameter. Nothing was sent."
+            )
         return value["id"] if isinstance(value, Mapping) and "id" in value else value
 
 
