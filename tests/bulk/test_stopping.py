@@ -172,6 +172,31 @@ def test_a_second_interrupt_ends_the_wait(tmp_path: Path) -> None:
     assert {"done": 2, "unknown": 1} == final.counts
 
 
+def test_a_row_in_a_rate_pause_is_not_sent_after_an_interrupt(tmp_path: Path) -> None:
+    """The pause ends, its row was never sent, and a resume sends it once."""
+    service, path = Service("", 0), tmp_path / "run"
+    rows = [{**PURCHASE, "amount": 100 + number} for number in range(6)]
+    usual, main = service.handle_request, threading.main_thread().ident or 0
+
+    def limited(request: httpx.Request) -> httpx.Response:
+        if service.calls < 2:
+            return usual(request)
+        threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
+        return httpx.Response(429, headers={"Retry-After": "2"}, request=request)
+
+    service.handle_request = limited  # type: ignore[method-assign]
+    with pytest.raises(Interrupted) as caught:
+        run(service.client().simulate_authorization, rows, path=path, progress=False)
+    service.handle_request = usual  # type: ignore[method-assign]
+    calls = service.calls
+    time.sleep(0.5)
+
+    assert calls == service.calls == 2
+    assert caught.value.result.counts == {"done": 2, "not_sent": 1, "planned": 3}
+    assert resume(path, service.client(), rows, progress=False).ok
+    assert service.effects == len(rows)
+
+
 def test_an_interrupted_stepper_plays_nothing_more() -> None:
     """The outcome of its step is not known."""
     service = Service("Ctrl-C", 1)

@@ -15,7 +15,7 @@ from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
 from workbench.bulk.rows import check_rejects, write_rejects
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
-from workbench.client.base import allowed_by, context_of, journal_of
+from workbench.client.base import allowed_by, context_of, journal_of, stoppable
 from workbench.client.effects import Outcome
 from workbench.client.state import installation_secret
 from workbench.errors import (
@@ -307,7 +307,6 @@ class _Sender:
         self, api: Any, plan: Plan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback
     ) -> None:
         self.stopped: str | None = None
-        self._api = api.allowing(resend=True) if api.environment != "production" else api
         self._record = record
         self._stop_at_unknown = stop_at_unknown
         self._show = show
@@ -322,6 +321,8 @@ class _Sender:
         )
         left = [row for row in plan.rows if row.number in pending]
         self._pool = ThreadPool(self._send, left, workers, "run")
+        view = api.allowing(resend=True) if api.environment != "production" else api
+        self._api = stoppable(view, lambda: self._pool.stopping)  # a row that waits for its pace is not sent then
 
     def run(self) -> None:
         """Send what is planned."""

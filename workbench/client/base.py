@@ -67,6 +67,7 @@ class BaseClient(Operations, ABC):
     _context: ClientContext
     _key: Key
     _allowing: frozenset[str]
+    _stopped: Callable[[], bool] | None = None  # whether this view is to send nothing more
 
     @hide_arguments
     def __init__(
@@ -335,6 +336,13 @@ def context_of(client: BaseClient) -> ClientContext:
 def allowed_by(client: BaseClient) -> frozenset[str]:
     """Return the unusual requests that a view of a client accepts, as `allowing` names them."""
     return client._allowing
+
+
+def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
+    """Return a view of a client in which a call that waits for its pace, or to be sent again, is not sent once it is stopped."""
+    view: Any = client.allowing()
+    view._stopped = stopped
+    return view
 
 
 def journal_of(client: BaseClient) -> Journal | None:

@@ -22,7 +22,7 @@ from workbench.client.exchange import Exchange
 from workbench.client.messages import WRITTEN, Body, Broken, Pause, Request, Response, TooLarge
 from workbench.client.probe import Findings, Probe
 from workbench.client.transports import FAILURES, TimelyTransport, Trace, as_httpx
-from workbench.errors import InvalidRequest, advise, hide_arguments, visible
+from workbench.errors import InvalidRequest, NotSent, advise, hide_arguments, visible
 from workbench.interface.operation import Async, Sync
 from workbench.interface.table import KEY_HEADER, OPERATIONS
 
@@ -157,7 +157,7 @@ class Client(_HttpxClient, Sync):
                 outcome: Any = None
                 try:
                     if isinstance(step, Pause):
-                        self._context.clock.sleep(step.seconds)
+                        self._pause(step.seconds)
                     else:
                         outcome = self._transmit(step)
                 except BaseException as error:  # noqa: BLE001 - after an interrupt too the outcome is to be recorded
@@ -169,6 +169,16 @@ class Client(_HttpxClient, Sync):
         finally:
             call.active = False  # first, without a call: an interrupt cannot come between
             steps.close()
+
+    def _pause(self, seconds: float) -> None:
+        """Wait; in a view that is stopped meanwhile, nothing is sent any more."""
+        stopped = self._stopped or (lambda: False)
+        step = seconds if self._stopped is None else 0.1
+        while seconds > 0 and not stopped():
+            self._context.clock.sleep(min(step, seconds))
+            seconds -= step
+        if stopped():
+            raise NotSent("stopped during a pause, so nothing was sent; it is safe to send it later")
 
     def _transmit(self, outgoing: Request) -> Any:
         clock, incoming = self._context.clock, _Incoming(outgoing)
