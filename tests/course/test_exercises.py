@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from tests.course.lessons import scene
+from tests.course.right_tries import RIGHT
 from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.learner import EXERCISES
@@ -87,18 +88,30 @@ def test_last_hint_can_be_pasted(name: str) -> None:
 def test_a_wrong_attempt_names_what_is_missing(name: str, tried: str, said: str) -> None:
     """What is nearly right does not count, and the check says why."""
     with scene(name) as names:
-        api = names["api"]
-        card = api.sandbox.guide()["cards"]["active"][1]
-        token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
-        names |= {
-            "COFFEE": {"card_id": card, "amount": 420, "currency": "USD", "merchant_name": "Example Coffee",
-                       "merchant_category_code": "5814"},
-            "GOLD": {**token, "amount": "1000000", "is_amount_native": True},
-            "PLAN": lambda: wb.withdrawals.plan(
-                api, names["contract"], token=names["token"], amount=wb.withdrawals.usd("11.00"), admin=names["admin"],
-                to=names["to"], decimals=6,
-            ),
-        }  # fmt: skip
-        exec(compile(tried, f"<a wrong try of {name}>", "exec"), names)
+        exec(compile(tried, f"<a wrong try of {name}>", "exec"), names | shortcuts(names))
 
-        assert said in " ".join(course.check(name, api).missing)
+        assert said in " ".join(course.check(name, names["api"]).missing)
+
+
+@pytest.mark.parametrize("name, tried", RIGHT, ids=[f"{name}-{n}" for n, (name, _) in enumerate(RIGHT)])
+def test_another_way_counts_too(name: str, tried: str) -> None:
+    """A form, a sequence, native units, any page size and ids in any case are as right as the last hint."""
+    with scene(name) as names:
+        exec(compile(tried, f"<a right try of {name}>", "exec"), names | shortcuts(names))
+
+        assert () == course.check(name, names["api"]).missing
+
+
+def shortcuts(names: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that tries share."""
+    card = names["api"].guide()["cards"]["active"][1]
+    token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
+    return {
+        "COFFEE": {"card_id": card, "amount": 420, "currency": "USD", "merchant_name": "Example Coffee",
+                   "merchant_category_code": "5814"},
+        "GOLD": {**token, "amount": "1000000", "is_amount_native": True},
+        "PLAN": lambda: wb.withdrawals.plan(
+            names["api"], names["contract"], token=names["token"], amount=wb.withdrawals.usd("11.00"),
+            admin=names["admin"], to=names["to"], decimals=6,
+        ),
+    }  # fmt: skip

@@ -168,4 +168,121 @@ production.disarm()
 """,
         "has no new phone number",
     ),
+    (
+        "purchases-1",
+        """
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.sandbox.settle(stay.transaction_id, 15000)
+api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)
+""",
+        "was not reversed to 150.00 USD before it was settled",
+    ),
+    (
+        "start-1",
+        """
+shop = api.simulate_authorization(**{**COFFEE, 'amount': 42000})
+""",
+        "there is one of 420.00 USD, not 4.20 USD",
+    ),
+    (
+        "start-1",
+        """
+shop = api.simulate_authorization(**{**COFFEE, 'card_id': guide['cards']['active'][0]})
+""",
+        "there is one of 4.20 USD on another card",
+    ),
+    (
+        "sequences-1",
+        """
+made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
+api.sandbox.settle(made.transaction_id)
+for _ in range(2):
+    api.simulate_refund(transaction_id=made.transaction_id, amount=1000)
+""",
+        "write them as a sequence",
+    ),
+    (
+        "disputes-1",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled')
+""",
+        "canceled without evidence",
+    ),
+    (
+        "webhooks-1",
+        """
+api.sandbox.deposit(amount='0.45')
+""",
+        "nothing has waited for its event",
+    ),
+    (
+        "webhooks-1",
+        """
+api.sandbox.deposit(amount='0.54')
+""",
+        "there is one of 0.54 USD",
+    ),
+    (
+        "webhooks-2",
+        """
+with wb.Inbox(accept_unsigned=True) as trusting, trusting.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.add_fault('bad_signature', times=1)
+    api.sandbox.deposit(amount='0.11')
+    api.sandbox.flush(within=2)
+""",
+        "no inbox refused it",
+    ),
+    (
+        "people-2",
+        """
+business = {name: value for name, value in beneficiary.items() if not name.endswith('_name') or name == 'bank_name'}
+for user in guide['users']['approved'][:2]:
+    made = api.create_payment_account(type='externalFiatAccount', user_id=user,
+        external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
+    if user == guide['users']['approved'][0]:
+        api.delete_payment_account(payment_account_id=made.id)
+""",
+        "account of the first approved user was deleted",
+    ),
+    (
+        "applications-1",
+        """
+user = api.create_user_application(**ada)
+api.sandbox.review(user.id, 'needsVerification')
+api.sandbox.review(user.id, 'denied')
+""",
+        "had `needsVerification` as its first answer",
+    ),
+    (
+        "withdrawals-2",
+        """
+api.sandbox.pending_first(times=1, retry_after=1)
+PLAN().sign(wait=20)
+api.sandbox.advance(minutes=11)
+api.sandbox.pending_first(times=1, retry_after=1)
+PLAN().sign(wait=20)
+""",
+        "one and the same request",
+    ),
+    (
+        "breaking-1",
+        """
+api.sandbox.add_fault('reset', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown as error:
+    api.journal.resolve(error.attempt.id, 'done', note='hoped')
+""",
+        "resolved as done, but it was not carried out",
+    ),
+    (
+        "production-1",
+        """
+production.arm(operations={'update_user', 'update_ubo'}, minutes=5, reason='a phone')
+production.update_user(user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
+production.disarm()
+""",
+        "more than update_user was armed",
+    ),
 ]

@@ -5,11 +5,12 @@ from decimal import Decimal
 from itertools import combinations
 from typing import Any
 
-from workbench.course.exercise import SandboxEvidence, fits
+from workbench.course.exercise import SandboxEvidence, fits, same
 from workbench.interface import walk
 from workbench.interface.rewards import ListRewardsActivity
 from workbench.rendering import money
 
+_REFUSES_SIGNATURE = (401, 403)
 _MAX_REQUESTS = 12  # the last requests for a signature that are looked at
 
 
@@ -17,7 +18,7 @@ def start_1(seen: SandboxEvidence) -> Iterator[str]:
     card = seen.guide["cards"]["active"][1]
     bought = seen.transactions(card=card, authorized=420)
     if not bought:
-        yield "no authorization of 4.20 USD on the second active card of the guide."
+        yield f"no authorization of 4.20 USD on the second active card of the guide{_near(seen, card, 420)}."
         return
     if any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
         return
@@ -25,6 +26,14 @@ def start_1(seen: SandboxEvidence) -> Iterator[str]:
         yield "the authorization is not settled yet."
     else:
         yield "the authorization was declined, reversed or settled in part; start with a new one."
+
+
+def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
+    """Return what was bought instead: the amount on another card, or another amount on the card."""
+    if seen.transactions(authorized=cents):
+        return f"; there is one of {money(cents)} on another card"
+    others = [one["authorized"] for one in seen.transactions(card=card)]
+    return f"; there is one of {money(others[-1])}, not {money(cents)}" if others else ""
 
 
 def contracts_1(seen: SandboxEvidence) -> Iterator[str]:
@@ -51,38 +60,45 @@ def contracts_2(seen: SandboxEvidence) -> Iterator[str]:
     whole = [one.body for one in native if one.body.get("amount") == str(10 ** gold["decimals"])]
     first, second = contract["admin_addresses"][:2]
     if not whole:
-        yield "the amount is not one whole token: a token has 10 to the power of its decimals native units."
-    elif not any((one["adminAddress"], one["recipientAddress"]) == (first, second) for one in whole):
+        yield f"the amount was {native[-1].body.get('amount')} native units; a token has 10 to the power of its decimals."
+    elif not any(same(one["adminAddress"], first) and same(one["recipientAddress"], second) for one in whole):
         yield "one whole token was requested, but not from the contract's first admin to its second."
 
 
 def withdrawals_1(seen: SandboxEvidence) -> Iterator[str]:
     first = seen.guide["contracts"][0]
     token = first["tokens"][0]
-    asked = seen.calls("sign_withdrawal", token=token["address"])
-    cents = [int(one.body["amount"]) for one in asked if one.body.get("isAmountNative") == "false"]
-    if 4_000 not in cents:
+    tokens = [_tokens(one, token) for one in seen.calls("sign_withdrawal", token=token["address"])]
+    if 40 not in tokens:
         yield "no request for a signature over 40.00 USD of the first token."
     held = seen.state(first["id"])
     moved = Decimal(token["balance"]) - Decimal(held["tokens"][0]["balance"])
-    executed = combinations(cents[-_MAX_REQUESTS:], held["nonce"] - first["nonce"])
-    if not any(4_000 in amounts and sum(amounts) == moved * 100 for amounts in executed):
+    executed = combinations(tokens[-_MAX_REQUESTS:], held["nonce"] - first["nonce"])
+    if not any(40 in amounts and sum(amounts) == moved for amounts in executed):
         yield f"the contract's balance decreased by {moved} tokens; the withdrawal of 40.00 USD has not been executed."
 
 
+def _tokens(request: Any, token: dict[str, Any]) -> Decimal:
+    """Return how many tokens a request for a signature is for, whichever unit it uses."""
+    amount = Decimal(request.body["amount"])
+    return amount / (10 ** token["decimals"] if request.body.get("isAmountNative") == "true" else 100)
+
+
 def withdrawals_2(seen: SandboxEvidence) -> Iterator[str]:
-    first = seen.guide["contracts"][0]
-    asked = seen.calls("sign_withdrawal", token=first["tokens"][0]["address"], amount="1100")
+    token = seen.guide["contracts"][0]["tokens"][0]
+    asked = [one for one in seen.calls("sign_withdrawal", token=token["address"]) if _tokens(one, token) == 11]
     if not asked:
         yield "no request for a signature over 11.00 USD of the first token."
         return
     waiting = ["withdrawal_pending" in one.assumptions for one in asked]
+    same_request = [one.body == asked[-1].body for one in asked]
     if waiting[-1]:
         yield "the service answered `pending`, and the request was not repeated until the signature was ready; let the plan wait."
-    elif sum(waiting) < 2:
+    elif waiting[-3:] != [True, True, False] or not all(same_request[-3:]):
         yield (
-            f"the service answered `pending` {sum(waiting)} of two times before it signed. It returns the same signature until it "
-            "expires: advance the sandbox's clock by eleven minutes, set up two `pending` answers, and request it again."
+            f"the service answered `pending` {sum(waiting)} of two times before it signed one and the same request. It returns the "
+            "same signature until it expires: advance the sandbox's clock by eleven minutes, set up two `pending` answers, and "
+            "request it again."
         )
 
 
@@ -92,10 +108,13 @@ def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
         yield "no authorization of 200.00 USD."
         return
     wanted = {"status": "settled", "settled": 15_000, "refunded": 2_500}
-    if any(fits(one, wanted) for one in stays):
+    right = [one for one in stays if fits(one, wanted)]
+    if any(seen.calls_on("simulate_reversal", one["id"], newAmount=15_000) for one in right):
         return
     last = stays[-1]
-    if last["status"] != "settled":
+    if right:
+        yield "the hold was not reversed to 150.00 USD before it was settled; start with a new authorization."
+    elif last["status"] != "settled":
         if last["held"] != 15_000:
             yield "the hold is not 150.00 USD: a reversal states the amount that remains."
         yield "the transaction is not settled yet."
@@ -119,10 +138,10 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
     ]
     if not back:
         yield "no transaction of 30.00 USD of which 20.00 USD was refunded."
-        return
-    tens = [str(one.path) for one in seen.calls("simulate_refund", amount=1_000)]
-    if not any(sum(one in path for path in tens) == 2 for one in back):
+    elif not any(len(seen.calls_on("simulate_refund", one, amount=1_000)) == 2 for one in back):
         yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
+    elif not any(note.kind == "sequence" for note in seen.notes):
+        yield "the calls were made one by one; write them as a sequence, and run that."
 
 
 def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
@@ -136,10 +155,12 @@ def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def applications_1(seen: SandboxEvidence) -> Iterator[str]:
-    asked = {one["id"] for one in seen.events("user.updated") if one["applicationStatus"] == "needsVerification"}
-    filed = [one for one in seen.applicants() if one["id"] in asked]
+    first: dict[str, str] = {}
+    for one in seen.events("user.updated"):
+        first.setdefault(one["id"], one["applicationStatus"])
+    filed = [one for one in seen.applicants() if first[one["id"]] == "needsVerification"]
     if not filed:
-        yield "no application that you filed needs verification."
+        yield "no application that you filed had `needsVerification` as its first answer."
     elif not any(one["status"] == "denied" for one in filed):
         yield "the application needs verification and is not denied yet."
 
@@ -163,7 +184,7 @@ def applications_2(seen: SandboxEvidence) -> Iterator[str]:
 def people_1(seen: SandboxEvidence) -> Iterator[str]:
     company = seen.guide["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
-    calls = [one for one in seen.calls("update_ubo") if str(one.path).endswith(owner)]
+    calls = seen.calls_on("update_ubo", owner)
     if not calls:
         yield "the denied owner has not applied again."
     elif not any(one.body for one in calls):
@@ -179,24 +200,26 @@ def people_2(seen: SandboxEvidence) -> Iterator[str]:
         yield "no payment account with a business beneficiary was created."
         return
     first = seen.guide["users"]["approved"][0]
-    if not any(body.get("userId") == first for body in made):
+    if not any(same(body.get("userId"), first) for body in made):
         yield "the account was created for a user other than the first approved one."
         return
     accounts = [seen.state(one)["members"] for one in seen.sandbox.guide()["payment_accounts"]]
-    if not any(one["external_fiat_account"].get("beneficiary_type") == "business" for one in accounts):
-        yield "the account was deleted; the exercise asks you to keep it."
+    kept = [one for one in accounts if one["external_fiat_account"].get("beneficiary_type") == "business"]
+    if not any(same(one.get("user_id"), first) for one in kept):
+        yield "the account of the first approved user was deleted; the exercise asks you to keep it."
 
 
 def disputes_1(seen: SandboxEvidence) -> Iterator[str]:
     second = seen.guide["disputes"]["pending"][1]
     held = seen.state(second)
+    evidence = (held["text_evidence"] or "").strip()
     if held["status"] != "canceled":
         yield "the second pending dispute of the guide is not canceled."
-        if not held["text_evidence"]:
+        if not evidence:
             yield "it has no text evidence."
         return
-    calls = [one.body or {} for one in seen.calls("update_dispute") if str(one.path).endswith(second)]
-    if not any({"status", "textEvidence"} <= body.keys() for body in calls):
+    calls = seen.calls_on("update_dispute", second)
+    if not evidence or not any({"status", "textEvidence"} <= (one.body or {}).keys() for one in calls):
         yield (
             "the dispute was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first "
             "cell again to create a new sandbox, and send both in one call."
@@ -238,21 +261,32 @@ def rewards_2(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def webhooks_1(seen: SandboxEvidence) -> Iterator[str]:
-    arrived = [one for one in seen.events("microDeposit.received") if one["amount"] == "0.45"]
+    arrived = [one for one in seen.sandbox.events("microDeposit.received") if one["event"]["body"]["amount"] == "0.45"]
     if not arrived:
-        yield "no micro deposit of 0.45 USD was made."
+        others = [one["amount"] for one in seen.events("microDeposit.received")]
+        near = f"; there is one of {others[-1]} USD" if others else ""
+        yield f"no micro deposit of 0.45 USD was made{near}."
         return
-    got = {event.body.id for event in seen.api.inbox.events("microDeposit.received")}
-    if not got & {one["id"] for one in arrived}:
-        yield "the deposit was made, but your inbox has not received its event."
+    ids = {one["event"]["id"] for one in arrived}
+    delivered = {one.event_id for one in seen.sandbox.deliveries(state="delivered")}
+    inbox = {one.event.id for one in seen.stored_before_the_check("microDeposit.received")}
+    if not ids & (delivered | inbox):
+        yield "the deposit was made, but nothing has waited for its event: `api.inbox.wait(…)` does."
 
 
 def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
+    refused = [
+        attempt for one in seen.sandbox.deliveries() for attempt in one.attempts if attempt.status in _REFUSES_SIGNATURE
+    ]
+    if refused:
+        return
     rules = [one for one in seen.sandbox.list_faults() if one.kind == "bad_signature"]
     if not rules:
-        yield "no fault rule for wrong signatures is active; run this check before you clear the fault."
+        yield "no delivery was refused for its signature, and no fault rule for wrong signatures is active."
     elif not any(one.applied for one in rules):
         yield "the fault rule is active, but no event was delivered since: cause one while the inbox is served."
+    else:
+        yield "a delivery with a wrong signature was made, but no inbox refused it: serve one that has keys."
 
 
 def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
@@ -263,8 +297,15 @@ def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
         return
     if any(one.is_unknown for one in lost):
         yield "the outcome of a refund is still unknown: find out whether it was carried out, then resolve it."
-    elif not any(one.resolution and one.resolution.outcome == "done" for one in lost):
-        yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
+        return
+    for transaction in {one.request["transactionId"] for one in lost}:
+        done = seen.api.journal.list(operation="simulate_refund", outcome="done")
+        said = sum(one.request.get("amount") == 500 and one.request["transactionId"] == transaction for one in done)
+        really = len(seen.calls_on("simulate_refund", transaction, amount=500))
+        if said > really:
+            yield "a refund was resolved as done, but it was not carried out: look at the events, and resolve it again."
+        elif said < really:
+            yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
 
 
 def production_1(seen: SandboxEvidence) -> Iterator[str]:
@@ -272,11 +313,13 @@ def production_1(seen: SandboxEvidence) -> Iterator[str]:
     if api.environment != "production":
         yield 'this session is not for production; pass the right one: check("production-1", production).'
         return
-    if not any(note.kind == "armed" for note in api.journal.notes):
+    armed = [note.text.partition(" until ")[0] for note in seen.notes if note.kind == "armed"]
+    if not armed:
         yield "no operation was armed."
+    elif "update_user" not in armed:
+        yield "more than update_user was armed; arm the one operation that is needed."
     user = seen.guide["users"]["approved"][3]
-    updates = [one.body or {} for one in seen.calls("update_user") if str(one.path).endswith(user)]
-    if not any("phoneNumber" in body for body in updates):
+    if not any("phoneNumber" in (one.body or {}) for one in seen.calls_on("update_user", user)):
         yield "the fourth approved user has no new phone number."
     if api.armed:
         yield "the session is still armed; disarm it when you are done."

@@ -1,6 +1,7 @@
 """An exercise as data, and what its check looks at: what the service received and holds."""
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,7 @@ class SandboxEvidence:
     def __init__(self, api: Any) -> None:
         self.api = api
         self.sandbox = api.sandbox
+        self.began = datetime.now(UTC)
 
     @cached_property
     def guide(self) -> Mapping[str, Any]:
@@ -39,14 +41,29 @@ class SandboxEvidence:
         return found
 
     def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[RequestEntry]:
-        """Return the requests of an operation with a status and these wire members."""
+        """Return the requests of an operation with a status and these wire members; text in any case."""
         return [
             one
             for one in self.requests
             if one.operation == operation
             and one.status == status
-            and all((one.body or {}).get(name) == value for name, value in members.items())
+            and all(same((one.body or {}).get(name), value) for name, value in members.items())
         ]
+
+    def calls_on(self, operation: str, record_id: str, **members: Any) -> list[RequestEntry]:
+        """Return the accepted requests of an operation whose path names a record."""
+        return [one for one in self.calls(operation, **members) if record_id.lower() in str(one.path).lower()]
+
+    @property
+    def notes(self) -> tuple[Any, ...]:
+        """The notes of the session's journal."""
+        found: tuple[Any, ...] = self.api.journal.notes
+        return found
+
+    def stored_before_the_check(self, kind: str) -> list[Any]:
+        """Return what the inbox of the session stored before it was asked for this check."""
+        found: list[Any] = [one for one in self.api.inbox.stored(kind) if one.arrived < self.began]
+        return found
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """Return the bodies of the events of a kind."""
@@ -81,6 +98,13 @@ class SandboxEvidence:
         made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
         known = {user for users in self.guide["users"].values() for user in users}
         return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same; ids and addresses are the same in any case."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one.lower() == other.lower()
+    return bool(one == other)
 
 
 def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:

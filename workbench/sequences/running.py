@@ -13,6 +13,8 @@ import attrs
 
 from workbench.bulk.rows import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
+from workbench.client.base import BaseClient, journal_of
+from workbench.client.journal import recorder_of
 from workbench.errors import InvalidRequest, Problem, WorkbenchError, hide_arguments
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import audit
@@ -48,6 +50,13 @@ def _checked_target(sequence: Sequence, api: Any) -> Target:
     return target
 
 
+def _note_run(sequence: Sequence, api: Any) -> None:
+    """Note in the journal that a sequence was run; its calls are recorded there one by one."""
+    journal = journal_of(api) if isinstance(api, BaseClient) else None
+    if journal is not None:
+        recorder_of(journal).note("sequence", sequence.name)
+
+
 @hide_arguments
 def run(
     sequence: Sequence,
@@ -81,6 +90,7 @@ def run(
         FileBusy: Another process has the file of the run.
     """
     player = prepared(sequence, api, values)
+    _note_run(sequence, api)
     if resolved and path is None:
         raise InvalidRequest("resolved needs the path of a run", of="sequences.run")
     many = len(sequence.steps)
@@ -112,6 +122,7 @@ def run(
 async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence with an asynchronous client; see `run`."""
     player = prepared(sequence, api, values)
+    _note_run(sequence, api)
     for step in player.pending():
         result = player.begin(step)
         if result.outcome != BLOCKED:
