@@ -291,13 +291,17 @@ class Database:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def begin(self) -> None:
-        """Begin a transaction of this thread; `commit` or `rollback` has to end it."""
+    def begin(self, *, wait: bool = True) -> None:
+        """Begin a transaction of this thread; `commit` or `rollback` has to end it.
+
+        Args:
+            wait: Whether to wait for other processes.
+        """
         self.after_fork()
         self.lock.acquire()
         try:
             self._rollback_open()
-            self._patiently("BEGIN IMMEDIATE")
+            self._patiently("BEGIN IMMEDIATE", seconds=self._busy_seconds if wait else 0)
         except BaseException as error:
             self.rollback()
             if isinstance(error, sqlite3.DatabaseError):
@@ -330,12 +334,12 @@ class Database:
             except sqlite3.DatabaseError as error:
                 raise self._named(error) from None
 
-    def _patiently(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
+    def _patiently(self, statement: str, values: Any = (), *, seconds: float | None = None) -> sqlite3.Cursor:
         """Run a statement that needs the file for itself, again and again until the time is up.
 
         SQLite's own waits grow so long that beside a process which writes without a pause they never meet a gap.
         """
-        deadline = time.monotonic() + self._busy_seconds
+        deadline = time.monotonic() + (self._busy_seconds if seconds is None else seconds)
         while True:
             try:
                 return self.connection.execute(statement, values)

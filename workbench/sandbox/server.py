@@ -25,6 +25,7 @@ from workbench.sandbox import service
 from workbench.sandbox.controls import CONTROLS, Controls, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.faults import FaultedResponse
 from workbench.sandbox.results import to_json
 
 CONTROL_PATH = "/_sandbox/"
@@ -78,14 +79,19 @@ class App:
                 return self._describe(request)
             query, headers = request.query.decode("latin-1"), dict(request.headers)
             asked = service.Request(request.method, request.target, query, headers, request.body)
-            answer = self._engine.answer(asked)
+            with self._engine.store.immediate() as entered:
+                if not entered:  # the event loop waits for nothing
+                    return self._answer_in_thread(asked)
+                answer = self._engine.answer(asked)
         except UnusableFile as error:
             return _unusable(error)
-        response = answer.response
-        return Response(
-            status=response.status, headers=tuple(response.headers.items()), body=response.body, seconds=answer.seconds,
-            manner=_MANNERS.get(answer.manner, answer.manner),
-        )  # fmt: skip
+        return _response(answer)
+
+    async def _answer_in_thread(self, asked: service.Request) -> Response:
+        try:
+            return _response(await asyncio.to_thread(self._engine.answer, asked))
+        except UnusableFile as error:
+            return _unusable(error)
 
     def _describe(self, request: Request) -> Response:
         if request.method != "GET":
@@ -137,6 +143,14 @@ class App:
             raise ApiError.of(400)(operation=name, status=400, error=_ERRORS[400], message="after must be a number")
         due, last = self._engine.drain(after, key or self._engine.full_key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
+
+
+def _response(answer: FaultedResponse) -> Response:
+    response = answer.response
+    return Response(
+        status=response.status, headers=tuple(response.headers.items()), body=response.body, seconds=answer.seconds,
+        manner=_MANNERS.get(answer.manner, answer.manner),
+    )  # fmt: skip
 
 
 def _unusable(error: UnusableFile) -> Response:

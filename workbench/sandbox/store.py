@@ -3,19 +3,22 @@
 A stored value is never changed in place; whoever changes a record puts a new one. A copy of the store is therefore a copy of
 its outer dictionaries, and an event can hold a record as it was.
 
-A file is a log with one row per transaction, read by every process that shares it. A row with the complete state replaces
-all rows before it once they have grown to twice its size. A commit survives a killed process; it does not wait for the disk,
-since the people and the money of a sandbox are made up.
+A file is a log with one row per transaction, read by every process that shares it. Once the log has grown to twice the size of
+the state, rows with the state replace it, written by a thread. A commit survives a killed process; it does not wait for the
+disk, since the people and the money of a sandbox are made up.
 """
 
 import os
 from collections.abc import Iterable, Iterator
-from threading import RLock
+from contextlib import contextmanager, suppress
+from itertools import chain, islice, repeat
+from threading import RLock, Thread
 from types import TracebackType
 from typing import Any
 
 import orjson
 
+from workbench.errors import FileBusy, UnusableFile
 from workbench.storage import Database, uninterrupted
 
 Change = tuple[str, str, Any]
@@ -23,6 +26,9 @@ Change = tuple[str, str, Any]
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = "CREATE TABLE log(version INTEGER PRIMARY KEY, whole INTEGER NOT NULL, changes BLOB NOT NULL)"
 _MIN_REWRITE = 256 * 1024  # bytes of log below which it is not rewritten
+_CHUNK = 1_000  # values in a row of the state
+_CHANGES, _FIRST, _MORE = range(3)
+"""What a row holds: the changes of a transaction, the beginning of the state, or more of it."""
 _NEW = "SELECT version, whole, changes FROM log WHERE version > ? ORDER BY version"
 
 
@@ -44,6 +50,7 @@ class Store:
         self._lock = RLock()
         self._begun: list[int] = []  # for each open transaction, the length of the undo list when it began
         self._log = None if path is None else _FileLog(path)
+        self._rewriting = Thread()
 
     @property
     def shared(self) -> bool:
@@ -56,21 +63,50 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
+        if self._rewriting.is_alive():
+            self._rewriting.join()
         if self._log is not None:
             self._log.file.close()
 
     def __enter__(self) -> "Store":
         uninterrupted.__enter__()
         self._lock.acquire()
+        self._begin(wait=True)
+        return self
+
+    @contextmanager
+    def immediate(self) -> Iterator[bool]:
+        """Enter a transaction unless another thread or process holds the state; yield whether it was entered."""
+        if not self._enter_now():
+            yield False
+            return
+        try:
+            yield True
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        self.__exit__(None, None, None)
+
+    def _enter_now(self) -> bool:
+        uninterrupted.__enter__()
+        if not self._lock.acquire(blocking=False):
+            uninterrupted.__exit__()
+            return False
+        try:
+            self._begin(wait=False)
+        except FileBusy:
+            return False
+        return True
+
+    def _begin(self, *, wait: bool) -> None:
         if not self._begun and self._log is not None:
             try:
-                self._log.begin(self)
+                self._log.begin(self, wait=wait)
             except BaseException:
                 self._lock.release()
                 uninterrupted.__exit__()
                 raise
         self._begun.append(len(self._undo))
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         begun = self._begun.pop()
@@ -82,6 +118,16 @@ class Store:
         finally:
             self._lock.release()
             uninterrupted.__exit__()
+        if self._log is not None and not self._begun and self._log.has_grown and not self._rewriting.is_alive():
+            self._rewriting = Thread(target=self._rewrite, name="workbench-store", daemon=True)
+            self._rewriting.start()
+
+    def _rewrite(self) -> None:
+        """Replace the log by the state, while requests wait in their threads."""
+        assert self._log is not None
+        with suppress(UnusableFile), self._lock:  # a busy or full file: the next transaction tries again
+            self._log.begin(self)
+            self._log.rewrite(self.copy())
 
     def _end(self, keep: bool) -> None:
         if keep and self._log is not None:
@@ -180,34 +226,50 @@ class _FileLog:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA, survives_power_loss=False)
         self._version = 0
-        self._size = 0  # bytes of log since the complete state was written
+        self._size = 0  # bytes of log since the state was written
         self._whole = 0  # bytes of that state
 
-    def begin(self, store: Store) -> None:
+    @property
+    def has_grown(self) -> bool:
+        """Whether the log is so much larger than the state that it should be replaced."""
+        return self._size > max(2 * self._whole, _MIN_REWRITE)
+
+    def begin(self, store: Store, *, wait: bool = True) -> None:
         """Begin a transaction, and load what other processes wrote."""
-        self.file.begin()
+        self.file.begin(wait=wait)
         try:
-            for version, whole, changes in self.file.run(_NEW, (self._version,)):
-                if whole:
+            for version, holds, changes in self.file.run(_NEW, (self._version,)):
+                if holds == _FIRST:
                     store.clear()
                 store.load(orjson.loads(changes))
-                self._count(version, whole, len(changes))
+                self._count(version, holds, len(changes))
         except BaseException:
             self.file.rollback()
             raise
 
     def commit(self, store: Store, changes: list[Change]) -> None:
         """Write the changes as one row; when this returns, they survive a killed process."""
-        if not changes:
+        if changes:
+            self._commit([(_CHANGES, changes)])
+        else:
             self.file.rollback()  # cheaper than a commit
-            return
+
+    def rewrite(self, state: dict[str, dict[str, Any]]) -> None:
+        """Replace all rows by the state, in rows of a thousand values: none holds up what else this process does."""
+        values = ((kind, key, value) for kind, values in state.items() for key, value in values.items())
+        chunks = iter(lambda: list(islice(values, _CHUNK)), [])
+        self._commit(zip(chain([_FIRST], repeat(_MORE)), chunks), clear=True)  # noqa: B905 - one is endless
+
+    def _commit(self, rows: Iterable[tuple[int, list[Change]]], *, clear: bool = False) -> None:
         before = self._version, self._size, self._whole
         try:
-            self._write(changes, whole=False)
-            if self._size > max(2 * self._whole, _MIN_REWRITE):
-                state = store.copy()
-                self._write([(kind, key, v) for kind, values in state.items() for key, v in values.items()], whole=True)
-                self.file.run("DELETE FROM log WHERE version < ?", (self._version,))
+            if clear:
+                self.file.run("DELETE FROM log")
+            for holds, changes in rows:
+                data = orjson.dumps(changes)
+                version = self._version + 1
+                self.file.run("INSERT INTO log VALUES (?, ?, ?)", (version, holds, data))
+                self._count(version, holds, len(data))
         except BaseException:
             self._version, self._size, self._whole = before
             self.file.rollback()
@@ -218,15 +280,11 @@ class _FileLog:
             self._version, self._size, self._whole = before
             raise
 
-    def _write(self, changes: list[Change], whole: bool) -> None:
-        data = orjson.dumps(changes)
-        version = self._version + 1
-        self.file.run("INSERT INTO log VALUES (?, ?, ?)", (version, whole, data))
-        self._count(version, whole, len(data))
-
-    def _count(self, version: int, whole: int, size: int) -> None:
+    def _count(self, version: int, holds: int, size: int) -> None:
         self._version = version
-        if whole:
-            self._whole, self._size = size, 0
-        else:
+        if holds == _FIRST:
+            self._whole = self._size = 0
+        if holds == _CHANGES:
             self._size += size
+        else:
+            self._whole += size

@@ -1,0 +1,129 @@
+"""The event loop of a served sandbox waits for nothing: not for a name, a file, or the rewriting of a large one."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from workbench import http_post
+from workbench.sandbox import Sandbox
+from workbench.sandbox.store import Store
+
+CONTRACTS = "/v1/issuing/tenants/contracts"
+
+
+@contextmanager
+def asking_without_a_pause(url: str, waits: list[float]) -> Iterator[None]:
+    """Ask the server for something that needs no state, all the time; note how long each answer takes."""
+    done = threading.Event()
+
+    def run() -> None:
+        with httpx.Client(base_url=url) as client:
+            while not done.is_set():
+                began = time.perf_counter()
+                client.get("/nothing", headers={"origin": "http://elsewhere"})
+                waits.append(time.perf_counter() - began)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_slow_look_up_of_a_name_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the name of an endpoint is looked up, other requests are answered."""
+    looking, found = threading.Event(), threading.Event()
+
+    def slowly(host: str, port: int) -> list[str]:
+        looking.set()
+        assert found.wait(20)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(
+        http_post.check_url, "__kwdefaults__", {**http_post.check_url.__kwdefaults__, "resolve": slowly}
+    )
+    sandbox = Sandbox()
+    with sandbox.serve() as url:
+        key = {"api-key": sandbox.full_key, "content-type": "application/json"}
+        registering = threading.Thread(target=httpx.post, args=(url + "/_sandbox/register_endpoint",), kwargs={
+            "headers": key, "content": b'{"url": "http://slow.example/"}', "timeout": 60})  # fmt: skip
+        registering.start()
+        assert looking.wait(20)
+        status = httpx.get(url + CONTRACTS, headers=key).status_code
+        found.set()
+        registering.join()
+
+    assert (status, len(sandbox.endpoints())) == (200, 1)
+    sandbox.close()
+
+
+def test_a_file_that_is_held_holds_up_its_own_requests_alone(tmp_path: Path) -> None:
+    """While another program holds the file, what needs no state is answered; what does is answered afterwards."""
+    sandbox = Sandbox(path=tmp_path / "s.db")
+    key = {"api-key": sandbox.full_key}
+    with sandbox.serve() as url, closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        statuses: list[int] = []
+        asking = threading.Thread(target=lambda: statuses.append(httpx.get(url + CONTRACTS, headers=key).status_code))
+        asking.start()
+        for _ in range(20):
+            assert httpx.get(url + "/", headers={"origin": "http://elsewhere"}).status_code == 403
+        assert statuses == []
+        holder.execute("ROLLBACK")
+        asking.join()
+
+    assert statuses == [200]
+    sandbox.close()
+
+
+@pytest.mark.parametrize("rows", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
+    """A file that has grown is rewritten in rows of a thousand values, and another process reads the same state."""
+    store = Store(tmp_path / "s.db")
+    for part in range(4):
+        with store:
+            for i in range(rows):
+                store.put("row", str(i), {"number": i, "part": part})
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "s.db")) as file:
+        (count, largest), first = (
+            file.execute("SELECT count(*), max(length(changes)) FROM log WHERE whole").fetchone(),
+            file.execute("SELECT whole FROM log ORDER BY version LIMIT 1").fetchone(),
+        )
+    again = Store(tmp_path / "s.db")
+    with again:
+        pass
+
+    assert (first, count) == ((1,), rows / 1_000)
+    assert largest < 100_000
+    assert again.copy() == store.copy()
+    assert list(again.copy()["row"]) == list(store.copy()["row"])
+    again.close()
+
+
+@pytest.mark.slow
+def test_rewriting_a_large_file_stalls_nothing(tmp_path: Path) -> None:
+    """While a state of 100,000 rows is written anew, the longest wait for an answer is short."""
+    sandbox = Sandbox(path=tmp_path / "s.db")
+    store = sandbox._engine.store
+    with store:
+        for i in range(100_000):
+            store.put("row", str(i), {"number": i, "text": "x" * 100})
+    waits: list[float] = []
+    with sandbox.serve() as url, asking_without_a_pause(url, waits):
+        with store:
+            for i in range(100_000):
+                store.put("row", str(i), {"number": -i, "text": "x" * 100})
+        time.sleep(1)
+    print(f"\n{len(waits)} answers, the longest wait {max(waits) * 1e3:.0f} ms")
+    sandbox.close()
+
+    assert max(waits) < 1
