@@ -35,6 +35,7 @@ from workbench.interface.walk import (
     is_record,
     members,
     record_of,
+    values,
 )
 
 
@@ -220,20 +221,16 @@ def cautions(record: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem
     Args:
         allowing: Rules that are waived: "masked_value", "unusual_text".
     """
-    found = [*_cautions(record, "")]
+    found = [*_cautions(record)]
     refused = tuple(one for one in found if one.rule in {"masked_value", "unusual_text"} and one.rule not in allowing)
     return refused, tuple(one for one in found if one.rule in {"max_length", "advice"})
 
 
-def _cautions(record: Any, prefix: str) -> Iterator[Problem]:
-    for one in members(type(record)):
-        value = getattr(record, one.name)
-        path = prefix + one.wire
-        if is_record(value):
-            yield from _cautions(value, f"{path}.")
-        elif type(value) is str and not (value.isascii() and value.isprintable()):
+def _cautions(record: Any) -> Iterator[Problem]:
+    for path, one, value, holder in values(record):
+        if type(value) is str and not (value.isascii() and value.isprintable()):
             yield from _unusual(one, value, path)
-        if isinstance(value, str | date) and (words := _advice(one.name, value, record)):
+        if isinstance(value, str | date) and (words := _advice(one.name, value, holder)):
             yield Problem(path, "advice", words)
 
 

@@ -43,30 +43,8 @@ Schema = dict[str, Any]
 LARGEST = 2**53 - 1
 """Whole numbers beyond it do not survive every JSON reader. Assumed: see the behavior `whole_numbers`."""
 
-_V4 = r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_H = "[0-9a-fA-F]{1,4}"
-_TAIL = f"(?:{_H}:{_H}|{_V4})"
-_V6 = "|".join(
-    (
-        f"(?:{_H}:){{6}}{_TAIL}",
-        f"::(?:{_H}:){{5}}{_TAIL}",
-        *(f"(?:(?:{_H}:){{0,{n}}}{_H})?::(?:{_H}:){{{4 - n}}}{_TAIL}" for n in range(5)),
-        f"(?:(?:{_H}:){{0,5}}{_H})?::{_H}",
-        f"(?:(?:{_H}:){{0,6}}{_H})?::",
-    )
-)
-_YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
-_LEAP = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-_DAYS = "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
-
-PATTERNS: Mapping[str, str] = {
-    "uuid": f"^{UUID.pattern}$",
-    "email": f"^{EMAIL_ADDRESS.pattern}$",
-    "ip": f"^(?:{_V4}|{_V6})$",
-    "date": f"^(?:{_YEAR}-{_DAYS}|{_LEAP}-02-29)$",
-}
-"""What the formats that are checked come to, as patterns: tools differ in what they make of `format`."""
-
+_PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{EMAIL_ADDRESS.pattern}$"}
+"""Formats whose meaning differs from tool to tool, as the patterns that are checked."""
 _NO_NUL = r"^[^\u0000]*$"
 
 _LINKS = (
@@ -249,7 +227,9 @@ class _Document:
                 return {"anyOf": [{"type": "string", "pattern": "^0*[1-9][0-9]*$"}, number]} if kind.text else number
             case Text() | Date():
                 form = rule.format if rule.format in _FORMATS else None
-                pattern = rule.pattern or (PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
+                if sent and rule.format == "ip":
+                    return {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
+                pattern = rule.pattern or (_PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
                 limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
                 return {
                     "type": ["string", "null"] if one.about.nullable and not sent else "string",
