@@ -69,7 +69,7 @@ class About:
     wire: str | None  # None: the attribute name in camelCase
     privacy: Privacy
     assumed: Reason | None  # why this is an assumption; None: the document gives it
-    needed: bool  # the document marks it as required (in an answer) or the service is taken to need it (in a request)
+    needed: bool  # the document marks it as required in an answer
     partial: bool  # a nested record of which the service is taken to accept a part
     nullable: bool = False  # the document lets it be null in an answer
     otherwise: Any = None  # what the service takes where a request leaves it out
@@ -105,7 +105,7 @@ def about(
     if limits:
         rule = attrs.evolve(rule, **limits)
     if needed is None:
-        needed = default is attrs.NOTHING
+        needed = default is attrs.NOTHING and not (assumed and assumed.of == "need")
     fact = About(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,

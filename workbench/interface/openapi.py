@@ -274,7 +274,7 @@ def _first_line(cls: type[Any]) -> str:
 
 def _needed(one: Member) -> bool:
     """Whether a request without the member is refused by the service: FULL means leaving it out."""
-    return one.required and one.about.needed and not (isinstance(one.kind, Integer) and one.kind.full)
+    return one.required and one.about.otherwise is None and not (isinstance(one.kind, Integer) and one.kind.full)
 
 
 def _about(one: Member) -> Schema:

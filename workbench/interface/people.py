@@ -29,14 +29,14 @@ from workbench.interface.rules import (
 
 @record
 class Address(Answer):
-    """A physical address. Source: Resources, "User", address."""
+    """A physical address. An answer may have any part of it. Source: Resources, "User", address."""
 
-    line1: str = about("Street and number", privacy=PERSONAL)
+    line1: str = about("Street and number", privacy=PERSONAL, needed=False)
     line2: str | None = about("Second line", default=None, privacy=PERSONAL)
-    city: str = about("City")
-    region: str = about("Region or state")
-    postal_code: str = about("Postal code", privacy=PERSONAL)
-    country_code: str = about("Country code")
+    city: str = about("City", needed=False)
+    region: str = about("Region or state", needed=False)
+    postal_code: str = about("Postal code", privacy=PERSONAL, needed=False)
+    country_code: str = about("Country code", needed=False)
     country: str | None = about("Country", default=None)  # assumed: address_country
 
 

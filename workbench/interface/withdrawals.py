@@ -32,7 +32,6 @@ class SignWithdrawal:
     recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
-        needed=False,
         otherwise=False,
         assumed=Reason(f"{NAME}; where it is left out the service reads cents, so here it has to be said", WIDELY),
     )
