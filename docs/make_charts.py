@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
 import workbench as wb
-from workbench import charts, sequences
+from workbench import charts, sequences, tables
 from workbench.interface.rewards import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
@@ -92,6 +93,29 @@ def deliveries(chance: Random) -> list[dict[str, Any]]:
     return [{"kind": kind, "state": state, "attempts": [{}] * chance.choice(tried[state])} for kind, state in picked]
 
 
+def endpoints() -> pd.DataFrame:
+    """Make up how webhooks went at three endpoints."""
+    made = pd.DataFrame(
+        {
+            "endpoint": ["0b7e5c2a-ledger", "51d0a9ce-alerts", "c4f2e871-mirror"], "delivered": [412, 398, 371],
+            "failed": [0, 3, 21], "median_seconds": [0.08, 0.31, 2.6], "p95_seconds": [0.4, 2.9, 31.0],
+        }
+    )  # fmt: skip
+    made.attrs["kind"] = "deliveries"
+    return made
+
+
+def balances(api: Any, folder: str) -> pd.DataFrame:
+    """Record the balances of contracts for some weeks; what they are worth changes by rates made up here."""
+    made = tables.record_balances(api, f"{folder}/balances.parquet")
+    for _ in range(7):
+        api.sandbox.advance(days=7)
+        made = tables.record_balances(api, f"{folder}/balances.parquet")
+    rates = [Decimal(100 + (place * 37 % 23)) / 100 for place in range(len(made))]
+    values = [value * rate for value, rate in zip(made["value"], rates, strict=True)]
+    return made.assign(value=pd.Series(values, dtype=made["value"].dtype))
+
+
 Draw = Callable[..., Any]
 
 
@@ -106,6 +130,10 @@ def pictures() -> Iterator[tuple[str, Draw]]:
         months = sequences.run_many(sequences.catalogue["a-cardholders-month"], api, times=5)
         events = applications(api, chance)
         transactions = declines(api)
+    with wb.connect() as api, TemporaryDirectory() as folder:
+        sequences.run(sequences.traffic(seed=4, cards=6, days=120, a_day=0.7), api, progress=False)
+        spent, held = tables.transactions(api), balances(api, folder)
+        disputes = tables.disputes(api.sandbox.records("dispute"), at=api.sandbox.clock.now())
     yield "points", lambda size: charts.points_chart(activity, size=size)
     yield "points-cumulated", lambda size: charts.points_chart(activity, cumulated=True, size=size)
     yield "categories", lambda size: charts.categories_chart(activity, size=size)
@@ -121,6 +149,20 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     yield "money-timeline-months", lambda size: charts.money_timeline_chart(months, size=size)
     yield "declines", lambda size: charts.declines_chart(transactions, size=size)
     yield "deliveries", lambda size: charts.deliveries_chart(tried, size=size)
+    yield "approvals", lambda size: charts.approvals_chart(tables.approvals(spent, "week"), size=size)
+    yield "spend-funnel", lambda size: charts.spend_funnel_chart(spent, size=size)
+    yield "spend", lambda size: charts.spend_chart(tables.spend(spent, "merchant_name"), size=size)
+    yield (
+        "posting-times",
+        lambda size: charts.posting_times_chart(tables.posting_times(spent, "merchant_name"), size=size),
+    )
+    yield "cohorts", lambda size: charts.cohorts_chart(spent, size=size)
+    yield "movers", lambda size: charts.movers_chart(spent, size=size)
+    yield "liability", lambda size: charts.liability_chart(activity, size=size)
+    yield "applications", lambda size: charts.applications_chart(events, size=size)
+    yield "disputes", lambda size: charts.disputes_chart(disputes, size=size)
+    yield "endpoints", lambda size: charts.endpoints_chart(endpoints(), size=size)
+    yield "balances", lambda size: charts.balances_chart(held, size=size)
 
 
 def main(folder: Path = FOLDER, size: str = "notebook") -> None:

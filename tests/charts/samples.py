@@ -104,3 +104,44 @@ DELIVERIES = [
     {"kind": "transaction.created", "state": "waiting", "attempts": []},
     {"kind": "user.updated", "state": "delivered", "attempts": [{}, {}]},
 ]
+
+
+@cache
+def _purchases() -> pd.DataFrame:
+    with wb.connect() as api:
+        wb.sequences.run(wb.sequences.traffic(seed=2, cards=3, days=40), api, progress=False)
+        return wb.tables.transactions(api)
+
+
+def spent() -> pd.DataFrame:
+    """Forty days of transactions."""
+    return _purchases().copy()
+
+
+def nothing_spent() -> pd.DataFrame:
+    """No transactions, with their columns."""
+    return wb.tables.transactions([])
+
+
+def disputes() -> pd.DataFrame:
+    """The disputes of a sandbox."""
+    with wb.connect() as api:
+        return wb.tables.disputes(api.sandbox.records("dispute"), at="2026-06-01")
+
+
+def endpoints() -> pd.DataFrame:
+    """Two endpoints, one of which never answered."""
+    made = pd.DataFrame(
+        {"endpoint": ["aaaaaaaaaa", "bbbbbbbbbb"], "delivered": [3, 0], "failed": [0, 2],
+         "median_seconds": pd.array([0.5, None], dtype="Float64"), "p95_seconds": pd.array([2.0, None], dtype="Float64")}
+    )  # fmt: skip
+    made.attrs.update(kind="deliveries", notes=[])
+    return made
+
+
+def balances() -> pd.DataFrame:
+    """Two days of a chain."""
+    at = pd.to_datetime([datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)], utc=True)
+    made = pd.DataFrame({"at": at, "chain": ["Base Sepolia"] * 2, "value": [Decimal(5), Decimal(7)]})
+    made.attrs.update(kind="balances", notes=[])
+    return made

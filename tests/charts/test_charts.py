@@ -347,6 +347,17 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "money_timeline": (charts.money_timeline_chart, samples.ledger, samples.no_ledger),
     "declines": (charts.declines_chart, samples.answers, list),
     "deliveries": (charts.deliveries_chart, lambda: samples.DELIVERIES, list),
+    "approvals": (charts.approvals_chart, samples.spent, samples.nothing_spent),
+    "spend_funnel": (charts.spend_funnel_chart, samples.spent, samples.nothing_spent),
+    "spend": (charts.spend_chart, samples.spent, samples.nothing_spent),
+    "posting_times": (charts.posting_times_chart, samples.spent, samples.nothing_spent),
+    "cohorts": (charts.cohorts_chart, samples.spent, samples.nothing_spent),
+    "movers": (charts.movers_chart, samples.spent, samples.nothing_spent),
+    "liability": (charts.liability_chart, samples.rewards, samples.no_rewards),
+    "applications": (charts.applications_chart, samples.history, list),
+    "disputes": (charts.disputes_chart, samples.disputes, lambda: tables.disputes([], at="2026-01-01")),
+    "endpoints": (charts.endpoints_chart, samples.endpoints, lambda: samples.endpoints().iloc[:0]),
+    "balances": (charts.balances_chart, samples.balances, lambda: samples.balances().iloc[:0]),
 }
 
 
@@ -408,7 +419,7 @@ def test_one_row_is_drawn(name: str) -> None:
     _rendered(axes)
 
     assert not any(text.get_text().startswith("Nothing to show") for text in axes.texts)
-    assert axes.patches or axes.lines
+    assert axes.patches or axes.lines or axes.images
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -462,3 +473,78 @@ def _fits(axes: Axes) -> bool:
     box, paper = axes.get_tightbbox(), figure.bbox.padded(1)
     assert box is not None
     return bool(box.x0 >= paper.x0 and box.x1 <= paper.x1 and box.y0 >= paper.y0 and box.y1 <= paper.y1)
+
+
+# -- reports and caveats
+
+
+def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
+    """The function of the report is called where transactions are given."""
+    spent = samples.spent()
+    for chart, report in (
+        (charts.approvals_chart, tables.approvals), (charts.spend_funnel_chart, tables.spend_funnel),
+        (charts.spend_chart, tables.spend), (charts.posting_times_chart, tables.posting_times),
+        (charts.cohorts_chart, tables.cohorts), (charts.movers_chart, tables.movers),
+    ):  # fmt: skip
+        assert says(chart(spent)) == says(chart(report(spent)))
+
+
+def test_the_funnel_says_dollars_and_counts() -> None:
+    """Each stage has its amount in dollars, as the report has it in cents."""
+    spent = samples.spent()
+    made = tables.spend_funnel(spent)
+    axes = charts.spend_funnel_chart(made)
+
+    assert names(axes) == ["requested", "approved", "posted", "refunded", "net"]
+    assert widths(axes) == [int(amount) / 100 for amount in made["amount"]]
+    assert says(axes)[0] == f"{made['amount'][0] / 100:,.2f} ({made['transactions'][0]} transactions)"
+
+
+def test_a_time_zone_is_on_the_axis() -> None:
+    """What makes days or months says whose they are."""
+    spent = samples.spent()
+    made = tables.approvals(spent, tz="America/New_York")
+
+    assert "(America/New_York)" in charts.approvals_chart(made).get_xlabel()
+    assert "(America/New_York)" in charts.points_chart(samples.rewards(), tz="America/New_York").get_xlabel()
+
+
+def test_incomplete_stands_in_the_title() -> None:
+    """A frame that is not complete says so where it cannot be overlooked."""
+    frame = samples.rewards()
+    frame.attrs["complete"] = False
+
+    for axes in (charts.points_chart(frame), charts.merchants_chart(frame), charts.liability_chart(frame)):
+        assert title(axes).endswith("(not complete)")
+        assert "Not complete: rows are missing." in footnotes(axes)
+
+
+def test_marks_that_pandas_dropped_are_missed() -> None:
+    """After a merge nobody knows whether the rows are all of them; the chart says so."""
+    frame = samples.rewards()
+    merged = frame.merge(pd.DataFrame({"type": ["earned", "redeemed"]}), on="type")
+    merged.attrs = {}
+
+    assert "Completeness unknown" in footnotes(charts.categories_chart(merged))
+    assert "Completeness unknown" not in footnotes(charts.categories_chart(frame))
+
+
+def test_rows_without_points_are_counted() -> None:
+    """A sum that leaves rows out says how many."""
+    frame = samples.rewards()
+    marks = frame.attrs
+    frame = frame.assign(points=frame["points"].where(frame["id"] != "0"))
+    frame.attrs = marks
+
+    assert "1 row without points is left out." in footnotes(charts.points_chart(frame))
+    assert "1 row without points is left out." in footnotes(charts.categories_chart(frame))
+
+
+def test_a_frame_of_a_cluster_is_reduced_first() -> None:
+    """The error says how."""
+
+    class Lazy:
+        def compute(self) -> None: ...
+
+    with pytest.raises(ValueError, match=r"frame\.compute\(\)"):
+        charts.points_chart(Lazy())

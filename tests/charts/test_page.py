@@ -24,7 +24,7 @@ def given() -> dict[str, Any]:
         run = wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
         user = api.sandbox.guide()["rewards_users"][0]["id"]
         return {
-            "wb": wb, "api": api, "run": run, "events": list(api.events),
+            "wb": wb, "api": api, "run": run, "events": list(api.events), "transactions": wb.tables.transactions(api),
             "rewards": wb.rewards.read(api, [user], progress=False),
         }  # fmt: skip
 
@@ -40,8 +40,11 @@ def test_every_chart_has_its_place_and_its_call() -> None:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_runs_as_written(call: str, given: dict[str, Any]) -> None:
+def test_a_call_runs_as_written(
+    call: str, given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each call of the page draws."""
+    monkeypatch.chdir(tmp_path)
     assert isinstance(eval(call, dict(given)), Axes)
 
 

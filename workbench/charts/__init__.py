@@ -9,6 +9,17 @@ if TYPE_CHECKING:
     from workbench.charts.money import waterfall_chart as waterfall_chart
     from workbench.charts.outcomes import declines_chart as declines_chart
     from workbench.charts.outcomes import deliveries_chart as deliveries_chart
+    from workbench.charts.reports import applications_chart as applications_chart
+    from workbench.charts.reports import approvals_chart as approvals_chart
+    from workbench.charts.reports import balances_chart as balances_chart
+    from workbench.charts.reports import cohorts_chart as cohorts_chart
+    from workbench.charts.reports import disputes_chart as disputes_chart
+    from workbench.charts.reports import endpoints_chart as endpoints_chart
+    from workbench.charts.reports import liability_chart as liability_chart
+    from workbench.charts.reports import movers_chart as movers_chart
+    from workbench.charts.reports import posting_times_chart as posting_times_chart
+    from workbench.charts.reports import spend_chart as spend_chart
+    from workbench.charts.reports import spend_funnel_chart as spend_funnel_chart
     from workbench.charts.rewards import categories_chart as categories_chart
     from workbench.charts.rewards import merchants_chart as merchants_chart
     from workbench.charts.rewards import points_chart as points_chart

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from workbench.charts.data import Steps
 from workbench.charts.text import Number, Scale, plain, scale_of, wrapped
 from workbench.rendering.palette import Look
 
@@ -111,6 +112,11 @@ class Canvas:
         axis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
+
+    def time_axis(self, steps: Steps) -> None:
+        """Label the horizontal axis with the steps of time."""
+        self.axes.set_xticks(*steps.ticks(self.width))
+        self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
         """Write a label at a point of the data, moved by `dx`, `dy` points (at the size of a notebook)."""

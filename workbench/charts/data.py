@@ -32,8 +32,12 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     """Return the frame of a chart's data: a frame, records, or a result that has one.
 
     Raises:
-        ValueError: One of `columns` is missing.
+        ValueError: One of `columns` is missing, or the frame is on a cluster.
     """
+    if hasattr(data, "compute"):
+        raise ValueError(
+            "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
+        )
     if not isinstance(data, pd.DataFrame):
         data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
     assert isinstance(data, pd.DataFrame)
@@ -98,6 +102,7 @@ class Steps:
     by: By
     starts: Any  # datetime64[D], one a step
     places: Any
+    tz: str = "UTC"
 
     def label(self, place: int, *, year: bool) -> str:
         """Return the label of a step, optionally with its year."""
@@ -116,7 +121,7 @@ class Steps:
     @property
     def unit(self) -> str:
         """The label of the axis."""
-        return f"{'week from Monday' if self.by == 'week' else self.by} (UTC)"
+        return f"{'week from Monday' if self.by == 'week' else self.by} ({self.tz})"
 
     def ticks(self, width: float) -> tuple[list[int], list[str]]:
         """Return places and labels of an axis `width` inches wide: few, each year once."""
@@ -129,13 +134,20 @@ class Steps:
         return places, [self.label(p, year=now != then) for p, now, then in zip(places, years, before, strict=True)]
 
 
-def steps_of(times: pd.Series[Any], by: By | None = None) -> Steps:
-    """Return times as days, weeks (from Monday), months or years; by default what fits their period."""
-    days = times.dt.tz_localize(None).to_numpy().astype("datetime64[D]")
+def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
+    """Return times as days, weeks (from Monday), months or years; by default what fits their period.
+
+    Args:
+        times: Times, or first days of steps, which have no zone.
+        by: The step.
+        tz: Time zone of the days.
+    """
+    local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
+    days = local.to_numpy().astype("datetime64[D]")
     missing = np.isnat(days)
     known = days[~missing]
     if not len(known):
-        return Steps(by=by or "day", starts=known, places=np.full(len(days), -1))
+        return Steps(by=by or "day", starts=known, places=np.full(len(days), -1), tz=tz)
     length = int((known.max() - known.min()).astype(int)) + 1
     wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
     if length / _DAYS[wanted] > MAX_STEPS:
@@ -147,7 +159,7 @@ def steps_of(times: pd.Series[Any], by: By | None = None) -> Steps:
     first, last = int(numbers[~missing].min()), int(numbers[~missing].max())
     every = np.arange(first, last + 1)
     starts = every * 7 - _MONDAY if wanted == "week" else every.astype(_UNITS[wanted])
-    return Steps(by=wanted, starts=starts.astype("datetime64[D]"), places=np.where(missing, -1, numbers - first))
+    return Steps(by=wanted, starts=starts.astype("datetime64[D]"), places=np.where(missing, -1, numbers - first), tz=tz)
 
 
 def duration_unit(days: Sequence[float]) -> tuple[str, float]:

@@ -269,8 +269,7 @@ def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:
         )
     scale = on.lines(xs, lines)
     if times is not None:
-        on.axes.set_xticks(*times.ticks(on.width))
-        on.axes.set_xlim(-0.7, max(count - 0.3, 0.7))
+        on.time_axis(times)
     else:
         on.numbers("x", whole=True)
     on.labels(f"{times.by} (UTC)" if times is not None else "movements, in order", scale.unit("USD, running total"))

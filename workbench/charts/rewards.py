@@ -35,8 +35,8 @@ _MAX_HATCHED = 130  # more bars than this are too thin for a pattern
 
 
 def points_chart(
-    rewards: Any, *, cumulated: bool = False, by: By | None = None, on: str = "created_at", ax: Axes | None = None,
-    size: Size = "notebook",
+    rewards: Any, *, cumulated: bool = False, by: By | None = None, on: str = "created_at", tz: str = "UTC",
+    ax: Axes | None = None, size: Size = "notebook",
 ) -> Axes:  # fmt: skip
     """Draw points earned (above the axis) and redeemed (below it) over time.
 
@@ -45,12 +45,13 @@ def points_chart(
         cumulated: Draw running totals and the remaining points instead.
         by: "day", "week", "month" or "year"; by default what fits the period.
         on: The column of times.
+        tz: Time zone of the days and months.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", or width and height in inches.
     """
     data = rewards_table(rewards, "type", "points", on)
     types = texts(data["type"])
-    steps = steps_of(data[on], by)
+    steps = steps_of(data[on], by, tz)
     found = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
     series = {kind: [found.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
     with canvas(ax, size, data) as paper:
@@ -60,8 +61,7 @@ def points_chart(
             paper.empty("no rewards activity with a time")
         else:
             (_running_points if cumulated else _points)(paper, series, steps)
-            paper.axes.set_xticks(*steps.ticks(paper.width))
-            paper.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
+            paper.time_axis(steps)
             paper.title(f"{title}, {steps.period} ({counted(len(data), 'row')})", legend=not cumulated)
         undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
         paper.notes(

@@ -1,0 +1,342 @@
+"""Charts of the reports of `wb.tables` and `wb.rewards`: each takes the frame of a report, or what the report takes."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from workbench.charts.canvas import (
+    THICKNESS,
+    Bar,
+    LineSpec,
+    Part,
+    Size,
+    bar_chart,
+    canvas,
+    filled,
+    legend_key,
+    outlined,
+)
+from workbench.charts.data import Steps, steps_of, sums, table, top_of
+from workbench.charts.text import Scale, counted, dollars, label, not_drawn, number, usd
+from workbench.rendering.palette import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
+from workbench.tables import analysis, points
+from workbench.tables.decimals import decimals
+
+_DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
+_MARKERS = "osD^vPX*"
+_COLORS = (BLUE, GREEN, TEAL, RED, GRAY)
+_MAX_LINES = 8
+_NAMES = {"merchant_name": "merchant", "merchant_category": "category", "merchant_category_code": "category code"}
+
+
+def _report(data: Any, kind: str, make: Callable[[Any], pd.DataFrame], *columns: str) -> pd.DataFrame:
+    """Return the frame of a report; anything else is what the report is made of."""
+    known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
+    return table(data if known else make(data), *columns)
+
+
+def _group(data: pd.DataFrame, *others: str) -> str:
+    """Return the column that a report is grouped by: the first that is none of `others`."""
+    return str(next(name for name in data.columns if name not in others))
+
+
+def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the approval rate over time.
+
+    Args:
+        approvals: The result of `tables.approvals`, or transactions.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(approvals, "approvals", analysis.approvals, "authorizations", "approved", "rate")
+    by = _group(data, "authorizations", "approved", "declined", "rate")
+    authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
+    with canvas(ax, size, data) as on:
+        on.title(f"Approval rate by {by}")
+        if authorizations:
+            steps = steps_of(data[by], by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
+            rates = [Decimal(str(rate)) * 100 for rate in data["rate"]]
+            last = f"{rates[-1]:.0f} %"
+            on.lines(steps.places.tolist(), [_line(rates, "approved", last, 0)])
+            on.axes.set_ylim(0, 105)
+            on.time_axis(steps)
+            on.labels(steps.unit, "approved, per cent of authorizations")
+            share = f"{100 * approved / authorizations:.1f} %"
+            on.notes(f"{approved:,} of {counted(authorizations, 'authorization')} approved, {share}.")
+        else:
+            on.empty("no authorization")
+            on.notes()
+    return on.axes
+
+
+def _line(values: Sequence[Decimal], name: str, text: str, place: int) -> LineSpec:
+    """Return a line whose color, dash and marker are those of its place."""
+    return LineSpec(
+        values=values, name=name, label=text, color=_COLORS[place % len(_COLORS)], dash=_DASHES[place], marker=_MARKERS[place]
+    )  # fmt: skip
+
+
+def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw what becomes of authorizations: requested, approved, posted, refunded, net, with amounts and counts.
+
+    Args:
+        funnel: The result of `tables.spend_funnel`, or transactions.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount")
+    colors = {"requested": GRAY, "approved": BLUE, "refunded": RED}
+    bars = [
+        Bar(
+            name=str(stage), label=f"{dollars(int(amount))} ({counted(int(count), 'transaction')})",
+            parts=[Part(length=usd(int(amount)), style=filled(colors.get(stage, GREEN)))],
+        )
+        for stage, count, amount in zip(data["stage"], data["transactions"], data["amount"], strict=True)
+    ]  # fmt: skip
+    return bar_chart(
+        data, bars if data["transactions"].any() else [], _currency(data), title="From authorization to net spend",
+        empty="no transactions", ax=ax, size=size,
+    )  # fmt: skip
+
+
+def _currency(data: pd.DataFrame) -> str:
+    return str(data.attrs.get("currency", "usd")).upper()
+
+
+def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw net spend by category, merchant, card or user.
+
+    Args:
+        spend: The result of `tables.spend`, or transactions.
+        top: Number of groups drawn; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(spend, "spend", analysis.spend, "transactions", "net")
+    by, unit = _group(data, "transactions", "posted", "refunded", "net"), _currency(data)
+    shown, rest = data.iloc[: max(top, 1)], data.iloc[max(top, 1) :]
+    bars = [
+        Bar(
+            name=label(name), label=f"{dollars(int(net))} ({counted(int(count), 'transaction')})",
+            parts=[Part(length=usd(int(net)), style=filled(GREEN))],
+        )
+        for name, net, count in zip(shown[by], shown["net"], shown["transactions"], strict=True)
+    ]  # fmt: skip
+    total = f"Total {dollars(int(data['net'].sum()))} {unit}, refunds subtracted."
+    others = not_drawn(len(rest), f"{dollars(int(rest['net'].sum()))} {unit}")
+    return bar_chart(
+        data, bars, unit, title=f"Net spend by {_NAMES.get(by, by)}", empty="nothing was posted", ax=ax, size=size,
+        notes=[total, others],
+    )  # fmt: skip
+
+
+def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw how long transactions took from authorization to posting: the median, and nine of ten.
+
+    Args:
+        times: The result of `tables.posting_times`, or transactions.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(times, "posting_times", analysis.posting_times, "transactions", "median_hours", "p90_hours")
+    by = _group(data.assign(**{"": "all"}), "transactions", "median_hours", "p90_hours", "longest_hours")
+    names = data[by] if by else ["all transactions"] * len(data)
+    columns = (data[name] for name in ("median_hours", "p90_hours", "transactions"))
+    return _times_chart(
+        data, zip(names, *columns, strict=True), "hours from authorization to posting", "Time from authorization to posting",
+        "no transaction was posted", ax, size,
+    )  # fmt: skip
+
+
+def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw how long webhooks took to each endpoint, and how many failed.
+
+    Args:
+        deliveries: The result of `tables.deliveries`, or a session with a sandbox.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(
+        deliveries, "deliveries", analysis.deliveries, "endpoint", "delivered", "median_seconds", "p95_seconds"
+    )
+    names = (
+        f"{str(one)[:8]}… ({failed:,} failed)" for one, failed in zip(data["endpoint"], data["failed"], strict=True)
+    )
+    columns = (data[name] for name in ("median_seconds", "p95_seconds", "delivered"))
+    return _times_chart(
+        data, zip(names, *columns, strict=True), "seconds from event to delivery", "Webhook latency by endpoint",
+        "there are no deliveries", ax, size,
+    )  # fmt: skip
+
+
+def _times_chart(
+    data: pd.DataFrame, rows: Any, unit: str, title: str, empty: str, ax: Axes | None, size: Size
+) -> Axes:  # fmt: skip
+    """Draw medians as bars inside of outlines that nearly all are within."""
+    bars = []
+    for name, median, most, count in rows:
+        parts = [] if pd.isna(median) else [
+            Part(length=float(most), style=outlined(BLUE)),
+            Part(length=float(median), style=filled(BLUE), height=THICKNESS * 0.62),
+        ]  # fmt: skip
+        text = "none" if pd.isna(median) else f"{median:,.3g}, most {most:,.3g} ({int(count):,})"
+        bars.append(Bar(name=label(name), label=text, parts=parts or [Part(length=0, style=filled(GRAY))]))
+    return bar_chart(data, bars, unit, title=f"{title}: median, and most of them", empty=empty, ax=ax, size=size)
+
+
+def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the share of each month's new users that were active in the months after.
+
+    Args:
+        cohorts: The result of `tables.cohorts`, or transactions.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(cohorts, "cohorts", analysis.cohorts, "cohort", "month", "users", "share")
+    grid = data.pivot(index="cohort", columns="month", values="share")
+    sizes = data[data["month"] == 0].set_index("cohort")["users"]
+    with canvas(ax, size, data, rows=max(len(grid), 4)) as on:
+        on.title("Users active by month since their first purchase")
+        if len(grid):
+            shares = grid.to_numpy(dtype="float64", na_value=np.nan)
+            on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+            for (y, x), share in np.ndenumerate(shares):
+                if not np.isnan(share):
+                    color = "white" if share > 0.55 else "black"
+                    on.annotate(x, y, f"{share:.0%}", ha="center", va="center", color=color)
+            names = [f"{cohort:%b %Y} ({counted(int(sizes[cohort]), 'user')})" for cohort in grid.index]
+            on.axes.set_yticks(range(len(grid)), names)
+            on.axes.set_xticks(range(grid.shape[1]), [str(month) for month in grid.columns])
+            on.labels(f"months since the first ({data.attrs.get('tz', 'UTC')})", "")
+        else:
+            on.empty("no purchase was approved")
+        on.notes()
+    return on.axes
+
+
+def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the largest changes of spend from one month to the next.
+
+    Args:
+        movers: The result of `tables.movers`, or transactions.
+        top: Number of changes drawn.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(movers, "movers", analysis.movers, "before", "now", "change")
+    by, shown = _group(data, "before", "now", "change"), data.iloc[: max(top, 1)]
+    bars = [
+        Bar(
+            name=label(name), label=("+" if change > 0 else "−" if change < 0 else "") + dollars(abs(int(change))),
+            parts=[Part(length=usd(int(change)), style=filled(GREEN if change > 0 else RED, "" if change > 0 else "//"))],
+        )
+        for name, change in zip(shown[by], shown["change"], strict=True)
+    ]  # fmt: skip
+    total = f"Of all: {dollars(int(data['before'].sum()))} before, {dollars(int(data['now'].sum()))} in the month."
+    month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
+    return bar_chart(
+        data, bars, f"{_currency(data)}, change", title=f"Change of spend{month} by {_NAMES.get(by, by)}",
+        empty="nothing was posted", ax=ax, size=size, notes=[total if bars else ""],
+    )  # fmt: skip
+
+
+def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the points outstanding at the end of each month, with what was earned and redeemed in it.
+
+    Args:
+        liability: The result of `rewards.liability`, or rewards.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(liability, "points_liability", points.liability, "month", "earned", "redeemed", "outstanding")
+    names = ("outstanding", "earned", "redeemed")
+    lines = {name: [Decimal(value) for value in data[name]] for name in names}
+    return _over_time(
+        data, steps_of(data["month"], "month", data.attrs.get("tz", "UTC")), lines, "points", "Points outstanding at month end",
+        "no rewards activity", ax, size,
+    )  # fmt: skip
+
+
+def applications_chart(applications: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw how many applications were in each status over time.
+
+    Args:
+        applications: The result of `tables.applications`, or events.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = _report(applications, "applications", analysis.applications, "status", "applications")
+    by = _group(data, "status", "applications")
+    grid = data.pivot(index=by, columns="status", values="applications").fillna(0)
+    lines = {word(str(name)): [Decimal(int(value)) for value in grid[name]] for name in grid.columns}
+    steps = steps_of(pd.Series(grid.index), by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
+    return _over_time(data, steps, lines, "applications", "Applications by status", "no application changed", ax, size)
+
+
+def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the value of collateral by chain over the times it was recorded.
+
+    Args:
+        balances: The result of `tables.record_balances`.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = table(balances, "at", "chain", "value")
+    day = data["at"].dt.tz_localize(None).dt.normalize()
+    last = data["at"] == data["at"].groupby(day).transform("max")  # of a day that was recorded twice the last
+    found = sums(zip(data["chain"][last], day[last], strict=True), decimals(data["value"][last]))
+    days = sorted(set(day))
+    lines = {
+        str(chain): [found.get((chain, one), Decimal(0)) for one in days] for chain in dict.fromkeys(data["chain"])
+    }  # fmt: skip
+    steps = steps_of(pd.Series(days, dtype="datetime64[s]"), "day")
+    return _over_time(data, steps, lines, "USD", "Value of collateral by chain", "nothing was recorded", ax, size)
+
+
+def _over_time(
+    data: pd.DataFrame, steps: Steps, lines: dict[str, list[Decimal]], unit: str, title: str, empty: str, ax: Axes | None,
+    size: Size,
+) -> Axes:  # fmt: skip
+    """Draw named lines over steps of time, the largest first."""
+    shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, _MAX_LINES)
+    with canvas(ax, size, data) as on:
+        on.title(f"{title}, {steps.period}" if shown else title)
+        if shown:
+            specs = [_line(lines[name], name, f"{name} {number(lines[name][-1])}", i) for i, name in enumerate(shown)]
+            scale: Scale = on.lines(steps.places.tolist(), specs)
+            on.time_axis(steps)
+            on.labels(steps.unit, scale.unit(unit))
+        else:
+            on.empty(empty)
+        on.notes(f"{len(rest):,} more lines are left out." if rest else "")
+    return on.axes
+
+
+def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw disputes by status and age.
+
+    Args:
+        disputes: The result of `tables.disputes`.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", or width and height in inches.
+    """
+    data = table(disputes, "status", "age", "disputes")
+    ages = [str(age) for age in dict.fromkeys(data["age"].sort_values())]
+    hatches = dict(zip(ages, ("", "//", "xx", "..", "++"), strict=False))
+    bars = []
+    for status in dict.fromkeys(data["status"]):
+        rows, parts, left = data[data["status"] == status], [], 0
+        for age, count in zip(rows["age"].astype(str), rows["disputes"], strict=True):
+            parts.append(Part(length=int(count), left=left, style=filled(look(str(status)).color, hatches[age])))
+            left += int(count)
+        oldest = float(rows["oldest_days"].max()) if "oldest_days" in rows else 0
+        bars.append(Bar(name=label(word(str(status))), label=f"{left:,}, oldest {oldest:,.0f} days", parts=parts))
+    legend = [legend_key(age, Look(GRAY, "", 0, hatch)) for age, hatch in hatches.items()]
+    return bar_chart(
+        data, bars, "disputes", title="Disputes by status and age", empty="there are no disputes", ax=ax, size=size,
+        whole=True, least_rows=4, legend=legend,
+    )  # fmt: skip
