@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.interface.test_table import RECORDS
 from tests.strategies import Break, answers, breaks, broken, requests
 from workbench.interface import strict_json, table
 from workbench.interface.checks import flags, problems
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.examples import example
+from workbench.interface.examples import example, example_of
 from workbench.interface.openapi import document
 from workbench.interface.operation import Operation
-from workbench.interface.walk import build
+from workbench.interface.walk import Text, build, members
 from workbench.sandbox.extensions import ROWS as ROWS_BEYOND
 
 DOCUMENT = document()
@@ -277,3 +278,9 @@ def test_dates_by_their_format(text: str) -> None:
     )
 
     assert wrong is not validator(schema).is_valid({"birthDate": text})
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_every_text_has_an_example(record: type[Any]) -> None:
+    """No member is shown with a word that stands for any text."""
+    assert "text" not in {example_of(record, one) for one in members(record) if isinstance(one.kind, Text)}

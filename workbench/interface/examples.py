@@ -38,9 +38,11 @@ _VALUES: Mapping[str, Any] = {
     "user_first_name": "Ada", "user_last_name": "Example", "user_email": "ada@example.com", "name": "Example Company",
     "url": "https://example.com/application", "signature": "5d41402abc4b2a76",
     "line1": _STREET, "address_line1": _STREET, "city": "Springfield", "region": "IL", "postal_code": "62701",
-    "country_code": "US",
+    "country_code": "US", "country": "United States", "line2": "Apt 4", "address_line2": "Apt 4",
+    "sumsub_share_token": "share-token", "sumsub_share_token_mode": "default", "persona_share_token": "share-token",
     # bank accounts
     "nickname": "Main account", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example", "currency": "usd",
+    "beneficiary_business_name": "Example Company",
     "beneficiary_name": "Ada Example", "account_details.beneficiary_address": _STREET, "bank_name": "Example Bank",
     "beneficiary_bank_name": "Example Bank", "beneficiary_bank_address": _STREET, "account_number": "000123456789",
     "routing_number": "000000000", "rail": "ach", "bank_account_type": "checking", "third_party": False,
@@ -48,11 +50,13 @@ _VALUES: Mapping[str, Any] = {
     "amount": 1250, "authorized_amount": 1250, "local_amount": 1250, "card_limit.amount": 100_000, "new_amount": 500,
     "simulate_authorization.currency": "USD", "local_currency": "usd", "authorization_method": "Online",
     "merchant_name": "Example Books", "merchant_category": "Book stores", "merchant_category_code": "5942",
+    "spend.declined_reason": "card locked", "spend.completion_reason": "SETTLEMENT",
     "merchant_city": "Springfield", "merchant_country": "US", "card_type": "virtual", "transaction_changed.type": "spend",
     "spend.status": "pending", "card_updated.type": "virtual", "card_updated.status": "active", "frequency": "perMonth",
     "last4": "4242", "expiration_month": "12", "expiration_year": "2030", "text_evidence": "The goods never arrived.",
     # contracts and withdrawals
-    "chain_id": 84532, "token": EVM, "contract_version": 2, "balance": "1250.50", "exchange_rate": Decimal(1),
+    "chain_id": 84532, "withdrawal_signature.chain_id": "0x14a34", "token": EVM, "sender": EVM,
+    "contract_version": 2, "balance": "1250.50", "exchange_rate": Decimal(1),
     "advance_rate": Decimal(100), "sign_withdrawal.amount": "2500", "is_amount_native": False, "data": f"0x{'1b' * 65}",
     "salt": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
     # rewards and deposits
@@ -129,4 +133,4 @@ def _value(cls: type[Any], one: Member, kind: Kind) -> Any:
             return Decimal(1)
     if rule.format == "uuid" or one.name == "id" or one.name.endswith("_id"):
         return str(uuid5(NAMESPACE_URL, f"{cls.__name__}.{one.name}"))
-    return _ADDRESSES.get(rule.pattern, EVM)
+    return _ADDRESSES.get(rule.pattern, EVM) if rule.pattern else "text"
