@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import FileBusy, UnusableFile
+from workbench.errors import AdviceWarning, FileBusy, UnusableFile
 from workbench.storage import Database, FileLock, file_system
 
 OURS = 0x57425454
@@ -261,3 +261,57 @@ def test_a_forked_process_has_neither_connection_nor_leases(path: Path) -> None:
 
     assert (leased, free, after) == (True, (False, True), (False, True))
     assert found == ["one", "child"]
+
+
+NAMED = "CREATE TABLE things(number INTEGER PRIMARY KEY, name TEXT, size INTEGER)"
+
+
+def checked(path: Path | None) -> Database:
+    """Open a file of ours whose rows have checksums."""
+    return Database(path, application=OURS, schema=NAMED, checked=["things"])
+
+
+def names(file: Database) -> list[str]:
+    """Return the names that can be read."""
+    return [name for (name,) in file.run(f"SELECT name FROM things WHERE {file.undamaged('things')} ORDER BY number")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["name = 'other'", "size = 7", "size = NULL", "name = CAST(x'ff00fe' AS TEXT)", "number = 5"],
+    ids=["text", "number", "null", "no text", "key"],
+)
+def test_a_damaged_row_is_named_and_the_others_are_read(tmp_path: Path, change: str) -> None:
+    """What changed without us is set aside."""
+    path = tmp_path / "ours.db"
+    file = checked(path)
+    with file.write() as db:
+        db.executemany("INSERT INTO things VALUES (?, ?, 1)", [(1, "one"), (2, "two"), (3, "three")])
+        db.execute("UPDATE things SET size = 2 WHERE number = 2")
+        db.execute("DELETE FROM things WHERE number = 3")
+    file.close()
+    edit(f"UPDATE things SET {change} WHERE number = 2")(path)  # type: ignore[operator]
+
+    with pytest.warns(AdviceWarning, match=r"damaged records of things are set aside \(2\)"):
+        file = checked(path)
+    assert names(file)[0] == "one"
+    assert file.damaged("things") == [2]
+    assert len(names(file)) == (2 if "number" in change else 1)
+    file.close()
+
+
+def test_a_file_of_an_earlier_version_gets_checksums(tmp_path: Path) -> None:
+    """Its rows count as whole when they get them."""
+    path = tmp_path / "ours.db"
+    earlier = Database(path, application=OURS, schema=NAMED)
+    earlier.run("INSERT INTO things VALUES (1, 'one', 1)")
+    earlier.close()
+    file = checked(path)
+    before = names(file)
+    file.close()
+    edit("UPDATE things SET name = 'other'")(path)  # type: ignore[operator]
+    with pytest.warns(AdviceWarning):
+        file = checked(path)
+
+    assert (before, names(file)) == (["one"], [])
+    file.close()

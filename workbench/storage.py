@@ -15,7 +15,8 @@ import stat
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
@@ -25,15 +26,21 @@ from typing import Any, Self
 
 import filelock
 
-from workbench.errors import FileBusy, UnusableFile, hide_arguments
+from workbench.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
 
 _MAGIC = b"SQLite format 3\0"
 _WAIT = 0.05  # seconds that SQLite waits by itself for another process
 _CHECKED_WHOLE = 64 * 2**20  # bytes; a larger file is not read through at each start
 _SETTINGS = {
     "trusted_schema": "OFF", "secure_delete": "ON", "foreign_keys": "ON",
+    "recursive_triggers": "ON",  # a row that REPLACE deletes loses its checksum, too
     "wal_autocheckpoint": "4000",  # pages: carrying them over costs two waits for the disk
 }  # fmt: skip
+_FAILURES = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter where SQLite repeats damaged names
+_CHECKSUMS = (
+    "CREATE TABLE checksums(of_table TEXT NOT NULL, of_row INTEGER NOT NULL, crc32 INTEGER NOT NULL, "
+    "PRIMARY KEY(of_table, of_row)) WITHOUT ROWID"
+)
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 
 
@@ -171,6 +178,7 @@ class Database:
         *,
         application: int,
         schema: str,
+        checked: Sequence[str] = (),
         version: int = 1,
         busy_seconds: float = 5.0,
         survives_power_loss: bool = True,
@@ -182,6 +190,7 @@ class Database:
             path: None keeps everything in memory.
             application: What marks the file as ours, in its header.
             schema: Statements that make its tables.
+            checked: Tables whose rows get a checksum each, so that a damaged one is noticed; see `undamaged`.
             survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
                 the file stays whole, but a power failure may take the last moments.
 
@@ -192,6 +201,8 @@ class Database:
         self.path = None if path is None else Path(path).resolve()  # one file, by whatever link
         self._busy_seconds = busy_seconds
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
+        self._checked = checked if self.path is not None else ()
+        version += bool(checked)  # a program that writes no checksums leaves the file alone
         self._of_parents: list[object] = []  # connections and locks of another process: never closed here
         if self.path is not None:
             _prepare(self.path)
@@ -201,7 +212,7 @@ class Database:
             self._open(application, schema, version, file_system)
         except BaseException as error:
             self.connection.close()
-            if isinstance(error, sqlite3.DatabaseError):
+            if isinstance(error, _FAILURES):
                 raise self._named(error) from None
             raise
 
@@ -214,16 +225,19 @@ class Database:
                 ":memory:" if self.path is None else self.path,
                 timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
             )  # fmt: skip
-        except sqlite3.Error as error:
-            raise UnusableFile(f"{self.path} cannot be opened: {error}") from None
-        for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
-            self.connection.execute(f"PRAGMA {name}={value}")
+            for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
+                self.connection.execute(f"PRAGMA {name}={value}")
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise UnusableFile(f"{self.path} cannot be opened: {visible(str(error), 200)}") from None
+        # Without a line of Python, or an interrupt inside it would become an error of the database.
+        self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
         """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the parent."""
         if self._pid != os.getpid() and self.path is not None:
             self._of_parents.append((self.connection, self._leases))
             self._connect()
+            self._watch()
 
     def _open(self, application: int, schema: str, version: int, probe: Callable[[Path], str]) -> None:
         run = self.connection.execute
@@ -236,6 +250,11 @@ class Database:
                     run(statement)
                 run(f"PRAGMA user_version={version:d}")
                 run(f"PRAGMA application_id={application:d}")
+            if self._checked and not run("SELECT 1 FROM sqlite_schema WHERE name = 'checksums'").fetchone():
+                run(_CHECKSUMS)
+                run(f"PRAGMA user_version={version:d}")
+                for table in self._checked:  # of a file of an earlier version
+                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")  # noqa: S608 - our own names
             run("COMMIT")
         except BaseException:
             self._rollback_open()
@@ -252,6 +271,52 @@ class Database:
                 stacklevel=4,
             )
         self._patiently(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
+        self._watch()
+        if self.path.stat().st_size <= _CHECKED_WHOLE:
+            self._name_damaged()
+
+    # checksums of rows
+
+    def _crc32(self, table: str, row: str = "") -> str:
+        """Return the expression for the checksum of a row; `row` is its name, as in `NEW.`."""
+        columns = [name for _, name, *_ in self.connection.execute(f"PRAGMA table_info({table})")]
+        return f"crc32(CAST({' || '.join(f'quote({row}{name})' for name in columns)} AS BLOB))"
+
+    def _watch(self) -> None:
+        """Keep the checksums by triggers of this connection alone: nothing in the file runs when it is opened."""
+        for table in self._checked:
+            put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"  # noqa: S608 - our own names
+            drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"  # noqa: S608 - our own names
+            for event, statements in {"INSERT": put, "UPDATE": drop + put, "DELETE": drop}.items():
+                self.connection.execute(
+                    f"CREATE TEMP TRIGGER {table}_{event} AFTER {event} ON main.{table} BEGIN {statements} END"
+                )
+
+    def undamaged(self, table: str) -> str:
+        """Return the condition, for a query of a checked table, that a row is as it was written.
+
+        A row that is damaged is to be left out by it before its columns are read: they may be no text any more.
+        """
+        if table not in self._checked:
+            return "1"
+        stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"  # noqa: S608 - our own names
+        return f"coalesce(({stored}) = {self._crc32(table, f'{table}.')}, 1)"
+
+    def damaged(self, table: str) -> list[int]:
+        """Return the numbers of the damaged rows of a checked table, and of those that are missing."""
+        if table not in self._checked:
+            return []
+        query = (
+            f"SELECT rowid FROM {table} WHERE NOT {self.undamaged(table)} UNION SELECT of_row FROM checksums "  # noqa: S608 - our own names
+            f"WHERE of_table = '{table}' AND of_row NOT IN (SELECT rowid FROM {table}) ORDER BY 1"
+        )
+        return [number for (number,) in self.run(query)]
+
+    def _name_damaged(self) -> None:
+        for table in self._checked:
+            if found := self.damaged(table):
+                numbers = ", ".join(map(str, found[:20])) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
+                advise(f"{self.path}: damaged records of {table} are set aside ({numbers}); the others can be read")
 
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""
@@ -281,7 +346,7 @@ class Database:
                 yield self.connection
             except BaseException as error:
                 self.rollback()
-                if isinstance(error, sqlite3.DatabaseError):
+                if isinstance(error, _FAILURES):
                     raise self._named(error) from None
                 raise
             self.commit()
@@ -304,7 +369,7 @@ class Database:
             self._patiently("BEGIN IMMEDIATE", seconds=self._busy_seconds if wait else 0)
         except BaseException as error:
             self.rollback()
-            if isinstance(error, sqlite3.DatabaseError):
+            if isinstance(error, _FAILURES):
                 raise self._named(error) from None
             raise
 
@@ -312,7 +377,7 @@ class Database:
         """Store what was written since `begin`, all or nothing."""
         try:
             self.connection.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
+        except _FAILURES as error:
             self._rollback_open()
             raise self._named(error) from None
         finally:
@@ -331,7 +396,7 @@ class Database:
         with self.lock:
             try:
                 return self._patiently(query, values).fetchall()
-            except sqlite3.DatabaseError as error:
+            except _FAILURES as error:
                 raise self._named(error) from None
 
     def _patiently(self, statement: str, values: Any = (), *, seconds: float | None = None) -> sqlite3.Cursor:
@@ -347,7 +412,7 @@ class Database:
                 if "locked" not in str(error) or time.monotonic() >= deadline:
                     raise
 
-    def _named(self, error: sqlite3.DatabaseError) -> Exception:
+    def _named(self, error: Exception) -> Exception:
         """Name what SQLite says by our errors; values never stand in its words."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))

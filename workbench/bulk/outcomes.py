@@ -54,7 +54,7 @@ class RunRecord:
     """The results of one run so far. One writer at a time; a row is `sending` on disk before its call leaves."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA)
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"])
         self._rows: dict[int, RowResult] = {}
 
     def close(self) -> None:
@@ -64,8 +64,20 @@ class RunRecord:
     @property
     def operation(self) -> str | None:
         """The operation of the run in the file; None if it was killed before it started."""
+        if self._file.damaged("run"):
+            raise UnusableFile(f"{self._file.path}: the head of the run is damaged; file left unchanged.")
         found = self._file.run("SELECT operation FROM run")
         return found[0][0] if found else None
+
+    def _mark_damaged(self, digests: Mapping[int, str]) -> None:
+        """Take a row whose record is damaged for unknown: it may have been sent."""
+        damaged = [(number, digests[number]) for number in self._file.damaged("row") if number in digests]
+        with self._file.write() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO row (number, digest, state, said) "
+                "VALUES (?, ?, 'unknown', 'the record of this row was damaged')",
+                damaged,
+            )
 
     def start(self, plan: Plan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
         """Start a run with a plan, or continue the one in the file.
@@ -79,7 +91,8 @@ class RunRecord:
             RunChanged: The file holds another run.
         """
         run = {"operation": plan.name, **target}
-        found = self._file.run("SELECT operation, host, environment, world FROM run")
+        found = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
+        self._mark_damaged({row.number: row.digest for row in plan.rows})
         earlier = {number: rest for number, *rest in self._file.run("SELECT number, digest, state FROM row")}
         rows = {row.number: row for row in plan.rows}
         changed = {number for number in earlier if number in rows and earlier[number][0] != rows[number].digest}

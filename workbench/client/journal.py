@@ -44,6 +44,11 @@ class Journal:
         """Notes about the client itself, for example when it was armed."""
         return tuple(self._recorder.notes())
 
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """Numbers of the calls, counted from 1, whose record in the file is damaged or missing; they are left out."""
+        return self._recorder.damaged()
+
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._recorder.entries())
 

@@ -85,7 +85,9 @@ class Recorder:
         self._here()
         with self._opening:
             if self._database is None:
-                self._database = Database(self._path, application=APPLICATION, schema=_SCHEMA)
+                self._database = Database(
+                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes"]
+                )
                 self._database.remove_ended_leases()
             return self._database
 
@@ -95,13 +97,20 @@ class Recorder:
         except _FAILURES as error:
             raise CannotRecord(f"The journal cannot be written, so nothing is sent: {_reason(error)}") from None
 
-    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _rows(self, table: str, columns: str, test: str = "1", values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Return the undamaged rows that pass a test, in the order in which they were written."""
         if self._path is not None and self._database is None and not self._path.exists():
             return []
         try:
-            return self._opened().run(query, values)
+            file = self._opened()
+            whole = file.undamaged(table)
+            return file.run(f"SELECT {columns} FROM {table} WHERE {test} AND {whole} ORDER BY number", values)  # noqa: S608 - our own names
         except _FAILURES as error:
             raise CannotRecord(f"The journal cannot be read: {_reason(error)}") from None
+
+    def damaged(self) -> tuple[int, ...]:
+        """Return the numbers of the calls whose record is damaged or missing."""
+        return () if self._path is None or not self._path.exists() else tuple(self._opened().damaged("calls"))
 
     # for the client
 
@@ -150,11 +159,9 @@ class Recorder:
 
     def earlier(self, digest: str) -> Entry | None:
         """Return the newest entry with the same body within a day that may have had its effect."""
-        where = (
-            "WHERE digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) "
-            "NOT IN ('refused', 'not_sent') ORDER BY number DESC LIMIT 1"
-        )
-        return next(iter(self.entries(where, (digest, _stored(self.clock.now() - SAME_WITHIN)))), None)
+        test = "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', 'not_sent')"
+        found = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
+        return found[-1] if found else None
 
     def check_same(self, attempt: str, operation: str, request: Any, digest: str) -> None:
         """Refuse a request that is not the one of an entry.
@@ -181,10 +188,10 @@ class Recorder:
 
     # for the journal
 
-    def entries(self, where: str = "ORDER BY number", values: tuple[Any, ...] = ()) -> list[Entry]:
+    def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[Entry]:
         """Return entries, oldest first. One in flight whose process is gone, or lost track of it, is unknown."""
         here = self._here()
-        found = [_entry(row) for row in self._rows(f"SELECT {_COLUMNS} FROM calls {where}", values)]  # noqa: S608 - our own names
+        found = [_entry(row) for row in self._rows("calls", _COLUMNS, test, values)]
         return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
@@ -199,23 +206,23 @@ class Recorder:
         Raises:
             KeyError: There is none of that id.
         """
-        found = self.entries("WHERE id = ?", (attempt,))
+        found = self.entries("id = ?", (attempt,))
         if not found:
             raise KeyError(f"the journal has no entry {attempt!r}")
         return found[0]
 
     def unresolved(self) -> list[Entry]:
         """Return the entries with an unknown outcome that nobody has resolved."""
-        found = self.entries("WHERE ending IN ('sending', 'unknown') AND said IS NULL ORDER BY number")
+        found = self.entries("ending IN ('sending', 'unknown') AND said IS NULL")
         return [entry for entry in found if entry.is_unknown]
 
     def count(self) -> int:
         """Return how many entries there are."""
-        return sum(row[0] for row in self._rows("SELECT count(*) FROM calls"))
+        return len(self._rows("calls", "number"))
 
     def notes(self) -> list[Note]:
         """Return all notes."""
-        rows = self._rows("SELECT at, kind, text FROM notes ORDER BY number")
+        rows = self._rows("notes", "at, kind, text")
         return [Note(at=datetime.fromisoformat(at), kind=kind, text=text) for at, kind, text in rows]
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ import attrs
 
 from workbench.client.effects import Outcome
 from workbench.client.state import installation_secret
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, UnusableFile
 from workbench.interface import walk
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL
@@ -43,7 +43,10 @@ class Record:
 
     def __init__(self, path: Path, sequence: Sequence, values: Mapping[str, Any], now: datetime) -> None:
         self.started = now
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA)
+        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "step"])
+        if self._file.damaged("run") or self._file.damaged("step"):
+            self._file.close()
+            raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
         self._read_later = _read_later(sequence)
         text = sequence.to_toml()
         found = self._file.run("SELECT sequence, began, given FROM run")

@@ -272,9 +272,11 @@ class Handlers:
     def _next(self, handler: Handler) -> tuple[int, bytes, int] | None:
         """Return the next event that is due for a handler: one to try again, or the first one that it has not seen."""
         free = _FREE if handler.ordered else "1"
+        undamaged = self._store.file.undamaged("events")
         again = self._store.file.run(
             "SELECT sequence, body, tries FROM effects AS run JOIN events USING(sequence)"  # noqa: S608 - no value in it
-            f" WHERE handler = ? AND run.state = 'waiting' AND due <= ? AND {free} ORDER BY sequence LIMIT 1",
+            f" WHERE handler = ? AND run.state = 'waiting' AND due <= ? AND {free} AND {undamaged}"
+            " ORDER BY sequence LIMIT 1",
             (handler.name, self._clock()),
         )
         if again:
@@ -284,7 +286,7 @@ class Handlers:
             unseen = self._store.file.run(
                 f"SELECT sequence, body, 0, {free}"  # noqa: S608 - no value in it
                 " FROM events JOIN (SELECT ? AS handler, max(?, position) AS seen FROM handlers WHERE name = ?) AS run"
-                " WHERE sequence > seen AND kind GLOB ? ORDER BY sequence LIMIT 1",
+                f" WHERE sequence > seen AND kind GLOB ? AND {undamaged} ORDER BY sequence LIMIT 1",
                 (handler.name, handler.looked_until, handler.name, handler.pattern),
             )
             if not unseen:

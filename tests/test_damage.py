@@ -1,0 +1,118 @@
+"""Random damage to our files: what is damaged is named, and nothing that changed is used."""
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.errors import AdviceWarning, CannotRecord, UnusableFile
+
+KEY = "a-signing-key"
+ROWS = 40
+
+
+def journal(path: Path) -> Callable[[Path], list[Any]]:
+    """Make a journal; return what reads one."""
+    with wb.connect(journal=path) as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        for amount in range(ROWS):
+            api.simulate_authorization(
+                card_id=card,
+                amount=amount + 1,
+                currency="USD",
+                merchant_name="Example Books",
+                merchant_category_code="5942",
+            )
+
+    def read(path: Path) -> list[Any]:
+        found = wb.Journal(path)
+        try:
+            return found.export()
+        finally:
+            found.close()
+
+    return read
+
+
+def inbox(path: Path) -> Callable[[Path], list[Any]]:
+    """Make an inbox; return what reads one."""
+    box = wb.Inbox(path, keys=[KEY])
+    for _ in range(ROWS):
+        sample = wb.events.sample("user.updated", KEY)
+        box.receive(sample.headers, sample.body)
+    box.close()
+
+    def read(path: Path) -> list[Any]:
+        found = wb.Inbox(path, keys=[KEY])
+        try:
+            return [(event.sequence, event.raw, event.arrived, event.times) for event in found.stored()]
+        finally:
+            found.close()
+
+    return read
+
+
+def run(path: Path) -> Callable[[Path], list[Any]]:
+    """Make a bulk run; return what reads one."""
+    with wb.connect() as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        rows = [
+            {
+                "card_id": card,
+                "amount": n + 1,
+                "currency": "USD",
+                "merchant_name": f"Shop {n}",
+                "merchant_category_code": "5942",
+            }
+            for n in range(ROWS)
+        ]
+        wb.bulk.run(api.simulate_authorization, rows, path=path, progress=False)
+
+        def read(path: Path) -> list[Any]:
+            result = wb.bulk.resume(path, api, rows, progress=False)
+            return [(one.row, one.outcome, one.id, one.at) for one in result.rows() if one.outcome != "unknown"]
+
+    return read
+
+
+def damaged(path: Path, whole: bytes, chance: random.Random) -> Iterator[None]:
+    """Overwrite some bytes in a row."""
+    length = chance.choice([1, 1, 4, 64, 512])
+    at = chance.randrange(len(whole) - length)
+    path.write_bytes(whole[:at] + chance.randbytes(length) + whole[at + length :])
+
+
+@pytest.mark.parametrize(
+    "times", [20, pytest.param(160, marks=[pytest.mark.soak, pytest.mark.timeout(0)])], ids=["few", "many"]
+)
+@pytest.mark.parametrize("make", [journal, inbox, run], ids=lambda make: make.__name__)
+def test_no_damaged_record_is_used(make: Any, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a damaged file are read the records as they were written, or an error of ours says that it cannot be."""
+    path = tmp_path / "file.db"
+    read = make(path)
+    expected = read(path)
+    whole = path.read_bytes()
+    chance, counts = random.Random(7), {"the same": 0, "set aside": 0, "refused": 0}
+    for number in range(times):
+        for other in tmp_path.glob("file.db*"):
+            other.unlink()
+        damaged(path, whole, chance)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", AdviceWarning)
+            try:
+                found = read(path)
+            except (UnusableFile, CannotRecord):
+                counts["refused"] += 1
+                continue
+        lost = [one for one in expected if one not in found]
+        assert [one for one in found if one not in expected] == [], number
+        assert not lost or any("set aside" in str(one.message) for one in said), number
+        counts["set aside" if lost else "the same"] += 1
+    with capsys.disabled():
+        print(make.__name__, counts)
+
+    assert sum(counts.values()) == times
