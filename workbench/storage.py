@@ -284,6 +284,8 @@ class Database:
 
     def _watch(self) -> None:
         """Keep the checksums by triggers of this connection alone: nothing in the file runs when it is opened."""
+        # Once: queries of the connection belong inside its lock.
+        self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
             put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"  # noqa: S608 - our own names
             drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"  # noqa: S608 - our own names
@@ -300,7 +302,7 @@ class Database:
         if table not in self._checked:
             return "1"
         stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"  # noqa: S608 - our own names
-        return f"coalesce(({stored}) = {self._crc32(table, f'{table}.')}, 1)"
+        return f"coalesce(({stored}) = {self._sums[table]}, 1)"
 
     def damaged(self, table: str) -> list[int]:
         """Return the numbers of the damaged rows of a checked table, and of those that are missing."""
