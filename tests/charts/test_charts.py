@@ -520,7 +520,7 @@ def test_incomplete_stands_in_the_title() -> None:
 
 
 def test_marks_that_pandas_dropped_are_missed() -> None:
-    """After a merge nobody knows whether the rows are all of them; the chart says so."""
+    """After a merge it is unknown whether the rows are all of them; the chart says so."""
     frame = samples.rewards()
     merged = frame.merge(pd.DataFrame({"type": ["earned", "redeemed"]}), on="type")
     merged.attrs = {}
