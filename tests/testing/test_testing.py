@@ -1,0 +1,139 @@
+"""What tests of an application use: sessions, assertions, coverage and the pytest plugin."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench import testing
+from workbench.testing.coverage import possible
+
+PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "Example Coffee", "merchant_category_code": "5814"}
+
+
+def buy(api: wb.Session) -> str:
+    card = api.guide()["cards"]["active"][0]
+    return str(api.simulate_authorization(card_id=card, **PURCHASE).transaction_id)
+
+
+def test_sessions_are_apart_and_the_same_at_first() -> None:
+    with testing.session() as first, testing.session() as second:
+        buy(first)
+
+        assert len(first.sandbox.events()) == 2
+        assert second.sandbox.events() == []
+        assert first.sandbox.full_key == second.sandbox.full_key
+        assert len(first.events) == 2
+
+
+def test_a_session_behaves_as_asked() -> None:
+    with testing.session(
+        behavior="observed", environment="production", seed=7, faults=["lost", {"kind": "status", "status": 503}]
+    ) as api:
+        assert (api.sandbox.behavior, api.environment, api.sandbox.seed) == ("observed", "production", 7)
+        assert [one.kind for one in api.sandbox.list_faults()] == ["lost", "status"]
+
+
+@pytest.mark.parametrize("wrong", [{"behavior": "x"}, {"settle_rout": False}])
+def test_a_wrong_argument_of_a_session_is_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(wb.errors.InvalidProfile, match=next(iter(wrong))):
+        testing.session(**wrong)  # type: ignore[arg-type]
+
+
+def test_assertions_hold_for_what_happened() -> None:
+    with testing.session() as api:
+        transaction = buy(api)
+        api.sandbox.settle(transaction)
+        card = api.guide()["cards"]["active"][0]
+        before = api.sandbox.balance(card)
+
+        testing.assert_requests(api.sandbox, "simulate_authorization", 1, amount=420)
+        testing.assert_events(api.sandbox, "transaction.completed", 1, spend__amount=420)
+        testing.assert_events(api.sandbox, "user.updated", 0)
+        testing.assert_balance(api.sandbox, card, posted=before.posted, held=before.held)
+
+
+def test_assertions_show_what_there_was_instead() -> None:
+    with testing.session() as api:
+        buy(api)
+        card = api.guide()["cards"]["active"][0]
+
+        with pytest.raises(AssertionError, match=r"(?s)expected 2 times, received 1 times.*simulate_authorization 200"):
+            testing.assert_requests(api.sandbox, "simulate_authorization", 2)
+        with pytest.raises(AssertionError, match=r"(?s)spend.amount=1\): expected at least once.*spend.amount=420"):
+            testing.assert_events(api.sandbox, "transaction.created", spend__amount=1)
+        with pytest.raises(AssertionError, match="held: expected 1, is 420"):
+            testing.assert_balance(api.sandbox, card, held=1)
+
+
+def test_coverage_counts_what_was_touched_and_fills_gaps() -> None:
+    with testing.session() as api:
+        buy(api)
+        found = testing.Coverage.of(api)
+
+    gaps = found.gaps()
+    assert ("answer", "simulate_authorization 200") not in gaps
+    assert ("event", "transaction.created") not in gaps
+    assert len(found.counts) == len(possible())
+    filled = {row["what"]: row["fill with"] for row in found.rows(gaps=True)}
+    assert filled["simulate_refund 200"].startswith("refund")
+    assert filled["declined: cvv mismatch"] == "decline-cvv-mismatch"
+    assert "answer: 1 of" in str(found)
+
+
+def test_a_sequence_fills_the_gap_it_is_named_for() -> None:
+    with testing.session(behavior="observed") as api:
+        wb.sequences.run(wb.sequences.catalogue["decline-cvv-mismatch"], api)
+
+        assert ("word", "declined: cvv mismatch") not in testing.Coverage.of(api.sandbox).gaps()
+
+
+APPLICATION = """
+import httpx, pytest
+from workbench.testing import assert_requests
+
+def buy(api):
+    card = api.guide()["cards"]["active"][0]
+    return api.simulate_authorization(card_id=card, amount=420, currency="USD", merchant_name="A", merchant_category_code="5814")
+
+def test_own_sandbox(workbench_session, sandbox, inbox):
+    buy(workbench_session)
+    assert_requests(sandbox, "simulate_authorization", 1)
+    assert len(inbox.events()) == 2
+
+@pytest.mark.parametrize("n", range(20))
+def test_nothing_of_others(sandbox, n):
+    assert sandbox.requests() == []
+
+@pytest.mark.workbench(behavior="observed", faults=["refused"])
+def test_marked(workbench_session):
+    assert workbench_session.sandbox.behavior == "observed"
+    with pytest.raises(Exception, match="refused"):
+        buy(workbench_session)
+
+def test_served(served_sandbox):
+    assert httpx.get(served_sandbox + "/_sandbox/guide").status_code == 200
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [["-p", "no:xdist"], ["-n", "2"]])
+def test_the_plugin_gives_each_test_a_sandbox(tmp_path: Path, more: list[str]) -> None:
+    (tmp_path / "test_application.py").write_text(APPLICATION, encoding="utf-8")
+    loaded = [] if _installed() else ["-p", "workbench.testing.plugin"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-c", "/dev/null", "--rootdir", str(tmp_path), *loaded, *more,
+         "--workbench-coverage", str(tmp_path)],
+        capture_output=True, text=True, check=False, timeout=100, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+
+    assert "23 passed" in ended.stdout, ended.stdout + ended.stderr
+    assert "answer: 1 of" in ended.stdout
+
+
+def _installed() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(one.value == "workbench.testing.plugin" for one in entry_points(group="pytest11"))

@@ -1,0 +1,17 @@
+"""Tests of an application that uses the service: sessions that cost nothing, assertions that explain, and coverage.
+
+pytest finds the fixtures by itself where the package is installed; see docs/testing.md.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from workbench.testing.assertions import assert_balance as assert_balance
+    from workbench.testing.assertions import assert_events as assert_events
+    from workbench.testing.assertions import assert_requests as assert_requests
+    from workbench.testing.coverage import Coverage as Coverage
+    from workbench.testing.sessions import session as session
+
+if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.lazy import public_names
+
+    __getattr__, __dir__ = public_names(__name__, __file__)

@@ -1,0 +1,131 @@
+"""Which operations, answers, events and words of events a session or a test run has touched, and what would fill the gaps."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from workbench import sequences
+from workbench.errors import WorkbenchError
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.table import OPERATIONS
+from workbench.interface.walk import get_path
+from workbench.rendering import markup, text
+from workbench.rendering.layout import Cell, Grid
+
+Item = tuple[str, str]
+"""A group ("answer", "event" or "word", of an event) and what was touched of it."""
+_WORDS = {
+    "user.updated": ("applicationStatus", "application status"),
+    "transaction.created": ("spend.declinedReason", "declined"),
+    "card.updated": ("status", "card status"),
+}
+"""The members of events whose every word counts, and what they are called here."""
+
+
+def possible() -> list[Item]:
+    """Return everything that can be touched."""
+    answers = [
+        ("answer", f"{name} {status}")
+        for name, row in OPERATIONS.items()
+        for status in dict.fromkeys((row.success, *(failure.status for failure in row.failures)))
+    ]
+    words = [
+        ("word", f"{label}: {word}")
+        for kind, (member, label) in _WORDS.items()
+        for word in EVENT_KINDS[kind].words.get(member, ())
+    ]
+    return [*answers, *(("event", kind) for kind in EVENT_KINDS), *words]
+
+
+def touched(sandbox: Any) -> Counter[Item]:
+    """Return what the requests to a sandbox, and its events, have touched, with how often."""
+    found: Counter[Item] = Counter(
+        ("answer", f"{one.operation} {one.status}") for one in sandbox.requests() if one.operation in OPERATIONS
+    )
+    for one in sandbox.events():
+        event = one["event"]
+        kind = f"{event['resource']}.{event['action']}"
+        found["event", kind] += 1
+        member, label = _WORDS.get(kind, ("", ""))
+        if member and (word := get_path(event["body"], member)) is not None:
+            found["word", f"{label}: {word}"] += 1
+    return found
+
+
+class Coverage:
+    """What was touched of everything that can be."""
+
+    def __init__(self, counts: Mapping[Item, int]) -> None:
+        self.counts = Counter({item: counts.get(item, 0) for item in possible()})
+
+    @classmethod
+    def of(cls, *sandboxes: Any) -> "Coverage":
+        """Return what the requests to these sandboxes (or sessions on them), and their events, have touched."""
+        found: Counter[Item] = Counter()
+        for one in sandboxes:
+            found += touched(getattr(one, "sandbox", one))
+        return cls(found)
+
+    def gaps(self) -> list[Item]:
+        """Return what was not touched."""
+        return [item for item, count in self.counts.items() if not count]
+
+    def rows(self, *, gaps: bool = False) -> list[dict[str, Any]]:
+        """Return a row for each thing: group, what, count and, of a gap, the sequence of the catalogue that would fill it.
+
+        Args:
+            gaps: Only the gaps.
+        """
+        return [
+            {
+                "group": group,
+                "what": what,
+                "count": count,
+                "fill with": "" if count else fillers().get((group, what), ""),
+            }
+            for (group, what), count in self.counts.items()
+            if not (gaps and count)
+        ]
+
+    def grid(self) -> Grid:
+        """Return the gaps as they are shown."""
+        done, total = len(self.counts) - len(self.gaps()), len(self.counts)
+        rows = self.rows(gaps=True)
+        cells = tuple((Cell((row["group"],)), Cell((row["what"],)), Cell((row["fill with"],))) for row in rows)
+        groups = Counter(group for group, _ in self.counts)
+        notes = tuple(
+            f"{group}: {sum(bool(count) for (one, _), count in self.counts.items() if one == group)} of {of}"
+            for group, of in groups.items()
+        )
+        title = f"Coverage: {done} of {total}; gaps:" if rows else f"Coverage: {total} of {total}"
+        return Grid(
+            title=title, columns=("group", "not touched", "fill with"), rows=cells, total=len(cells), notes=notes
+        )
+
+    def __str__(self) -> str:
+        return text.write(self.grid())
+
+    def _repr_html_(self) -> str:
+        return markup.write(self.grid())
+
+
+@cache
+def fillers() -> dict[Item, str]:
+    """Return the first sequence of the catalogue that touches each thing, by running them all once."""
+    from workbench.testing.sessions import session
+
+    found: dict[Item, str] = {}
+    for name in _by_length(sequences.catalogue):
+        with session(behavior="observed") as api:
+            try:
+                sequences.run(sequences.catalogue[name], api, progress=False)
+            except WorkbenchError:  # it needs another sandbox
+                continue
+            for item in touched(api.sandbox):
+                found.setdefault(item, name)
+    return found
+
+
+def _by_length(catalogue: Mapping[str, Any]) -> Iterable[str]:
+    return sorted(catalogue, key=lambda name: len(catalogue[name].steps))

@@ -1,0 +1,87 @@
+"""The pytest plugin: fixtures on sandboxes, and `--workbench-coverage`. pytest loads it by its entry point."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
+_MARK = 'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), **settings): the sandbox of a test'
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("workbench").addoption(
+        "--workbench-coverage",
+        action="store_true",
+        help="Show which answers and events of the card service were touched.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", _MARK)
+
+
+@pytest.fixture
+def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A session on a sandbox of the test's own; `@pytest.mark.workbench(behavior=…, faults=…)` says how it behaves."""
+    from workbench.testing.sessions import session
+
+    mark = request.node.get_closest_marker("workbench")
+    with session(**({} if mark is None else mark.kwargs)) as api:
+        yield api
+        _collect(request.config, api.sandbox)
+
+
+@pytest.fixture
+def sandbox(workbench_session: Any) -> Any:
+    """The sandbox of `workbench_session`."""
+    return workbench_session.sandbox
+
+
+@pytest.fixture
+def served_sandbox(sandbox: Any) -> Iterator[str]:
+    """The URL of the test's sandbox, served over HTTP on this machine."""
+    with sandbox.serve() as url:
+        yield url
+
+
+@pytest.fixture
+def inbox(workbench_session: Any) -> Any:
+    """The inbox of `workbench_session`."""
+    return workbench_session.inbox
+
+
+def _collect(config: pytest.Config, sandbox: Any) -> None:
+    if config.getoption("--workbench-coverage"):
+        from workbench.testing.coverage import touched
+
+        config.stash[_COUNTS] = config.stash.get(_COUNTS, Counter()) + touched(sandbox)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the counts of a worker of pytest-xdist to its controller."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["workbench"] = [[*item, count] for item, count in session.config.stash.get(_COUNTS, Counter()).items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the counts of a worker."""
+    found = Counter(
+        {(group, what): count for group, what, count in getattr(node, "workeroutput", {}).get("workbench", ())}
+    )
+    node.config.stash[_COUNTS] = node.config.stash.get(_COUNTS, Counter()) + found
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the coverage."""
+    if config.getoption("--workbench-coverage"):
+        from workbench.testing.coverage import Coverage
+
+        counts = config.stash.get(_COUNTS, Counter())
+        terminalreporter.section("coverage of the card service")
+        terminalreporter.write_line(str(Coverage(counts)))
