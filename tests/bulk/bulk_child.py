@@ -1,7 +1,7 @@
-"""A bulk run in its own process, to be killed: python bulk_child.py URL KEY RUN ROWS WORKERS."""
+"""A bulk run in its own process, to be killed."""
 
 import json
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from workbench.bulk import resume, run
@@ -9,18 +9,12 @@ from workbench.client.client import Client
 from workbench.errors import InvalidRequest
 
 
-def main() -> None:
-    """Start the run, or resume it; print its state."""
-    url, key, path, rows, workers = sys.argv[1:]
-    api = Client(base_url=url, api_key=key, journal=Path(path).with_name("journal.db"))
-    bodies = json.loads(Path(rows).read_bytes())
-    print("ready", flush=True)
+def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) -> None:
+    """Start the run of the rows beside its file, or resume it."""
+    api = Client(base_url=url, api_key=key, journal=path.with_name("journal.db"))
+    rows = json.loads(path.with_name("rows.json").read_bytes())
+    ready.send("ready")
     try:
-        done = resume(path, api, bodies, workers=int(workers), progress=False)
+        resume(path, api, rows, workers=workers, progress=False)
     except InvalidRequest:  # it never began
-        done = run(api.create_payment_account, bodies, path=path, workers=int(workers), progress=False)
-    print(json.dumps(done.counts), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        run(api.create_payment_account, rows, path=path, workers=workers, progress=False)

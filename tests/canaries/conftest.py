@@ -16,7 +16,7 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
 from tests.client.doubles import Service, client_on
-from workbench.sequences import from_journal, run
+from workbench.sequences import export, from_journal, run
 from workbench.session import Session
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -161,6 +161,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         with wb.connect(seed=3) as other:
             other.create_user_application(**PERSON)
             sequence = things["sequence"] = from_journal(other.journal)
+            things["exported calls"] = [export(other.journal, to) for to in ("toml", "pytest", "shell", "har")]
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
         things["kept"] = run(sequence, wb.Sandbox(seed=3), path=folder / "kept.run", **wanted)

@@ -1,0 +1,211 @@
+"""Calls that were made, as a sequence, a test, a shell script or a HAR file; what was private in them is made up."""
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Literal
+from uuid import uuid4
+
+import attrs
+
+from workbench.client.effects import Outcome
+from workbench.errors import InvalidRequest
+from workbench.interface import masks, strict_json, walk
+from workbench.interface.convert import converter
+from workbench.interface.examples import example_of
+from workbench.interface.fields import Privacy
+from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
+from workbench.sequences.audit import SCRIPTED
+from workbench.sequences.generated import from_journal
+from workbench.sequences.sequence import Sequence
+from workbench.sequences.steps import Ref, Step, duration, references
+
+Format = Literal["toml", "pytest", "shell", "har"]
+
+
+@attrs.frozen(kw_only=True)
+class _Call:
+    """One call, as the journal or the log of a sandbox has it, with made-up values for the private ones."""
+
+    operation: str
+    outcome: Outcome
+    status: int
+    request: Mapping[str, Any]
+    answer: Any
+    started: datetime
+    seconds: float = 0.0
+
+
+def export(
+    calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
+) -> str:
+    """Return calls as text: a sequence, a test of pytest, a shell script of curl commands, or a HAR file.
+
+    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal
+    holds masked, are replaced by made-up ones. The script takes WORKBENCH_URL and WORKBENCH_API_KEY from its environment.
+
+    Args:
+        calls: `api.journal`, some of its entries, or `api.sandbox.requests()`.
+        to: "toml", "pytest", "shell" or "har".
+        last: Only the last N calls.
+        name: Name of the sequence.
+        seed: Seed of the sandbox that the test runs on; the ids of other seeds are not in it.
+
+    Raises:
+        InvalidRequest: There is no call that was done or refused.
+    """
+    found = [call for call in map(_call, calls) if call is not None]
+    found = found[-last:] if last is not None else found
+    if not found:
+        raise InvalidRequest("there is no call that was done or refused", of="sequences.export")
+    if to == "har":
+        return _har(found)
+    sequence = from_journal(found, name=name)
+    writers: dict[str, Callable[[Sequence], str]] = {
+        "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed), "shell": _shell,
+    }  # fmt: skip
+    if to not in writers:
+        raise InvalidRequest(f"to must be har or one of {', '.join(writers)}", of="sequences.export")
+    return writers[to](sequence)
+
+
+def _call(entry: Any) -> _Call | None:
+    """Return a call of a journal or of a sandbox's log; None for one without an outcome, or that no step may make."""
+    operation = SCRIPTED.get(entry.operation or "")
+    status = getattr(entry, "status", None) or 0
+    outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
+    if operation is None or outcome not in (Outcome.DONE, Outcome.REFUSED) or status >= 500:
+        return None
+    if (request := getattr(entry, "request", None)) is None:  # the log of a sandbox
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(operation.path))
+        at = re.search(f"{pattern}$", entry.path or "")
+        request = {**(entry.body or {}), **(at.groupdict() if at else {})}
+    started = getattr(entry, "started", None) or datetime.now(UTC)
+    ended = getattr(entry, "ended", None) or started
+    return _Call(
+        operation=operation.name, outcome=outcome, status=status or operation.success, started=started,
+        request=_made_up(operation.request, request), answer=_made_up(operation.answer, getattr(entry, "answer", None)),
+        seconds=max((ended - started).total_seconds(), 0.0),
+    )  # fmt: skip
+
+
+def _made_up(cls: Any, raw: Any) -> Any:
+    """Return wire members with made-up values in place of masked ones."""
+    if isinstance(raw, list | tuple):
+        return [_made_up(cls, one) for one in raw]
+    if not isinstance(raw, Mapping) or not walk.is_record(cls):
+        return raw
+    members = {one.wire: one for one in walk.members(cls)}
+    return {wire: _value(cls, members.get(wire), value) for wire, value in raw.items()}
+
+
+def _value(cls: Any, member: walk.Member | None, value: Any) -> Any:
+    inner = None if member is None else walk.record_of(member.kind)
+    if inner is not None and not isinstance(value, str):
+        return _made_up(inner, value)
+    if not isinstance(value, str) or (
+        masks.MASK not in value and (member is None or member.about.privacy is Privacy.OPEN)
+    ):
+        return value
+    if member is None:  # a member that the document does not name
+        return "made up"
+    made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
+    return strict_json.loads(strict_json.dumps(made)).get(member.wire)
+
+
+def _pytest(sequence: Sequence, seed: int | None) -> str:
+    name = re.sub(r"\W+", "_", sequence.name).strip("_").lower() or "recorded"
+    where = "" if seed is None else f"seed={seed}"
+    text = sequence.to_toml()
+    text = repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
+    return f'''"""{len(sequence.steps)} recorded steps, as a test. Made by workbench; private values are made up."""
+
+import workbench as wb
+
+SEQUENCE = {text}
+
+
+def test_{name}():
+    """Every step ends as it was recorded."""
+    run = wb.sequences.run(wb.sequences.loads(SEQUENCE), wb.connect({where}))
+
+    assert run.ok, run.verdict
+'''
+
+
+_HEAD = """#!/bin/sh
+# Made by workbench; private values are made up. Needs curl and python3.
+set -eu
+: "${WORKBENCH_URL:?URL of the service, as http://127.0.0.1:8000/v1}" "${WORKBENCH_API_KEY:?an API key}"
+member() { printf '%s' "$1" | python3 -c 'import functools, json, sys
+print(functools.reduce(lambda found, name: found[int(name) if name.isdigit() else name], sys.argv[1].split("."), json.load(sys.stdin)))' "$2"; }
+"""
+
+
+def _shell(sequence: Sequence) -> str:
+    names = {step.name: re.sub(r"\W+", "_", step.name) for step in sequence.steps}
+    return _HEAD + "".join(f"\n# {step.name}\n{_curl(step, names)}\n" for step in sequence.steps)
+
+
+def _curl(step: Step, names: Mapping[str, str]) -> str:
+    """Return a step as a curl command whose answer is kept in a variable; a control goes to the sandbox beside the service."""
+    marks = {f"ref-{uuid4().hex}": one for one in references(step.arguments) if isinstance(one, Ref)}
+    arguments = _marked(step.arguments, {one: mark for mark, one in marks.items()})
+    operation = OPERATIONS.get(step.do)
+    if operation is None:
+        span = {"seconds": duration(arguments["by"]).total_seconds()} if step.do == "advance" else None
+        method, url, body = "POST", f"${{WORKBENCH_URL%{PREFIX}}}/_sandbox/{step.do}", span or arguments
+    else:
+        path, body = converter().write_request(operation, walk.build(operation.request, arguments))
+        method, url = operation.method, f"$WORKBENCH_URL{operation.target(path, body)}"
+    sent = ""
+    if method not in ("GET", "DELETE"):
+        sent = f" -H 'Content-Type: application/json' -d {shlex.quote(strict_json.dumps(body).decode())}"
+    for mark, one in marks.items():
+        member = ".".join(map(walk.camel, one.attribute.split(".")))
+        read = f'$(member "${names[one.step]}" {member})'
+        url, sent = url.replace(mark, read), sent.replace(mark, f"'\"{read}\"'")
+    failing = "" if step.expect.refusal else " --fail-with-body"
+    return f'{names[step.name]}=$(curl -sS{failing} -X {method} "{url}" -H "{KEY_HEADER}: $WORKBENCH_API_KEY"{sent})'
+
+
+def _marked(value: Any, marks: Mapping[Ref, str]) -> Any:
+    if isinstance(value, Ref):
+        return marks[value]
+    if isinstance(value, Mapping):
+        return {name: _marked(one, marks) for name, one in value.items()}
+    return [_marked(one, marks) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _har(calls: list[_Call]) -> str:
+    log = {
+        "version": "1.2", "creator": {"name": "workbench", "version": version("card-issuing-workbench")},
+        "entries": [_har_entry(call) for call in calls],
+    }  # fmt: skip
+    return strict_json.dumps({"log": log}).decode()
+
+
+def _har_entry(call: _Call) -> dict[str, Any]:
+    operation = OPERATIONS[call.operation]
+    in_path = set(re.findall(r"\{(\w+)\}", operation.path))
+    path = {name: value for name, value in call.request.items() if name in in_path}
+    body = {name: value for name, value in call.request.items() if name not in in_path}
+    url = f"https://sandbox.workbench.invalid{PREFIX}{operation.target(path, body)}"
+    rest: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
+    posted = {}
+    if not operation.in_query and operation.method != "DELETE":
+        posted = {"postData": {"mimeType": "application/json", "text": strict_json.dumps(body).decode()}}
+    query = [{"name": name, "value": str(value)} for name, value in body.items()] if operation.in_query else []
+    text = "" if call.answer is None else strict_json.dumps(call.answer).decode()
+    content = {"size": len(text.encode()), "mimeType": "application/json", "text": text}
+    milliseconds = call.seconds * 1000
+    return {
+        "startedDateTime": call.started.isoformat(), "time": milliseconds, "cache": {},
+        "timings": {"send": 0, "wait": milliseconds, "receive": 0},
+        "request": {"method": operation.method, "url": url, "headers": [], "queryString": query, **posted, **rest},
+        "response": {
+            "status": call.status, "statusText": "", "headers": [], "content": content, "redirectURL": "", **rest,
+        },
+    }  # fmt: skip
