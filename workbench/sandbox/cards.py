@@ -15,6 +15,7 @@ from workbench.interface.simulations import (
     SimulateRefund,
     SimulateReversal,
 )
+from workbench.sandbox import rewards
 from workbench.sandbox.context import RequestContext, moment_of
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.lifecycle import CARD, DISPUTE, TRANSACTION, Table, Transition
@@ -115,7 +116,16 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
     context.cancel(f"settle:{transaction['id']}")
     card = context.store.get("card", transaction["card"])
     _move(context, card, available=transaction["held"] - amount, held=-transaction["held"], posted=amount)
-    transaction = _change(context, transaction, status=step.to, held=0, settled=amount, posted_at=context.clock.at)
+    transaction = _change(
+        context,
+        transaction,
+        status=step.to,
+        held=0,
+        cleared=transaction["held"],
+        settled=amount,
+        posted_at=context.clock.at,
+    )
+    rewards.earn(context, transaction, 0, amount)
     _emit(context, transaction, step.emits)
     return _completed(context, transaction, "SETTLEMENT")
 
@@ -133,6 +143,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         raise context.error(table.WRONG_STATE, "refund_bounds", reason=reason)
     if amount:
         _move(context, context.store.get("card", transaction["card"]), available=amount, refunded=amount)
+        rewards.earn(context, transaction, left, left - amount)
         transaction = _change(context, transaction, status=step.to, refunded=transaction["refunded"] + amount)
         _emit(context, transaction, step.emits, refund=amount)
     return _completed(context, transaction, "REFUND")
@@ -158,7 +169,7 @@ def issue(context: RequestContext, user: Record, limit: int) -> Record:
 
 def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
-    dispute = context.get_for_tenant("dispute", request.dispute_id.lower(), "Dispute")
+    dispute = context.get_for_tenant("dispute", request.dispute_id.lower(), "Dispute")  # assumed: dispute_ids
     if request.text_evidence is not None:
         step = _step(context, DISPUTE, dispute["status"], "add_evidence", "dispute")
         # that it is appended is assumed: evidence_appended
@@ -172,6 +183,34 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
         step = _step(context, DISPUTE, dispute["status"], "cancel", "dispute")
         dispute = {**dispute, "status": step.to, "resolved_at": context.clock.at}
     context.store.put("dispute", dispute["id"], dispute)
+    return shown_dispute(dispute)
+
+
+def open_dispute(context: RequestContext, transaction: Record, text: str | None) -> Record:
+    """Dispute a settled transaction; it moves no money. assumed: dispute_money"""
+    if transaction["status"] != "settled":
+        raise context.error(
+            table.WRONG_STATE, reason=f"a transaction that is {transaction['status']} cannot be disputed"
+        )
+    if any(one["transaction"] == transaction["id"] for one in context.store.all("dispute")):
+        raise context.error(table.WRONG_STATE, reason="the transaction is already disputed")
+    status = DISPUTE["", "open"].to or ""
+    dispute = new_dispute(context.new_id("dispute"), transaction, context.clock.at, status, None, text)
+    context.store.put("dispute", dispute["id"], dispute)
+    return dispute
+
+
+def move_dispute(context: RequestContext, dispute: Record, action: str) -> Record:
+    """Review, accept or reject a dispute."""
+    status = _step(context, DISPUTE, dispute["status"], action, "dispute").to
+    resolved = None if status == "inReview" else context.clock.at
+    dispute = {**dispute, "status": status, "resolved_at": resolved}
+    context.store.put("dispute", dispute["id"], dispute)
+    return dispute
+
+
+def shown_dispute(dispute: Record) -> Dispute:
+    """Return a dispute as it is answered."""
     return Dispute(
         id=dispute["id"],
         transaction_id=dispute["transaction"],
@@ -214,6 +253,9 @@ _DONE = {
     "unlock": "unlocked",
     "cancel": "canceled",
     "add_evidence": "given evidence",
+    "review": "reviewed",
+    "accept": "accepted",
+    "reject": "rejected",
 }
 
 

@@ -4,7 +4,11 @@ Time is moved by controls alone and is part of the store, so that copies have th
 seed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -47,18 +51,77 @@ def moment_of(at: int) -> datetime:
     return EPOCH + timedelta(milliseconds=at)
 
 
+def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
+    """Return when the time of a new sandbox starts, and how fast it runs; it stands still where `speed` is None.
+
+    Args:
+        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed from now on, as "x60".
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    wall = int(time.time() * 1000)
+    text = "fixed" if clock is None else clock
+    if isinstance(text, str):
+        if text == "fixed":
+            return {"start": milliseconds(START), "speed": None}
+        if speed := re.fullmatch(r"[x×](\d{1,5}(?:\.\d{1,3})?)", text):
+            return {"start": wall, "speed": float(speed[1])}
+        if text == "now":
+            return {"start": wall, "speed": 1.0}
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else text
+        if moment.utcoffset() is not None:
+            return {"start": milliseconds(moment), "speed": 1.0}
+    except (ValueError, AttributeError):
+        pass
+    raise ValueError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
+
+
 class Clock:
-    """Keeps the sandbox's time."""
+    """Keeps the sandbox's time: it stands still until it is moved, or runs since a moment of the wall clock."""
 
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
         self._store = store
         self._move = move
+        self._shown = threading.local()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it runs by itself."""
+        return self._store.get("meta", "running") is not None
 
     @property
     def at(self) -> int:
         """The time as milliseconds since 1970."""
+        shown: int | None = getattr(self._shown, "at", None)
+        if shown is not None:
+            return shown
+        running = self._store.get("meta", "running")
+        if running is not None:
+            return int(running["at"] + (time.time() * 1000 - running["wall"]) * running["speed"])
         at: int = self._store.get("meta", "clock")
         return at
+
+    @contextmanager
+    def showing(self, at: int) -> Iterator[None]:
+        """Show one time to this thread: while what was due then happens, or a request is answered."""
+        before = getattr(self._shown, "at", None)
+        self._shown.at = at
+        try:
+            yield
+        finally:
+            self._shown.at = before
+
+    def set(self, at: int, speed: float | None) -> None:
+        """Set the time within a transaction; it stands still without a speed."""
+        if getattr(self._shown, "at", None) is not None:
+            self._shown.at = at
+        self._store.put("meta", "clock", at)
+        if speed is not None:
+            self._store.put("meta", "running", {"at": at, "wall": time.time() * 1000, "speed": speed})
+        elif self.runs:
+            self._store.delete("meta", "running")
 
     def now(self) -> datetime:
         """Return the time, aware, in UTC."""
@@ -110,6 +173,11 @@ class Seeds:
     def __init__(self, seed: int, secret: str = "") -> None:
         self._key = blake2b(b"card-issuing-workbench:%d" % seed, digest_size=32).digest()
         self._secret = secret
+
+    @classmethod
+    def of(cls, made: Mapping[str, Any]) -> "Seeds":
+        """Return the seeds of a sandbox from what it was made with."""
+        return cls(made["seed"], made.get("secret", ""))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Seeds) and (self._key, self._secret) == (other._key, other._secret)

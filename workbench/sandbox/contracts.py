@@ -120,6 +120,20 @@ def become_owner(context: RequestContext, user: Record, request: Any) -> None:
         context.store.put("user", user["id"], {**user, "contracts": [*user.get("contracts", ()), *made]})
 
 
+def create(context: RequestContext, chain_id: int, version: int, balance: str, user: Record | None) -> Record:
+    """Make a contract of the tenant with teaching wallets as admins; of a user, it is the user's collateral."""
+    tenant, key = context.tenant["id"], context.new_id("contract")
+    admins = tuple(wallet_address(context.seeds, chain_id, f"{key}:{one}") for one in range(version))
+    contract = contract_on(context.seeds, tenant, key, chain_id, version, admins, balances=(balance, "0"))
+    context.store.put("contract", key, contract)
+    context.store.put("contracts_of", tenant, [*(context.store.get("contracts_of", tenant) or []), key])
+    if user is not None:
+        field = next(name for name, family in WALLETS.items() if family is family_of(chain_id))
+        owned = {field: admins[0], "contracts": [*user.get("contracts", ()), key]}
+        context.store.put("user", user["id"], {**user, **owned})
+    return contract
+
+
 def address_on(seeds: Seeds, chain_id: int, label: str) -> str:
     """Return the address of a contract or token on a chain, valid by its check sum."""
     family = family_of(chain_id)

@@ -6,7 +6,6 @@ that are allowed. A control runs in one transaction, and its events are sent whe
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from decimal import Decimal
 from functools import wraps
 from types import NoneType, UnionType
@@ -85,7 +84,11 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
             given = declared.bind(self, *args, **kwargs).arguments
             try:
                 checked = {name: _checked(name, hints[name], value) for name, value in given.items() if name != "self"}
-                with self._engine.store if transaction else nullcontext():
+                present = self._engine.catch_up()
+                if transaction:
+                    with present, self._engine.store:
+                        result = method(self, **checked)
+                else:
                     result = method(self, **checked)
             except Refused as refused:
                 raise error_of(method.__name__, refused) from None

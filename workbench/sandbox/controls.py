@@ -4,25 +4,27 @@
 """
 
 import re
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
+from workbench.interface.disputes import Dispute
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import (
     FULL,
     CompletionReason,
     EventApplicationStatus,
     MicroDepositRail,
-    Role,
     StatusChangeReason,
     TransactionStatus,
 )
 from workbench.interface.simulations import SimulatedTransaction
 from workbench.interface.walk import build, change
-from workbench.sandbox import accounts, cards, chain, people
+from workbench.sandbox import accounts, cards, chain, people, rewards
 from workbench.sandbox.context import Clock
 from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
+from workbench.sandbox.creation import CreationControls, application_state
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.events import listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
@@ -36,28 +38,28 @@ from workbench.sandbox.results import (
     ExecutedWithdrawal,
     ListedEvent,
     PendingSignatures,
+    Redemption,
     RequestEntry,
     SandboxTime,
     Snapshots,
     StoredRecord,
-    Tenant,
-    TenantKey,
     WalletAddress,
     WalletSignature,
 )
-from workbench.sandbox.store import Store
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
-from workbench.sandbox.world import PRIMARY, add_key, add_tenant, new_world, world
+from workbench.sandbox.world import new_world, world
 
 _NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
 _CENTS = Between(1, 10**12, "cents")
+_RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}
+_REDEEMED = ("COMPLETED", "PENDING", "FAILED")
 _MONEY = ("limit", "available", "held", "posted", "refunded")
 RECORD_KINDS = (
     "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
 )  # fmt: skip
 
 
-class Controls(WebhookControls, FaultControls):
+class Controls(CreationControls, WebhookControls, FaultControls):
     """All controls, as methods of a sandbox."""
 
     base_url: str
@@ -74,60 +76,6 @@ class Controls(WebhookControls, FaultControls):
         """
         full = self._engine.store.get("key", self._engine.full_key)["tenant"]
         return guide(self._engine.environment, self.base_url, self._tenant_id(api_key) or full)
-
-    @control(changes=False)
-    def tenants(self) -> list[Tenant]:
-        """Return the tenants, each with the names of its keys."""
-        return [self._tenant(row) for row in self._engine.store.all("tenant")]
-
-    @control(changes=True)
-    def create_tenant(
-        self,
-        name: str,
-        team: Annotated[str, ("individual", "company")] = "individual",
-        management: Annotated[str, ("self", "provider")] = "self",
-        corporate_cards: bool = True,
-    ) -> Tenant:
-        """Create a tenant with some users, cards and contracts, and a key of its name with all roles.
-
-        Args:
-            name: Name of the tenant, not used by another tenant or key.
-            team: Kind of team: individual or company.
-            management: Who manages the contracts: self or provider.
-            corporate_cards: Whether it issues corporate cards.
-        """
-        self._require_free_name(name)
-        kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
-        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind))
-
-    @control(changes=True)
-    def create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
-        """Create an API key of a tenant with chosen roles.
-
-        Args:
-            name: Name of the key, not used by another tenant or key.
-            tenant: Name of the tenant.
-            roles: Roles separated by commas, as "rewards:read,rewards:write"; default: all.
-        """
-        chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
-        if not frozenset(chosen) <= frozenset(Role):
-            raise usage_error(f"roles must be of {', '.join(Role)}")
-        self._require_free_name(name)
-        owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant), None)
-        if owner is None:
-            raise not_found("Tenant")
-        key = add_key(self._engine.store, self._engine.seeds, name, owner["id"], chosen)
-        return TenantKey(name=name, tenant=tenant, roles=chosen, api_key=key)
-
-    def _tenant(self, row: Record) -> Tenant:
-        keys = tuple(key["name"] for key in self._engine.store.all("key") if key["tenant"] == row["id"])
-        return Tenant(keys=keys, **row)
-
-    def _require_free_name(self, name: str) -> None:
-        if not 1 <= len(name) <= 50 or not name.isprintable() or name != name.strip():
-            raise usage_error("name must have 1 to 50 printable characters")
-        if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
-            raise usage_error(f"name {name!r} is already used")
 
     @control(changes=False)
     def events(
@@ -233,8 +181,7 @@ class Controls(WebhookControls, FaultControls):
         store = self._engine.store
         kind = next((kind for kind in ("user", "owner", "company") if store.get(kind, key.lower())), "user")
         context = self._engine.context(name, self._record(kind, key))
-        applicant = people.decide(context, kind, key.lower(), status, **how)
-        return ApplicationState(id=applicant["id"], status=str(applicant["status"]), reason=applicant["reason"])
+        return application_state(people.decide(context, kind, key.lower(), status, **how))
 
     # cards and money
 
@@ -321,6 +268,49 @@ class Controls(WebhookControls, FaultControls):
         memo = {name: text for name, text in texts.items() if text is not None}
         return accounts.receive_deposit(self._engine.context("deposit", route), route, Decimal(amount), rail, memo)
 
+    @control(changes=True)
+    def open_dispute(self, transaction_id: str, text_evidence: str | None = None) -> Dispute:
+        """Open a dispute about a settled transaction.
+
+        Args:
+            transaction_id: Settled transaction.
+            text_evidence: Text evidence.
+        """
+        transaction = self._record("transaction", transaction_id)
+        context = self._engine.context("open_dispute", transaction)
+        return cards.shown_dispute(cards.open_dispute(context, transaction, text_evidence))
+
+    @control(changes=True)
+    def resolve_dispute(self, dispute_id: str, status: Annotated[str, tuple(_RESOLVE)] = "accepted") -> Dispute:
+        """Move a dispute to a status that only the service gives it.
+
+        Args:
+            dispute_id: Dispute.
+            status: inReview, accepted or rejected.
+        """
+        dispute = self._record("dispute", dispute_id)
+        context = self._engine.context("resolve_dispute", dispute)
+        return cards.shown_dispute(cards.move_dispute(context, dispute, _RESOLVE[status]))
+
+    @control(changes=True)
+    def redeem(
+        self, user_id: str, points: Annotated[int, Between(1, 10**9)], status: Annotated[str, _REDEEMED] = "COMPLETED"
+    ) -> Redemption:
+        """Redeem minted points of a user. A travel booking that is PENDING or FAILED is not listed.
+
+        Args:
+            user_id: User.
+            points: Number of points.
+            status: COMPLETED, PENDING or FAILED.
+        """
+        user = self._record("user", user_id)
+        left = rewards.points_of(self._engine.environment, user)
+        if points > left:
+            raise usage_error(f"the user has {left:,} minted points")
+        row = rewards.redeem(self._engine.context("redeem", user), user, points, status)
+        left = rewards.points_of(self._engine.environment, user)
+        return Redemption(id=row["id"], points=points, status=status, left=left)
+
     # withdrawals
 
     @control(changes=True)
@@ -394,9 +384,12 @@ class Controls(WebhookControls, FaultControls):
     @control(changes=True)
     def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
-        initial = Store()
-        initial.load(world(self._engine.seeds))
-        return self._replace(initial.copy())
+        made, running = (self._engine.store.get("meta", name) for name in ("made", "running"))
+        start = made["start"] if running is None else int(time.time() * 1000)
+        self._replace(world({**made, "start": start}).copy())
+        self._engine.store.put("meta", "made", {**self._engine.store.get("meta", "made"), "start": start})
+        self.clock.set(start, running and running["speed"])
+        return SandboxTime(now=self.clock.now())
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
@@ -421,6 +414,7 @@ class Controls(WebhookControls, FaultControls):
         kept = {kind: dict(store.items(kind)) for kind in _NOT_WORLD}
         store.replace({**contents, **kept})
         store.put("meta", "made", {**made, "world": new_world()})
+        self._engine.environment.rewards.clear()
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -14,13 +15,14 @@ from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
 from workbench.sandbox.chain import TeachingWallet
-from workbench.sandbox.context import Seeds
+from workbench.sandbox.context import START, Clock, clock_settings, milliseconds
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
 from workbench.sandbox.store import Store
-from workbench.sandbox.world import new_world, world
+from workbench.sandbox.world import new_world
+from workbench.sandbox.world import world as world_of
 
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
 ServiceEnvironment = Literal["sandbox", "production"]
 BehaviorName = Literal["documented", "observed"]
-_DEFAULTS: Mapping[str, Any] = {"seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False}
+WorldSize = Literal["small", "program", "large"]
+_DEFAULTS: Mapping[str, Any] = {
+    "seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False, "size": "small",
+}  # fmt: skip
 _CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
     "refused": ConnectionRefusedError,
     "reset": ConnectionResetError,
@@ -42,7 +47,7 @@ class Sandbox(Controls):
     """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
     The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or reads
-    the wall clock, until the sandbox is served or delivers webhooks.
+    the wall clock, until the sandbox is served or delivers webhooks, or its clock runs.
 
     Args:
         seed: Random seed of the world; default 1.
@@ -57,6 +62,10 @@ class Sandbox(Controls):
         webhook_hosts: Hosts that webhooks may go to, whatever their address.
         random_keys: Whether API keys are made at random. By default they are made from the seed, the same everywhere;
             to serve beyond this machine they have to be random. Kept in the file, as the seed is.
+        clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed from now on
+            as "x60", runs. Times of the seeded world lie before its start.
+        world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or "large"
+            with 1,000. The ids of the small one are in all.
 
     Raises:
         ValueError: An argument has a value that is not allowed.
@@ -75,12 +84,19 @@ class Sandbox(Controls):
         public_webhooks: bool = False,
         webhook_hosts: Sequence[str] = (),
         random_keys: bool | None = None,
+        clock: datetime | str | None = None,
+        world: WorldSize | None = None,
     ) -> None:
-        _check(seed, environment, behavior, settings or {})
+        _check(seed, environment, behavior, world, settings or {})
+        times = clock_settings(clock)
         store = Store(path)
         try:
             with store:
-                _make(store, seed=seed, environment=environment, behavior=behavior, random_keys=random_keys)
+                given = {"seed": seed, "environment": environment, "behavior": behavior, "random_keys": random_keys}
+                new = _make(store, times["start"], size=world, **given)
+                if new or clock is not None:
+                    timer = Clock(store, lambda by: None)
+                    timer.set(times["start"] if new else max(timer.at, times["start"]), times["speed"])
         except UnusableFile:
             store.close()
             raise
@@ -237,26 +253,30 @@ def renew_file(path: Path) -> None:
             if made is None or "behavior" in made:
                 return
             store.replace({})
-            _make(store, seed=made["seed"], environment=made["environment"], behavior=made["profile"])
+            given = {"seed": made["seed"], "environment": made["environment"], "behavior": made["profile"]}
+            _make(store, milliseconds(START), **given)
     finally:
         store.close()
 
 
-def _make(store: Store, **given: Any) -> None:
-    """Make the world in an empty store; one that has a world must have been made with the same."""
+def _make(store: Store, start: int, **given: Any) -> bool:
+    """Make the world in an empty store; one that has a world must have been made with the same.
+
+    Returns:
+        Whether it was made now.
+    """
     made: dict[str, Any] | None = store.get("meta", "made")
     if made is None:
-        made = {
-            **_DEFAULTS,
-            **{name: value for name, value in given.items() if value is not None},
-            "world": new_world(),
-        }
+        chosen = {name: value for name, value in given.items() if value is not None}
+        made = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
         if made["random_keys"]:
             made["secret"] = secrets.token_hex()
         store.put("meta", "made", made)
-        for kind, key, value in world(Seeds(made["seed"], made.get("secret", ""))):
-            store.put(kind, key, value)
-    elif "behavior" not in made:
+        for kind, values in world_of(made).copy().items():
+            for key, value in values.items():
+                store.put(kind, key, value)
+        return True
+    if "behavior" not in made:
         raise UnusableFile(
             "The sandbox's file was written by version 0.1 and cannot be read; file left unchanged. To start anew, delete "
             "it; `workbench sandbox reset` resets the sandbox that commands act on."
@@ -266,13 +286,15 @@ def _make(store: Store, **given: Any) -> None:
             raise UnusableFile(
                 f"The file was made with {name} {made.get(name, _DEFAULTS[name])!r}, which cannot be changed; file left unchanged."
             )
+    return False
 
 
-def _check(seed: object, environment: object, behavior: object, settings: Mapping[str, Any]) -> None:
+def _check(seed: object, environment: object, behavior: object, world: object, settings: Mapping[str, Any]) -> None:
     problems = [] if seed is None or type(seed) is int else ["seed must be a whole number"]
     for name, value, allowed in (
         ("environment", environment, get_args(ServiceEnvironment)),
         ("behavior", behavior, get_args(BehaviorName)),
+        ("world", world, get_args(WorldSize)),
     ):
         if value is not None and value not in allowed:
             problems.append(f"{name} must be {' or '.join(allowed)}")

@@ -1,6 +1,8 @@
 """The parts of one sandbox put together: state, clock, service, faults, and the events that go out."""
 
+import threading
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from workbench.interface.convert import Names, converter
@@ -14,6 +16,7 @@ from workbench.sandbox.service import Request, Service
 from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
+_TICK = 0.25  # seconds between looks at a running clock
 Deliveries = list[tuple[int, dict[str, str], bytes]]
 
 
@@ -38,7 +41,7 @@ class Engine:
     ) -> None:
         made = store.get("meta", "made")
         self.store = store
-        self.seeds = Seeds(made["seed"], made.get("secret", ""))
+        self.seeds = Seeds.of(made)
         self.wire_names = wire_names
         self.clock = Clock(store, self._move_clock)
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
@@ -46,14 +49,19 @@ class Engine:
         self.full_key = self.seeds.api_key("full")
         self.faults = FaultRules(self.seeds)
         self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts)
+        self._ticking: threading.Thread | None = None
+        self._closed = threading.Event()
+        if self.dispatcher.active:
+            self.keep_time()
         self.dispatcher.notify()
 
     def answer(self, request: Request) -> FaultedResponse:
         """Answer a request, and apply the fault rules to it."""
-        if self.faults.rules:
-            answer = self.faults.apply(self.service.handle, request, self.service.name_of(request))
-        else:
-            answer = FaultedResponse(response=self.service.handle(request))
+        with self.catch_up():
+            if self.faults.rules:
+                answer = self.faults.apply(self.service.handle, request, self.service.name_of(request))
+            else:
+                answer = FaultedResponse(response=self.service.handle(request))
         self.dispatcher.notify()
         return answer
 
@@ -76,6 +84,7 @@ class Engine:
 
     def drain(self, after: int, api_key: str) -> tuple[Deliveries, int]:
         """Return the signed events of a key's tenant after a number, each with its number, and the last number."""
+        self.catch_up()
         with self.store:
             tenant = (self.store.get("key", api_key) or {}).get("tenant")
             due = [
@@ -85,21 +94,47 @@ class Engine:
             ]
             return due, self.last_event
 
+    def catch_up(self) -> AbstractContextManager[None]:
+        """Let what became due on a running clock happen; the time it shows can be kept for what follows."""
+        if not self.clock.runs:
+            return nullcontext()
+        at = self.clock.at
+        with self.store:
+            self._happen_until(at)
+        return self.clock.showing(at)
+
+    def keep_time(self) -> None:
+        """Catch up with a running clock from now on, in a thread: what is due happens though nobody asks."""
+        if not self.clock.runs or self._ticking is not None:
+            return
+
+        def tick() -> None:
+            while not self._closed.wait(_TICK):
+                self.catch_up()
+                self.dispatcher.notify()
+
+        self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
+        self._ticking.start()
+
     def _move_clock(self, by: int) -> None:
         """Move the clock by milliseconds; what is due on the way happens at its own time."""
         with self.store:
             end = self.clock.at + by
-            while due := sorted(
-                ((row["at"], name, row) for name, row in self.store.items("due") if row["at"] <= end),
-                key=lambda entry: entry[:2],
-            ):
-                for at, name, row in due:
-                    if self.store.get("due", name) is row:
-                        self.store.put("meta", "clock", max(at, self.clock.at))
+            self._happen_until(end)
+            running = self.store.get("meta", "running")
+            self.clock.set(end, running and running["speed"])
+        self.dispatcher.notify()
+
+    def _happen_until(self, end: int) -> None:
+        while due := sorted(
+            ((row["at"], name, row) for name, row in self.store.items("due") if row["at"] <= end),
+            key=lambda entry: entry[:2],
+        ):
+            for at, name, row in due:
+                if self.store.get("due", name) is row:
+                    with self.clock.showing(at):
                         self.store.delete("due", name)
                         self._run_due(row["do"], row["of"])
-            self.store.put("meta", "clock", end)
-        self.dispatcher.notify()
 
     def _run_due(self, action: str, key: str) -> None:
         if action == "settle":
@@ -113,5 +148,8 @@ class Engine:
 
     def close(self) -> None:
         """End the deliveries and close the file."""
+        self._closed.set()
+        if self._ticking is not None:
+            self._ticking.join(10)
         self.dispatcher.close()
         self.store.close()

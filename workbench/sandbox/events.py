@@ -18,9 +18,9 @@ from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, moment_of
 from workbench.sandbox.people import links
 from workbench.sandbox.results import ListedEvent
+from workbench.sandbox.rewards import CATEGORIES, OTHER
 
 Record = dict[str, Any]
-_MERCHANT_CATEGORIES = {"5411": "Grocery Stores", "5812": "Restaurants", "4511": "Airlines", "5541": "Service Stations"}
 
 
 class Delivered(bytes):
@@ -94,8 +94,10 @@ def _transaction(environment: Environment, kept: Record) -> Any:
     refund, change = kept.get("refund"), kept.get("change")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
     amount = spend["settled"] if spend["status"] == "settled" else spend["held"]
-    whole = spend["status"] in {"declined", "settled"}  # assumed: event_authorized_amount
-    authorized = spend["authorized"] if whole else spend["held"]
+    authorized = spend["held"]
+    if spend["status"] in {"declined", "settled"}:  # assumed: event_authorized_amount
+        reduced = environment.settings["event_authorized_amount"] == "reduced" and spend["status"] == "settled"
+        authorized = spend["cleared"] if reduced else spend["authorized"]
     if kind == "transaction.requested" or status == "declined":
         amount = authorized = spend["authorized"]
     if kind == "transaction.requested":  # assumed: declined_events
@@ -120,7 +122,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "local_currency": spend["currency"].lower(),
                 "authorization_method": "online",  # assumed: event_merchant
                 "merchant_name": spend["merchant_name"],
-                "merchant_category": _MERCHANT_CATEGORIES.get(spend["merchant_category_code"], "Other"),
+                "merchant_category": CATEGORIES.get(spend["merchant_category_code"], OTHER).description,
                 "merchant_category_code": spend["merchant_category_code"],
                 "merchant_city": "Springfield",
                 "merchant_country": "US",

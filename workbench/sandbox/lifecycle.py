@@ -53,7 +53,12 @@ CARD: Table = {
     **{(status, "cancel"): Transition("canceled", "card.updated") for status in ("notActivated", "active", "locked")},
 }
 
-DISPUTE: Table = {  # assumed: disputes_closed
-    **{(status, "cancel"): Transition("canceled") for status in (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)},
-    **{(status, "add_evidence"): Transition(status) for status in (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)},
+_OPEN = (DisputeStatus.PENDING, DisputeStatus.IN_REVIEW)
+DISPUTE: Table = {
+    ("", "open"): Transition("pending"),
+    ("pending", "review"): Transition("inReview"),
+    **{(status, "accept"): Transition("accepted") for status in _OPEN},
+    **{(status, "reject"): Transition("rejected") for status in _OPEN},
+    **{(status, "cancel"): Transition("canceled") for status in _OPEN},
+    **{(status, "add_evidence"): Transition(status) for status in _OPEN},
 }

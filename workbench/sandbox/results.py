@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from typing import Any, get_args, get_origin
 
@@ -11,7 +12,7 @@ from workbench.interface.masks import DOTS, MaskedDict, masked
 from workbench.interface.rules import CENTS, ID, MOMENT
 from workbench.interface.table import OPERATIONS
 from workbench.interface.text import write_time
-from workbench.interface.walk import DateTime, Kind, build, is_record, leaves, members, record_of
+from workbench.interface.walk import Array, DateTime, DecimalNumber, Kind, build, is_record, leaves, members, record_of
 
 
 @record
@@ -29,6 +30,33 @@ class CardState:
 
     id: str = about("Card", ID)
     status: str = about("Status: active, notActivated, locked or canceled")
+
+
+@record
+class CompanyState:
+    """A company, and where its application stands."""
+
+    id: str = about("Company", ID)
+    status: str = about("Application status")
+    owners: tuple[str, ...] = about("Ids of the owners")
+
+
+@record
+class RouteState:
+    """A payment route."""
+
+    id: str = about("Payment route", ID)
+    fiat_deposit: bool = about("Whether it has a fiat deposit address, so that deposits can arrive")
+
+
+@record
+class Redemption:
+    """Points that were redeemed."""
+
+    id: str = about("Item of the rewards activity")
+    points: int = about("Points")
+    status: str = about("Status: COMPLETED, PENDING or FAILED")
+    left: int = about("Minted points that are left")
 
 
 @record
@@ -268,6 +296,8 @@ def to_json(result: Any) -> Any:
         return {one.name: to_json(getattr(result, one.name)) for one in members(type(result))}
     if isinstance(result, list | tuple):
         return [to_json(item) for item in result]
+    if isinstance(result, Decimal):
+        return str(result)
     return write_time(result) if isinstance(result, datetime) else result
 
 
@@ -283,5 +313,9 @@ def from_json(annotation: Any, raw: Any) -> Any:
 def _value(kind: Kind, raw: Any) -> Any:
     if isinstance(kind, DateTime) and raw is not None:
         return datetime.fromisoformat(raw)
+    if isinstance(kind, DecimalNumber) and raw is not None:
+        return Decimal(raw)
     of = record_of(kind)
-    return raw if of is None else [from_json(of, item) for item in raw]
+    if of is None or raw is None:
+        return raw
+    return [from_json(of, item) for item in raw] if isinstance(kind, Array) else from_json(of, raw)

@@ -1,88 +1,177 @@
-"""A year of rewards activity for a user, made when first asked for and the same for the same seed.
+"""Rewards: a settled purchase earns points by the rate of its category, a refund takes them back, redemptions spend them.
 
-In the rows, as in practice: merchant names padded with blanks, adjustments that read CARD_SPEND all the same, and travel
-redemptions that are PENDING or FAILED, which are hidden before paging. assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words
+Points are posted and minted some days later, when the clock is there. Users of the seeded world also have a history, made
+from the seed when it is first asked for. In the rows, as in practice: merchant names padded with blanks, adjustments that
+read CARD_SPEND all the same, and travel redemptions that are PENDING or FAILED, which are hidden before paging.
+assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
 """
 
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.interface import strict_json
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.interface.walk import build
-from workbench.sandbox.context import START, Environment, RequestContext
+from workbench.sandbox.context import Environment, RequestContext, Seeds, moment_of
 
+Record = dict[str, Any]
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
-_YEAR = 365 * 24 * 60 * 60
+DAY = 24 * 60 * 60 * 1000  # milliseconds
+_HIDDEN = frozenset({"PENDING", "FAILED"})
+
+
+class Category(NamedTuple):
+    """What the program knows of a merchant category code: its description, the category of spending, points a dollar."""
+
+    description: str
+    spending: str
+    rate: int
+
+
+CATEGORIES: Mapping[str, Category] = {
+    "5411": Category("Grocery Stores", "groceries", 2),
+    "5541": Category("Service Stations", "gas", 2),
+    "5812": Category("Restaurants", "dining", 3),
+    "5814": Category("Fast Food Restaurants", "dining", 3),
+    "4511": Category("Airlines", "travel", 4),
+    "7011": Category("Hotels", "travel", 4),
+    "4111": Category("Commuter Transport", "transit", 2),
+    "5942": Category("Book Stores", "shopping", 1),
+    "5732": Category("Electronics Stores", "shopping", 1),
+    "7832": Category("Motion Picture Theaters", "entertainment", 2),
+    "5912": Category("Drug Stores", "health", 1),
+    "4900": Category("Utilities", "utilities", 1),
+}
+OTHER = Category("Other", "other", 1)
 _MERCHANTS = (
-    ("Corner Grocery", "groceries"),
-    ("  Harbor Fuel  ", "gas"),
-    ("Blue Door Cafe", "dining"),
-    ("NORTHERN AIR ", "travel"),
-    ("Paper & Ink Books", "shopping"),
-    ("City Transit", "transit"),
-    ("Lantern Cinema", "entertainment"),
-    ("   Old Mill Bakery", "dining"),
+    ("Corner Grocery", "5411"),
+    ("  Harbor Fuel  ", "5541"),
+    ("Blue Door Cafe", "5812"),
+    ("NORTHERN AIR ", "4511"),
+    ("Paper & Ink Books", "5942"),
+    ("City Transit", "4111"),
+    ("Lantern Cinema", "7832"),
+    ("   Old Mill Bakery", "5814"),
 )
 
-Row = tuple[str, bytes]
-"""The type, and the item as it is sent."""
+
+def points_for(cents: int, code: str) -> int:
+    """Return the points that a purchase earns."""
+    return cents * CATEGORIES.get(code, OTHER).rate // 100
+
+
+def earned(seeds: Seeds, key: str, transaction: Record, at: int, cents: int, points: int) -> Record:
+    """Make a row for a purchase, or for a refund where cents and points are negative; it is posted and minted later."""
+    posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
+    code = transaction["merchant_category_code"]
+    return {
+        "id": f"rwd_{key}", "type": "earned", "at": at, "points": points, "posted": posted,
+        "minted": posted + seeds.number(f"minted:{key}", DAY // 4, 9 * DAY), "merchant_name": transaction["merchant_name"],
+        "transaction_amount_cents": cents, "spend_category": CATEGORIES.get(code, OTHER).spending,
+    }  # fmt: skip
+
+
+def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
+    """Give points for a purchase that settled, or take them back for a refund.
+
+    Args:
+        before: Cents of the transaction that count so far.
+        after: Cents that count from now on.
+    """
+    code = transaction["merchant_category_code"]
+    points = points_for(after, code) - points_for(before, code)
+    key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
+    row = earned(context.seeds, key, transaction, context.clock.at, after - before, points)
+    context.store.put(kept_in(transaction["user"]), row["id"], row)
+
+
+def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
+    """Spend points of a user."""
+    key = context.seeds.octets(f"redemption:{context.store.next('redemption')}", 16).hex()
+    row: Record = {"id": f"rwd_{key}", "type": "redeemed", "at": context.clock.at, "points": points, "status": status}
+    context.store.put(kept_in(user["id"]), row["id"], row)
+    return row
+
+
+def kept_in(user: str) -> str:
+    """Return the kind of the store in which the rows of a user are."""
+    return f"rewards of {user}"
+
+
+def points_of(environment: Environment, user: Record) -> int:
+    """Return the points a user can redeem: what is minted, less what was redeemed."""
+    now = environment.clock.at
+    return sum(
+        -row["points"] if row["type"] == "redeemed" else row["points"]
+        for row in _rows(environment, user)
+        if row.get("minted", 0) <= now and row.get("status") != "FAILED"
+    )
 
 
 def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> bytes:
     """Return one page of a user's activity, the newest first."""
     user = context.get_for_tenant("user", request.user_id.lower(), "User")
-    rows = context.environment.rewards.get(user["id"])
-    if rows is None:
-        rows = context.environment.rewards[user["id"]] = visible_rows(context.environment, user)
-    if request.type is not None:
-        rows = [row for row in rows if row[0] == request.type]
+    # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
+    rows = [
+        row
+        for row in _rows(context.environment, user)
+        if row.get("status") not in _HIDDEN and request.type in (None, row["type"])
+    ]
     skip = request.offset or 0
     limit = DEFAULT_LIMIT if request.limit is None else request.limit
     return b'{"%s":[%s]}' % (
         context.environment.wire_name(RewardsActivity, "items").encode(),
-        b",".join([item for _, item in rows[skip : skip + limit]]),  # assumed: rewards_beyond
+        b",".join([_item(context.environment, row) for row in rows[skip : skip + limit]]),  # assumed: rewards_beyond
     )
 
 
-def visible_rows(environment: Environment, user: dict[str, Any]) -> list[Row]:
-    """Make the rows of a user that are shown, the newest first."""
-    count = user.get("rewards", 0)
-    rows: list[Row] = []
+def _item(environment: Environment, row: Record) -> bytes:
+    """Return a row as it is sent: with what was posted and minted by now."""
+    sent = environment.rewards.get(row["id"])
+    if sent is not None:
+        return bytes(sent)
+    now = environment.clock.at
+    item: Record = {name: value for name, value in row.items() if name not in {"at", "posted", "minted"}}
+    item |= {"points": Decimal(row["points"]), "created_at": moment_of(row["at"])}
+    item |= {f"{name}_at": moment_of(row[name]) for name in ("posted", "minted") if row.get(name, now + 1) <= now}
+    if row["type"] == "earned":
+        item["reason"] = "CARD_SPEND"  # "for all rows, including non-card adjustments"
+    sent = strict_json.dumps(environment.converter.unstructure(build(RewardsItem, item)))
+    if row.get("minted", 0) <= now:  # it stays as it is
+        environment.rewards[row["id"]] = sent
+    return sent
+
+
+def _rows(environment: Environment, user: Record) -> list[Record]:
+    """Return all rows of a user, the newest first."""
+    kept = list(environment.store.all(kept_in(user["id"])))
+    history = environment.rewards.get(user["id"])
+    if history is None:
+        history = environment.rewards[user["id"]] = tuple(_history(environment, user))
+    return [*reversed(kept), *history]
+
+
+def _history(environment: Environment, user: Record) -> Iterator[Record]:
+    """Make what a seeded user did before, evenly over the months since they joined, the newest first."""
+    count, start = user.get("rewards", 0), environment.store.get("meta", "made")["start"]
+    span = int(365 * DAY * user.get("rewards_months", 12) / 12)
     for i in range(count):
-        row = _row(environment, user["id"], i, count)
-        if row is not None:
-            rows.append(row)
-    return rows
-
-
-def _row(environment: Environment, user: str, i: int, count: int) -> Row | None:
-    """Make the i-th newest row; None where it is hidden."""
-    dice = environment.seeds.octets(f"reward:{user}:{i}", 24)
-    age = _YEAR * (2 * i + 1) // (2 * count) + dice[0]
-    created = START - timedelta(seconds=age)
-    key = dice[8:24].hex()
-    item: dict[str, Any] = {"id": f"rwd_{key}", "created_at": created}
-    if dice[1] < 20:
-        # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
-        status = "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
-        if status != "COMPLETED":
-            return None
-        points = 25 * (1 + dice[3] % 40)
-        item |= {"type": "redeemed", "points": Decimal(points), "status": status}
-    else:
-        name, category = _MERCHANTS[dice[2] % len(_MERCHANTS)]
+        dice = environment.seeds.octets(f"reward:{user['id']}:{i}", 24)
+        at = start - (span * (2 * i + 1) // (2 * count) + dice[0] * 1000)
+        key = dice[8:24].hex()
+        if dice[1] < 20:
+            status = "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
+            points = 25 * (1 + dice[3] % 40)
+            yield {"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status}
+            continue
+        name, code = _MERCHANTS[dice[2] % len(_MERCHANTS)]
         cents = 150 + int.from_bytes(dice[3:5]) % 20_000
-        item |= {
-            "type": "earned",
-            # "CARD_SPEND for all rows, including non-card adjustments"
-            "reason": "CARD_SPEND",
-            "points": Decimal(-(1 + dice[5] % 50) if dice[1] < 26 else max(1, cents // 100)),
-            "posted_at": created + timedelta(days=1),
-            "minted_at": created + timedelta(days=2),
-        }
-        if dice[1] >= 26:  # an adjustment has no merchant
-            item |= {"merchant_name": name, "transaction_amount_cents": cents, "spend_category": category}
-    return item["type"], strict_json.dumps(environment.converter.unstructure(build(RewardsItem, item)))
+        purchase = {"merchant_name": name, "merchant_category_code": code}
+        row = earned(environment.seeds, key, purchase, at, cents, points_for(cents, code))
+        if dice[1] < 26:  # an adjustment has no merchant
+            row = {name: row[name] for name in ("id", "type", "at", "posted", "minted")} | {
+                "points": -(1 + dice[5] % 50)
+            }
+        yield row

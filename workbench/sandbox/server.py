@@ -64,6 +64,7 @@ class App:
         self._controls = controls
         self._url = url
         self._local = local
+        engine.keep_time()
         self._identity = (IDENTITY, engine.seeds.uuid("served"))
         self._openapi: bytes | None = None
 

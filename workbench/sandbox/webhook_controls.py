@@ -33,6 +33,7 @@ class WebhookControls(ControlGroup):
             self._engine.dispatcher.check(url)  # may look a name up, for which no request waits
         except ForbiddenUrl as error:
             raise usage_error(f"url cannot be used: {error}") from None
+        self._engine.keep_time()
         with self._engine.store as store:
             row = {
                 "id": self._engine.seeds.uuid(f"endpoint:{store.next('endpoint')}"),

@@ -9,10 +9,11 @@ from workbench.chains.families import Family, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.accounts import new_account, new_route
 from workbench.sandbox.cards import new_card, new_dispute, new_transaction
-from workbench.sandbox.context import START, Seeds, milliseconds
+from workbench.sandbox.context import Seeds
 from workbench.sandbox.contracts import WALLETS, contract_on, wallet_address
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
-from workbench.sandbox.rewards import BEYOND_PAGING
+from workbench.sandbox.population import populate
+from workbench.sandbox.rewards import BEYOND_PAGING, DAY
 from workbench.sandbox.store import Change, Store
 
 PRIMARY = "primary"
@@ -33,40 +34,8 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
 }
 """What a key may do, its tenant, its roles."""
 
-_FIRST = [
-    "Ada",
-    "Ben",
-    "Cleo",
-    "Dara",
-    "Emil",
-    "Fay",
-    "Gus",
-    "Hana",
-    "Ivo",
-    "June",
-    "Kai",
-    "Lena",
-    "Milo",
-    "Nia",
-    "Omar",
-    "Pia",
-]
-_LAST = [
-    "Abbot",
-    "Berg",
-    "Castell",
-    "Dunn",
-    "Ekholm",
-    "Fenn",
-    "Grove",
-    "Hale",
-    "Inman",
-    "Joss",
-    "Kern",
-    "Lund",
-    "Marsh",
-]
-_DAY = 24 * 60 * 60 * 1000
+_FIRST = ("Ada", "Ben", "Cleo", "Dara", "Emil", "Fay", "Gus", "Hana", "Ivo", "June", "Kai", "Lena", "Milo", "Nia", "Omar", "Pia")  # fmt: skip
+_LAST = ("Abbot", "Berg", "Castell", "Dunn", "Ekholm", "Fenn", "Grove", "Hale", "Inman", "Joss", "Kern", "Lund", "Marsh")  # fmt: skip
 _CARD_STATES = ("active", "notActivated", "locked", "canceled")
 _APPROVED = 24
 _CONTRACTS = (
@@ -82,10 +51,10 @@ def tenant_id(seeds: Seeds, name: str) -> str:
     return seeds.uuid(f"tenant:{name}")
 
 
-def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any]) -> dict[str, Any]:
+def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> dict[str, Any]:
     """Add a tenant with a small world, and a key of its name with all roles; return the tenant."""
     add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
-    _Tenant(store, seeds, name, kind).populate()
+    _Tenant(store, seeds, name, kind, start).populate()
     tenant: dict[str, Any] = store.get("tenant", tenant_id(seeds, name))
     return tenant
 
@@ -102,27 +71,40 @@ def new_world() -> str:
     return secrets.token_hex(6)
 
 
+def world(made: Mapping[str, Any]) -> Store:
+    """Return the world of a sandbox.
+
+    Args:
+        made: What it is made with: its seed, its `size` and `start` (its present, in milliseconds since 1970).
+    """
+    seeds, store = Seeds.of(made), Store()
+    store.load(_base(seeds, made["start"]))
+    populate(store, seeds, tenant_id(seeds, PRIMARY), made["start"], made.get("size", "small"))
+    return store
+
+
 @lru_cache(maxsize=8)
-def world(seeds: Seeds) -> tuple[Change, ...]:
-    """Return the world, made once for each seed: its addresses and keys take milliseconds, and no value is changed in place."""
+def _base(seeds: Seeds, start: int) -> tuple[Change, ...]:
+    """Return what every world has, made once for each seed: its keys take milliseconds, and no value is changed in place."""
     store = Store()
-    store.put("meta", "clock", milliseconds(START))
+    store.put("meta", "clock", start)
     for name, (tenant, roles) in KEYS.items():
         add_key(store, seeds, name, tenant_id(seeds, tenant), roles)
     for name, kind in TENANTS.items():
-        _Tenant(store, seeds, name, kind).populate()
+        _Tenant(store, seeds, name, kind, start).populate()
     return tuple((kind, key, value) for kind, values in store.copy().items() for key, value in values.items())
 
 
 class _Tenant:
     """Makes what one tenant has."""
 
-    def __init__(self, store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any]) -> None:
+    def __init__(self, store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> None:
         self.store = store
         self.seeds = seeds
         self.name = name
         self.id = tenant_id(seeds, name)
         self.kind = kind
+        self.start = start
         self.people = 0
 
     def populate(self) -> None:
@@ -135,6 +117,8 @@ class _Tenant:
             for i in range(4 if small else _APPROVED)
         ]
         if not small:
+            for i, user in enumerate(approved[12:-1]):  # each of these joined later than the one before
+                approved[12 + i] = self.kept("user", user, rewards_months=11 - i)
             approved[-1] = self.kept("user", approved[-1], rewards=BEYOND_PAGING)
             approved[1] = self.kept("user", approved[1], reason="WRONG_USER_REGION, REGULATIONS_VIOLATIONS")
             for status in EventApplicationStatus:
@@ -177,12 +161,12 @@ class _Tenant:
     def user(self, status: str, company_id: str | None = None, rewards: int = 0) -> dict[str, Any]:
         person = self.person()
         number = self.people
-        at = milliseconds(START) - (400 - number) * _DAY
+        at = self.start - (400 - number) * DAY
         external = f"customer-{number:04d}"
         key = self.new("user", number)
         self.store.put("external_id", f"{self.id}:{external}", key)
         user = new_user(
-            key, self.id, at, status=status, reason=REASONS.get(status, ""), updated_at=at + _DAY, rewards=rewards,
+            key, self.id, at, status=status, reason=REASONS.get(status, ""), updated_at=at + DAY, rewards=rewards,
             phone_country_code="1", phone_number=f"31255501{number % 100:02d}", external_id=external,
             source_key="workbench", terms=status not in {"tosNotAccepted", "notStarted"},
             is_active=status not in {"locked", "canceled", "denied"}, **person,
@@ -251,7 +235,7 @@ class _Tenant:
                 "routing_number": "000000000",
             }
             account = new_account(
-                self.new("payment_account", number), self.id, milliseconds(START) - 30 * _DAY, owner, bank,
+                self.new("payment_account", number), self.id, self.start - 30 * DAY, owner, bank,
                 nickname=f"Example account {number + 1}",
             )  # fmt: skip
             self.kept("payment_account", account)
@@ -263,13 +247,13 @@ class _Tenant:
         """Make two disputes of each status, about settled transactions of the first card."""
         card = next(card for card in self.store.all("card") if card["user"] == person["id"])
         for i, status in enumerate(tuple(DisputeStatus) * 2):
-            at = milliseconds(START) - (40 - i) * _DAY
+            at = self.start - (40 - i) * DAY
             cents = 1_500 + 100 * i
             spend = new_transaction(
                 self.new("transaction", i), card, at, status="settled", authorized=cents, settled=cents,
-                merchant_name="Corner Grocery", merchant_category_code="5411", posted_at=at + _DAY,
+                merchant_name="Corner Grocery", merchant_category_code="5411", posted_at=at + DAY,
             )  # fmt: skip
             self.kept("transaction", spend)
             card = self.kept("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
-            resolved = None if status in {"pending", "inReview"} else at + 9 * _DAY
-            self.kept("dispute", new_dispute(self.new("dispute", i), spend, at + 2 * _DAY, status.value, resolved))
+            resolved = None if status in {"pending", "inReview"} else at + 9 * DAY
+            self.kept("dispute", new_dispute(self.new("dispute", i), spend, at + 2 * DAY, status.value, resolved))

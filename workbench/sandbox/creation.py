@@ -1,0 +1,173 @@
+"""The controls that make something for a tenant: tenants and keys, users, companies, contracts and payment routes."""
+
+import re
+from typing import Annotated
+
+from workbench.interface.contracts import IssuingContract
+from workbench.interface.rules import EventApplicationStatus, Role
+from workbench.sandbox import accounts, contracts, people
+from workbench.sandbox.context import RequestContext
+from workbench.sandbox.control import Between, ControlGroup, Record, control, not_found, usage_error
+from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey
+from workbench.sandbox.world import PRIMARY, add_key, add_tenant
+
+
+class CreationControls(ControlGroup):
+    """Make tenants, and what a tenant has; what exists runs out in no lesson."""
+
+    @control(changes=False)
+    def tenants(self) -> list[Tenant]:
+        """Return the tenants, each with the names of its keys."""
+        return [self._tenant(row) for row in self._engine.store.all("tenant")]
+
+    @control(changes=True)
+    def create_tenant(
+        self,
+        name: str,
+        team: Annotated[str, ("individual", "company")] = "individual",
+        management: Annotated[str, ("self", "provider")] = "self",
+        corporate_cards: bool = True,
+    ) -> Tenant:
+        """Create a tenant with some users, cards and contracts, and a key of its name with all roles.
+
+        Args:
+            name: Name of the tenant, not used by another tenant or key.
+            team: Kind of team: individual or company.
+            management: Who manages the contracts: self or provider.
+            corporate_cards: Whether it issues corporate cards.
+        """
+        self._require_free_name(name)
+        kind = {"team": team, "management": management, "corporate_cards": corporate_cards}
+        return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.at))
+
+    @control(changes=True)
+    def create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
+        """Create an API key of a tenant with chosen roles.
+
+        Args:
+            name: Name of the key, not used by another tenant or key.
+            tenant: Name of the tenant.
+            roles: Roles separated by commas, as "rewards:read,rewards:write"; default: all.
+        """
+        chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
+        if not frozenset(chosen) <= frozenset(Role):
+            raise usage_error(f"roles must be of {', '.join(Role)}")
+        self._require_free_name(name)
+        owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant), None)
+        if owner is None:
+            raise not_found("Tenant")
+        key = add_key(self._engine.store, self._engine.seeds, name, owner["id"], chosen)
+        return TenantKey(name=name, tenant=tenant, roles=chosen, api_key=key)
+
+    def _tenant(self, row: Record) -> Tenant:
+        keys = tuple(key["name"] for key in self._engine.store.all("key") if key["tenant"] == row["id"])
+        return Tenant(keys=keys, **row)
+
+    def _require_free_name(self, name: str) -> None:
+        if not 1 <= len(name) <= 50 or not name.isprintable() or name != name.strip():
+            raise usage_error("name must have 1 to 50 printable characters")
+        if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
+            raise usage_error(f"name {name!r} is already used")
+
+    @control(changes=True)
+    def create_user(
+        self,
+        first_name: str = "Example",
+        last_name: str = "Person",
+        status: Annotated[str, EventApplicationStatus] = "approved",
+        company_id: str | None = None,
+    ) -> ApplicationState:
+        """Create a user of the tenant with an application in a status, and send the event.
+
+        Args:
+            first_name: First name.
+            last_name: Last name; a status word in it means nothing here.
+            status: Any status of events, as "needsInformation".
+            company_id: Company the user belongs to.
+        """
+        context = self._context("create_user")
+        of = {} if company_id is None else {"company_id": self._record("company", company_id)["id"]}
+        key, name = context.new_id("user"), {"first_name": first_name, "last_name": last_name}
+        email = f"user.{context.store.next('created user')}@example.com"
+        user = people.new_user(key, context.tenant["id"], context.clock.at, email=email, **name, **of)
+        context.store.put("user", key, user)
+        return application_state(people.decide(context, "user", key, status))
+
+    @control(changes=True)
+    def create_company(
+        self,
+        name: str = "Example Company",
+        owners: Annotated[int, Between(1, 20)] = 2,
+        status: Annotated[str, EventApplicationStatus] = "approved",
+    ) -> CompanyState:
+        """Create a company of the tenant, whose owners have applications in a status.
+
+        Args:
+            name: Name of the company.
+            owners: Number of owners.
+            status: Any status of events, as "needsInformation".
+        """
+        context = self._context("create_company")
+        key, tenant = context.new_id("company"), context.tenant["id"]
+        made = []
+        for number in range(1, owners + 1):
+            person = {"first_name": f"Owner {number}", "last_name": name, "email": f"owner.{number}@example.com"}
+            made.append(people.new_owner(context.new_id("owner"), tenant, key, status, **person))
+            context.store.put("owner", made[-1]["id"], made[-1])
+        company = people.new_company(key, tenant, name, made)
+        context.store.put("company", key, company)
+        return CompanyState(id=key, status=company["status"], owners=tuple(company["owners"]))
+
+    @control(changes=True)
+    def create_payment_route(
+        self, user_id: str | None = None, company_id: str | None = None, fiat_deposit: bool = True
+    ) -> RouteState:
+        """Create a payment route of a user or a company.
+
+        Args:
+            user_id: User it belongs to.
+            company_id: Company it belongs to, instead of a user.
+            fiat_deposit: Whether it has a fiat deposit address, so that deposits can arrive.
+        """
+        if (user_id is None) == (company_id is None):
+            raise usage_error("give either user_id or company_id")
+        kind, key = ("user", user_id) if user_id is not None else ("company", company_id)
+        owner = self._record(kind, key or "")
+        context = self._engine.context("create_payment_route", owner)
+        of = {f"{kind}_id": owner["id"]}
+        route = accounts.new_route(context.seeds, context.new_id("payment_route"), owner["tenant"], of, fiat_deposit)
+        context.store.put("payment_route", route["id"], route)
+        return RouteState(id=route["id"], fiat_deposit=fiat_deposit)
+
+    @control(changes=True)
+    def create_contract(
+        self,
+        chain_id: int = 84532,
+        version: Annotated[int, Between(1, 2)] = 2,
+        balance: str = "1000.00",
+        user_id: str | None = None,
+    ) -> IssuingContract:
+        """Create a contract of the tenant, with USDC in it, whose admins are teaching wallets.
+
+        Args:
+            chain_id: Chain of the contract: an EVM chain, 900 to 902 (Solana), 1500 or 1501 (Stellar).
+            version: Version of the contract: 1 has one owner, 2 two admins.
+            balance: Amount of USDC in it, as decimal text.
+            user_id: User whose collateral it is; default: none.
+        """
+        if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", balance, re.ASCII):
+            raise usage_error("balance must be an amount as decimal text, as 1000.00")
+        if not 1 <= chain_id <= 10**12:
+            raise usage_error("chain_id must be the number of a chain")
+        user = None if user_id is None else self._record("user", user_id)
+        context = self._engine.context("create_contract", user) if user else self._context("create_contract")
+        return contracts.shown(contracts.create(context, chain_id, version, balance, user))
+
+    def _context(self, name: str) -> RequestContext:
+        """Return the context of a control that makes something for the tenant."""
+        return self._engine.context(name, {"tenant": self._tenant_id()})
+
+
+def application_state(applicant: Record) -> ApplicationState:
+    """Return where an application stands."""
+    return ApplicationState(id=applicant["id"], status=str(applicant["status"]), reason=applicant["reason"])
