@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
 P = ParamSpec("P")
 R = TypeVar("R")
 Behavior = Literal["documented", "observed"]
+WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
 """The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none alive."""
 
@@ -206,7 +207,7 @@ def connect(
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
     seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
     path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
-    code: str | None = None,
+    clock: datetime | str | None = None, world: WorldSize | None = None, code: str | None = None,
 ) -> Session:  # fmt: skip
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
@@ -230,6 +231,8 @@ def connect(
         path: Embedded sandbox only: file that keeps its state.
         settings: Embedded sandbox only: single behaviors by the id of their assumption, as {"settle_route": False}.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
+        clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as "x60".
+        world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
         code: Your code in a class that is served at the URL `where`. Where WORKBENCH_CLASS names a class, `connect()` and
             `connect(seed=…)` open your sandbox there.
 
@@ -261,7 +264,7 @@ async def connect_async(*args: Any, **given: Any) -> AsyncSession:
     return AsyncSession(**made)
 
 
-_EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks")
+_EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks", "clock", "world")
 
 
 def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
@@ -325,9 +328,20 @@ def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
     problems = []
     if type(given.get("seed", 1)) is not int:
         problems.append(Problem("seed", "type", "must be a whole number"))
-    for name, choices in (("behavior", get_args(Behavior)), ("environment", get_args(EnvironmentName))):
+    for name, choices in (
+        ("behavior", get_args(Behavior)),
+        ("environment", get_args(EnvironmentName)),
+        ("world", get_args(WorldSize)),
+    ):
         if given.get(name, choices[0]) not in choices:
             problems.append(Problem(name, "enum", f"must be {' or '.join(choices)}"))
+    if "clock" in given:
+        from workbench.sandbox.context import clock_settings
+
+        try:
+            clock_settings(given["clock"])
+        except ValueError as error:
+            problems.append(Problem("clock", "format", str(error).removeprefix("clock ")))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         problems.append(Problem("path", "type", "must be a path"))
     settings = given.get("settings", {})

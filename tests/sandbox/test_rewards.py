@@ -126,3 +126,54 @@ def test_wire_names_of_a_profile_are_honored():
 
     assert "pts" in answer.body["rows"][0]
     assert api.call("GET", "/issuing/rewards/activity", userId=NOBODY).status == 400
+
+
+def rows(api, user):
+    return page(api, user, limit=100).body["items"]
+
+
+def test_a_settled_purchase_earns_points_that_are_posted_and_minted_later(api):
+    """By the rate of its category: 3 points a dollar in restaurants, 1 where nothing is known of the code."""
+    user = api.sandbox.create_user().id
+    card = api.sandbox.issue_card(user).id
+    for code, cents in (("5812", 1_999), ("9999", 1_999)):
+        bought = api.authorize(card, cents, merchantCategoryCode=code).body["transactionId"]
+        assert api.settle(bought, amount=cents).status == 200
+
+    other, dining = rows(api, user)
+    assert ("19", "59") == (other["points"], dining["points"])
+    assert ("other", "dining", 1_999) == (
+        other["spendCategory"], dining["spendCategory"], dining["transactionAmountCents"],
+    )  # fmt: skip
+    assert "postedAt" not in dining
+    api.sandbox.advance(days=3)
+    assert "postedAt" in rows(api, user)[1]
+    api.sandbox.advance(days=9)
+    minted = rows(api, user)[1]
+    assert minted["createdAt"] < minted["postedAt"] < minted["mintedAt"]
+    assert api.sandbox.redeem(user, 78).left == 0
+
+
+def test_a_refund_takes_points_back(api):
+    """In parts no more and no less than as a whole."""
+    user = api.sandbox.create_user().id
+    card = api.sandbox.issue_card(user).id
+    bought = api.authorize(card, 1_999).body["transactionId"]
+    api.settle(bought, amount=1_999)
+    for part in (33, 500, 1_466):
+        api.refund(bought, amount=part)
+
+    assert [-1_466, -500, -33, 1_999] == [one["transactionAmountCents"] for one in rows(api, user)]
+    assert 0 == sum(int(one["points"]) for one in rows(api, user))
+
+
+def test_nothing_lies_in_the_sandboxs_future(api):
+    """The newest rows are not yet posted or minted, and are when the clock is there."""
+    now = api.sandbox.clock.text()
+    seen = [one for user in api.guide["rewards_users"] for one in rows(api, user["id"])]
+
+    assert all(one.get(name, "") <= now for one in seen for name in ("createdAt", "postedAt", "mintedAt"))
+    assert any("mintedAt" not in one for one in seen if one["type"] == "earned")
+    api.sandbox.advance(days=30)
+    later = [one for user in api.guide["rewards_users"] for one in rows(api, user["id"])]
+    assert all("mintedAt" in one for one in later if one["type"] == "earned")

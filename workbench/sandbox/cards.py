@@ -236,7 +236,7 @@ def _transaction(context: RequestContext, key: str) -> Record:
 
 def _step(context: RequestContext, of: Table, status: str, action: str, what: str) -> Transition:
     found = of.get((status, action))
-    if found is None:  # assumed: wrong_state, dispute_cancel_twice
+    if found is None:  # assumed: wrong_state, dispute_cancel_twice, disputes_closed
         done = _DONE[action]
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
         raise context.error("{reason}", reason=reason)

@@ -55,7 +55,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
     """Return when the time of a new sandbox starts, and how fast it runs; it stands still where `speed` is None.
 
     Args:
-        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed from now on, as "x60".
+        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
 
     Raises:
         ValueError: It is none of these.

@@ -62,7 +62,7 @@ class Sandbox(Controls):
         webhook_hosts: Hosts that webhooks may go to, whatever their address.
         random_keys: Whether API keys are made at random. By default they are made from the seed, the same everywhere;
             to serve beyond this machine they have to be random. Kept in the file, as the seed is.
-        clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed from now on
+        clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed
             as "x60", runs. Times of the seeded world lie before its start.
         world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or "large"
             with 1,000. The ids of the small one are in all.

@@ -104,7 +104,7 @@ class Engine:
         return self.clock.showing(at)
 
     def keep_time(self) -> None:
-        """Catch up with a running clock from now on, in a thread: what is due happens though nobody asks."""
+        """Keep up with a running clock in a thread: what is due happens though nobody asks."""
         if not self.clock.runs or self._ticking is not None:
             return
 

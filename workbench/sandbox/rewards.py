@@ -74,11 +74,11 @@ def earned(seeds: Seeds, key: str, transaction: Record, at: int, cents: int, poi
 
 
 def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
-    """Give points for a purchase that settled, or take them back for a refund.
+    """Record points for a purchase that settled, or take them back for a refund.
 
     Args:
         before: Cents of the transaction that count so far.
-        after: Cents that count from now on.
+        after: Cents that count then.
     """
     code = transaction["merchant_category_code"]
     points = points_for(after, code) - points_for(before, code)

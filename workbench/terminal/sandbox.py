@@ -162,6 +162,8 @@ def serve(
     seed: int | None = None,
     environment: Literal["sandbox", "production"] | None = None,
     behavior: Literal["documented", "observed"] | None = None,
+    clock: str | None = None,
+    world: Literal["small", "program", "large"] | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
     webhook_host: list[str] | None = None,
     host: str = "127.0.0.1",
@@ -179,6 +181,8 @@ def serve(
         seed: Random seed of a new sandbox; 1 if omitted.
         environment: Environment to imitate; sandbox if omitted.
         behavior: Behavior where the interface document is silent; documented if omitted.
+        clock: Clock of a new sandbox: now, a time from which it runs, a speed as x60, or fixed.
+        world: Size of a new world; small if omitted.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
         host: Address to listen on; others can connect to any but 127.0.0.1, with API keys that are random.
@@ -194,6 +198,7 @@ def serve(
         from workbench.http_post import LOOPBACK
         from workbench.http_server import served_names
         from workbench.sandbox import Sandbox
+        from workbench.sandbox.context import clock_settings
         from workbench.sandbox.server import introduction
 
         try:
@@ -207,8 +212,14 @@ def serve(
             certfile = (path or kept_path()).with_name("sandbox-tls.crt")
             keyfile = certfile.with_suffix(".key")
             notes = [f"Certificate: {certfile}", f"SHA-256 fingerprint: {make_certificate(certfile, keyfile, names)}"]
+        if clock is None and not (own or (db is not None and db.exists())):
+            clock = "now"
+        try:
+            clock_settings(clock)
+        except ValueError as error:
+            raise usage_error(f"--{error}") from None
         made = Sandbox(
-            seed=seed, environment=environment, behavior=behavior, path=path, public_webhooks=public,
+            seed=seed, environment=environment, behavior=behavior, clock=clock, world=world, path=path, public_webhooks=public,
             webhook_hosts=webhook_host or (), random_keys=None if host in LOOPBACK else True,
         )  # fmt: skip
         served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
