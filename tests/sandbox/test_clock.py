@@ -19,7 +19,7 @@ def until(done, seconds=10):
     return done()
 
 
-def test_an_embedded_clock_stands_unless_it_is_told_otherwise():
+def test_an_embedded_clock_stands_unless_it_is_set():
     sandbox = Sandbox()
     before = sandbox.clock.now()
     time.sleep(0.01)
