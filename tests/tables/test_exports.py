@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import workbench as wb
 from tests.tables import samples
 from workbench import bulk, tables
 from workbench.interface.rewards import RewardsItem
@@ -199,3 +200,24 @@ def test_the_ending_says_the_format(tmp_path: Path) -> None:
     """Another ending is refused with those there are; pickles are none of them."""
     with pytest.raises(ValueError, match=r"\.csv, \.xlsx, \.parquet"):
         tables.export(frame_of(["a"]), tmp_path / "a.pkl")
+
+
+def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
+    """Amounts are dollars, times are those of the zone, dates are dates, columns are wide enough, notes have a sheet."""
+    with wb.connect() as api:
+        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
+        frame = tables.transactions(api)
+    tables.export(frame, tmp_path / "a.xlsx", tz="America/New_York")
+    tables.export(tables.approvals(frame, "month"), tmp_path / "b.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    sheet = book["data"]
+    heads = [cell.value for cell in sheet[1]]
+    row = dict(zip(heads, sheet[2], strict=True))
+
+    assert row["authorized (USD)"].value == frame["authorized"][0] / 100
+    assert row["authorized (USD)"].number_format == "#,##0.00"
+    assert row["authorized_at"].value == frame["authorized_at"][0].tz_convert("America/New_York").replace(tzinfo=None)
+    assert "America/New_York" in row["authorized_at"].number_format
+    assert sheet.column_dimensions["A"].width >= 36
+    assert "Assumed" in book["notes"].cell(1, 1).value
+    assert openpyxl.load_workbook(tmp_path / "b.xlsx")["data"]["A2"].is_date

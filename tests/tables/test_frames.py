@@ -344,3 +344,33 @@ def test_the_package_is_named_without_pandas() -> None:
 
     code = "import sys, workbench.tables as t; assert 'pandas' not in sys.modules; t.to_frame; assert 'pandas' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_everything_a_session_lists_makes_a_frame() -> None:
+    """Deliveries, guides, assumptions, entries, runs, ledgers, reads, stored records: nothing has to be taken apart."""
+    import workbench as wb
+
+    with wb.connect() as api:
+        run = wb.sequences.run(wb.sequences.catalogue["refund-partial"], api, progress=False)
+        guide = api.guide()
+        listed = [
+            api.sandbox.deliveries(), wb.assumptions(), list(api.journal), run, [run, run], run.ledger(), api.sandbox.events(),
+            api.sandbox.records("card"), api.inbox.stored(), api, guide["rewards_users"],
+            wb.rewards.read(api, guide["rewards_users"][:1], progress=False),
+        ]  # fmt: skip
+        for one in listed:
+            assert isinstance(tables.to_frame(one), pd.DataFrame)
+        frame = tables.to_frame(guide)
+        users = wb.rewards.read(api, {"approved": guide["users"]["approved"][:2]}, progress=False).users
+
+    assert set(frame["kind"]) >= {"cards", "users", "rewards_users", "contracts"}
+    assert frame[frame["kind"] == "cards"]["status"].value_counts()["active"] == len(guide["cards"]["active"])
+    assert not any(key in frame.to_csv() for key in guide["api_keys"].values())
+    assert users == tuple(guide["users"]["approved"][:2])
+
+
+@pytest.mark.parametrize("x", [5, "x", None, int, [1, 2]], ids=str)
+def test_what_is_no_table_is_refused_in_words(x: Any) -> None:
+    """The message says what it is, and what is taken."""
+    with pytest.raises(TypeError, match=r"cannot convert .* to a DataFrame; it takes records, events, mappings"):
+        tables.to_frame(x)

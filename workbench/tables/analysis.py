@@ -15,6 +15,7 @@ from workbench.interface.convert import read_time
 from workbench.interface.disputes import Dispute
 from workbench.interface.walk import build
 from workbench.session import sandbox_of
+from workbench.tables.card_transactions import MONEY
 from workbench.tables.card_transactions import transactions as transactions_frame
 from workbench.tables.frames import to_frame
 from workbench.tables.periods import Every, moment, steps
@@ -22,6 +23,7 @@ from workbench.tables.reports import status_history
 from workbench.tables.rows import TEXT
 
 Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
+_CENTS = {*MONEY, "amount", "before", "now", "change"}
 AGES = (0, 7, 30, 60, 90)
 """The least days of each group of ages."""
 
@@ -43,7 +45,8 @@ def _table(transactions: Any, currency: str | None = None, time: str = "") -> tu
 def _marked(made: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
     marks: dict[Any, Any] = {name: value for name, value in source.attrs.items() if name == "complete"}
     if "kind" in source.attrs:
-        marks |= {"kind": kind, "notes": list(notes), "revealed": [], "unknown": {}, **more}
+        cents = [name for name in made if name in _CENTS]
+        marks |= {"kind": kind, "notes": list(notes), "revealed": [], "unknown": {}, "cents": cents, **more}
     made.attrs = marks
     return made
 

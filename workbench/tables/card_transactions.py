@@ -87,7 +87,7 @@ def transactions(events: Any) -> pd.DataFrame:
     made["posted_at"] = made["posted_at"].where(~reversed_)
     if unknown := int(((refunded > 0) & made["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
-    made.attrs.update(kind="transactions", notes=[ASSUMED, *notes], revealed=[], unknown={}, unit="cents")
+    made.attrs.update(kind="transactions", notes=[ASSUMED, *notes], revealed=[], unknown={}, cents=list(MONEY))
     return made
 
 

@@ -186,7 +186,12 @@ def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
     return Events(tuple(found), names)
 
 
-def _duckdb() -> Any:
+def duckdb() -> Any:
+    """Return the library DuckDB.
+
+    Raises:
+        ModuleNotFoundError: It is not installed; the message says how.
+    """
     try:
         return import_module("duckdb")
     except ModuleNotFoundError as error:
@@ -196,7 +201,7 @@ def _duckdb() -> Any:
 @contextmanager
 def _engine() -> Iterator[Any]:
     config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False, "arrow_large_buffer_size": True}
-    with _duckdb().connect(config=config) as engine:
+    with duckdb().connect(config=config) as engine:
         yield engine
 
 
@@ -378,10 +383,9 @@ _WHERE = re.compile(r"in line (\d+)")
 
 
 def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
-    duckdb = _duckdb()
     try:
         rows: list[tuple[Any, ...]] = engine.execute(_COUNTS, [glob.escape(str(path))]).fetchall()
-    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+    except (duckdb().InvalidInputException, duckdb().ConversionException) as error:
         line = _WHERE.search(str(error))
         where = f"line {line[1]}: " if line else ""
         problem = f"{path.name}, {where}not one JSON object a line ({type(error).__name__})"

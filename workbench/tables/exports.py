@@ -29,6 +29,11 @@ EXCEL_ROWS = 1_048_576
 EXCEL_COLUMNS = 16_384
 EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
+_FORMS: dict[str, dict[str, Any]] = {
+    "text": {"num_format": "@"}, "head": {"num_format": "@", "bold": True}, "wrapped": {"text_wrap": True}, "time": {},
+    "day": {"num_format": "yyyy-mm-dd"}, "money": {"num_format": "#,##0.00"}, "number": {},
+}  # fmt: skip
+_MEASURED, _WIDEST = 1_000, 60  # rows that are measured for the width of a column, and the most it has
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 """Control characters but tab and line feed, halves of surrogate pairs, and changes of direction."""
 
@@ -58,6 +63,7 @@ def export(
     *,
     overwrite: bool = False,
     formulas: Literal["guard", "keep"] = "guard",
+    tz: str = "UTC",
 ) -> Saved:
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes.
 
@@ -70,6 +76,8 @@ def export(
         overwrite: Replace the file if it exists.
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
             leave it unchanged ("keep").
+        tz: In XLSX files, the time zone of times. Dates there are dates, columns are as wide as their values, and the
+            amounts of transactions and reports are dollars.
 
     Raises:
         FileExistsError: The file exists, and `overwrite` is False.
@@ -85,7 +93,7 @@ def export(
         frame = frame.reset_index()  # the keys of groups become columns
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(frame)
-    write_file(path, lambda file: write(frame, file, formulas), private=bool(revealed))
+    write_file(path, lambda file: write(frame, file, formulas, tz), private=bool(revealed))
     if path.suffix.lower() == ".csv" and (words := _notes(frame)):
         notes = path.with_name(path.name + ".notes.txt")
         write_file(notes, lambda file: file.write(("\n".join(words) + "\n").encode()), private=bool(revealed))
@@ -154,7 +162,7 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 # CSV
 
 
-def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str) -> None:
+def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str, _: str) -> None:
     guard = formulas == "guard"
     shown = {}
     for i, name in enumerate(frame.columns):
@@ -180,7 +188,7 @@ def _cell(value: Any, guard: bool) -> Any:
 # XLSX
 
 
-def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
+def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
     import xlsxwriter  # only this format needs it
 
     if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
@@ -197,46 +205,53 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
         file,
         {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
     )
-    text, head, time = (
-        book.add_format(form)
-        for form in (
-            {"num_format": "@"}, {"num_format": "@", "bold": True}, {"num_format": 'yyyy-mm-dd hh:mm:ss "UTC"'},
-        )
-    )  # fmt: skip
+    forms = {name: book.add_format(form) for name, form in _FORMS.items()}
+    forms["time"].set_num_format(f'yyyy-mm-dd hh:mm:ss "{tz}"')
     sheet = book.add_worksheet("data")
     sheet.freeze_panes(1, 0)
+    cents = set(frame.attrs.get("cents", ()))
+    columns = []
     for j, column in enumerate(series):
-        sheet.set_column(j, j, min(max(len(str(column.name)) + 2, 12), 40))
-        sheet.write_string(0, j, str(column.name)[:EXCEL_CELL], head)
-    write: dict[type, Callable[[int, int, Any], Any]] = {  # rows come one by one: the sheet is written as it goes
-        str: lambda i, j, value: sheet.write_string(i, j, value, text),
-        datetime: lambda i, j, value: sheet.write_datetime(i, j, value, time),
-        bool: sheet.write_boolean, int: sheet.write_number, float: sheet.write_number, Decimal: sheet.write_number,
-        type(None): lambda i, j, value: None,
+        name, values, form = str(column.name), *_xlsx_values(column, tz)
+        if column.name in cents:
+            name, form = f"{name} ({str(frame.attrs.get('currency', 'usd')).upper()})", "money"
+            values = [None if value is None else Decimal(value) / 100 for value in values]
+        widest = max([len(name), *(len(str(value)) for value in values[:_MEASURED] if value is not None)])
+        sheet.set_column(j, j, min(max(widest + 2, len(tz) + 22 if form == "time" else 12), _WIDEST))
+        sheet.write_string(0, j, name[:EXCEL_CELL], forms["head"])
+        columns.append((values, forms[form]))
+    write = {  # rows come one by one: the sheet is written as it goes
+        str: sheet.write_string, datetime: sheet.write_datetime, date: sheet.write_datetime, bool: sheet.write_boolean,
+        int: sheet.write_number, float: sheet.write_number, Decimal: sheet.write_number,
     }  # fmt: skip
-    for i, row in enumerate(zip(*map(_xlsx_values, series), strict=True), 1):
-        for j, value in enumerate(row):
-            write[type(value)](i, j, value)
+    for i in range(len(frame)):
+        for j, (values, form) in enumerate(columns):
+            if (value := values[i]) is not None:
+                write[type(value)](i + 1, j, value, form)
     if words := _notes(frame):
         notes = book.add_worksheet("notes")
+        notes.set_column(0, 0, 120)
         for i, word in enumerate(words):
-            notes.write_string(i, 0, word[:EXCEL_CELL], text)
+            notes.write_string(i, 0, word[:EXCEL_CELL], forms["wrapped"])
     book.close()
 
 
-def _xlsx_values(column: "pd.Series[Any]") -> list[Any]:
-    """Return the values of a column, None where missing: numbers only if a spreadsheet keeps all their digits."""
+def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
+    """Return the values of a column, None where missing, and their format: numbers only if no digit is lost."""
     values = [None if _is_missing(value) else value for value in column.tolist()]
     known = [value for value in values if value is not None]
-    if isinstance(column.dtype, pd.DatetimeTZDtype) and all(1901 <= value.year <= 9998 for value in known):
-        return [value and value.tz_convert("UTC").to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
+    if known and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in known):
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            local = [value and value.tz_convert(tz).to_pydatetime(warn=False).replace(tzinfo=None) for value in values]
+            return local, "time"
+        return [value and date(value.year, value.month, value.day) for value in values], "day"
     if pd.api.types.is_bool_dtype(column.dtype):
-        return [None if value is None else bool(value) for value in values]
-    if pd.api.types.is_numeric_dtype(column.dtype) and (
-        pd.api.types.is_float_dtype(column.dtype) or all(map(_is_short, known))
-    ):
-        return values
-    return [None if value is None else _plain_text(value) for value in values]
+        return [None if value is None else bool(value) for value in values], "number"
+    if pd.api.types.is_float_dtype(column.dtype):
+        return values, "number"
+    if pd.api.types.is_numeric_dtype(column.dtype) and all(map(_is_short, known)):
+        return values, "number"
+    return [None if value is None else _plain_text(value) for value in values], "text"
 
 
 def _is_missing(value: Any) -> bool:
@@ -256,7 +271,7 @@ def _is_short(value: Any) -> bool:
 # Parquet
 
 
-def _parquet(frame: pd.DataFrame, file: BinaryIO, _: str) -> None:
+def _parquet(frame: pd.DataFrame, file: BinaryIO, *_: str) -> None:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     about = {name: value for name, value in frame.attrs.items() if _is_json(value)}
     metadata = {**(table.schema.metadata or {}), b"workbench": json.dumps(about).encode()}
@@ -293,6 +308,6 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-_WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str], None]] = {
+_WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str, str], None]] = {
     ".csv": _csv, ".xlsx": _xlsx, ".parquet": _parquet,
 }  # fmt: skip

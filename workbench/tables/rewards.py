@@ -1,6 +1,6 @@
 """Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def read(
     Args:
         api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable
             function that returns a client.
-        users: User ids, users, or a frame with a column `user_id` or `id`.
+        users: User ids, users, those of a sandbox's guide, a column, or a frame with a column `user_id` or `id`.
         type: "earned" or "redeemed"; both by default. The offset reaches 10,100 rows of each.
         since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
             else `minted_at`. Rows without a time stay.
@@ -85,8 +85,10 @@ def _ids(users: Any) -> tuple[str, ...]:
     if isinstance(users, str):
         users = [users]
     elif isinstance(users, pd.DataFrame):
-        users = users["user_id" if "user_id" in users else "id"].tolist()
-    ids = tuple(dict.fromkeys(getattr(user, "id", user) for user in users))
+        users = users["user_id" if "user_id" in users else "id"]
+    elif isinstance(users, Mapping):  # of a guide: ids by status
+        users = [user for group in users.values() for user in group]
+    ids = tuple(dict.fromkeys(user["id"] if isinstance(user, Mapping) else getattr(user, "id", user) for user in users))
     problems = []
     for i, user in enumerate(ids, 1):
         found = checks.problems(build(ListRewardsActivity, {"user_id": user}))
