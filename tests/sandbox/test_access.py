@@ -115,7 +115,7 @@ def test_a_path_of_another_prefix_is_not_found(sandbox):
 
     response = sandbox.handle(Request("GET", "/v2/issuing/tenants/contracts"))
 
-    assert (response.status, json.loads(response.body)["message"]) == (404, "Not Found")
+    assert (response.status, json.loads(response.body)["message"][:15]) == (404, "Nothing is serv")
 
 
 @pytest.mark.parametrize("method", ["PUT", "HEAD", "OPTIONS", "TRACE", "get"])

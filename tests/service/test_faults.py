@@ -224,3 +224,69 @@ def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -
 def _asker(sandbox: Sandbox) -> Callable[[str], int]:
     headers = {"api-key": sandbox.full_key}
     return lambda path: sandbox.handle(Request("GET", f"/v1{path}", headers=headers)).status
+
+
+def test_a_rule_for_some_arguments(client: httpx.Client, sandbox: Sandbox) -> None:
+    """A rule for a card and an amount counts those calls alone, and its response has the body that was given."""
+    first, second = sandbox.guide()["cards"]["active"][:2]
+    answer = {"statusCode": 503, "error": "Maintenance", "message": "back at noon", "until": "12:00"}
+    sandbox.add_fault("status", matching={"card_id": first, "amount": 700}, nth=2, status=503, answer=answer)
+    asked = [(first, 700), (second, 700), (first, 701), (first, 700), (first, 700)]
+    path = "/simulate/transactions/authorize"
+    answers = [client.post(path, json={**PURCHASE, "cardId": card, "amount": cents}) for card, cents in asked]
+
+    assert [one.status_code for one in answers] == [200, 200, 200, 503, 200]
+    assert answers[3].json() == answer
+    assert [(one.matched, one.applied) for one in sandbox.list_faults()] == [(3, 1)]
+
+
+def test_a_rule_for_a_path_or_a_query(client: httpx.Client, sandbox: Sandbox) -> None:
+    """Ids of the path and values of the query are arguments as well."""
+    user, other = (one["id"] for one in sandbox.guide()["rewards_users"][:2])
+    sandbox.add_fault("status", of="list_rewards_activity", matching={"user_id": user, "limit": 1}, status=500)
+    sandbox.add_fault("status", of="update_user", matching={"userId": user}, status=502)
+
+    def rewards(asked: str) -> int:
+        return client.get("/issuing/rewards/activity", params={"userId": asked, "limit": "1"}).status_code
+
+    assert (rewards(other), rewards(user)) == (200, 500)
+    assert client.patch(f"/issuing/users/{user}", json={"isActive": True}).status_code == 502
+
+
+def test_the_request_log_shows_what_happened(client: httpx.Client, sandbox: Sandbox) -> None:
+    """That an application tried three times can be asserted: also what a fault kept from the service is there."""
+    sandbox.add_fault("status", times=1, status=503)
+    sandbox.add_fault("lost", nth=2)
+    statuses = [purchase(client, sandbox).status_code]
+    with pytest.raises(httpx.RemoteProtocolError):
+        purchase(client, sandbox)
+    statuses.append(purchase(client, sandbox).status_code)
+    client.get("/cards?since=noon", headers={"X-Secret": "s3cret"})
+    *tries, hidden = sandbox.requests()
+    unknown = sandbox.requests(reveal=True)[-1]
+    shown = repr(sandbox.requests(reveal=True))
+
+    assert statuses == [503, 200]
+    assert [(one.operation, one.fault, one.status) for one in tries] == [
+        ("simulate_authorization", "status", 503),
+        ("simulate_authorization", "lost", 200),
+        ("simulate_authorization", None, 200),
+    ]
+    assert all(one.at == sandbox.clock.now() and one.seconds > 0 for one in tries)
+    assert tries[2].answer["status"] == "authorized"
+    assert tries[0].answer["statusCode"] == 503
+    assert (hidden.path, unknown.path, unknown.operation, unknown.status) == (None, "/v1/cards", None, 404)
+    assert "GET /v1/issuing/tenants/contracts" in unknown.answer["message"]
+    assert unknown.headers["user-agent"].startswith("python-httpx")
+    assert sandbox.full_key not in shown
+
+
+def test_private_values_of_the_log_are_shown_if_asked(client: httpx.Client, sandbox: Sandbox) -> None:
+    """Bodies and responses are masked, unless they are asked for; keys never appear."""
+    user = sandbox.guide()["users"]["approved"][0]
+    client.patch(f"/issuing/users/{user}", json={"email": "canary@example.com"})
+    (masked,), (whole,) = sandbox.requests(), sandbox.requests(reveal=True)
+
+    assert "canary@example.com" not in repr(masked)
+    assert (whole.body["email"], whole.answer["email"]) == ("canary@example.com",) * 2
+    assert sandbox.full_key not in repr(whole)

@@ -107,15 +107,18 @@ class Controls(CreationControls, WebhookControls, FaultControls):
         return str(self._engine.store.get("meta", "made").get("world", ""))
 
     @control(changes=False)
-    def requests(self, api_key: str | None = None, all_tenants: bool = False) -> list[RequestEntry]:
+    def requests(
+        self, api_key: str | None = None, all_tenants: bool = False, reveal: bool = False
+    ) -> list[RequestEntry]:
         """Return the last requests of the tenant and their responses, oldest first, with private values masked.
 
         Args:
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those of every tenant.
+            reveal: Whether private values of bodies and responses are returned, and paths that are not served; never keys.
         """
         tenant = None if all_tenants else self._tenant_id(api_key)
-        return [build(RequestEntry, entry) for entry in self._engine.service.requests(tenant)]
+        return [build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal)]
 
     @control(changes=False)
     def balance(self, card_id: str) -> CardBalance:

@@ -10,9 +10,11 @@ A process killed between the receiver's response and its note sends that event a
 
 import threading
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
+from workbench.interface import strict_json
 from workbench.interface.text import write_time
 from workbench.sandbox.context import Environment, moment_of
 from workbench.sandbox.events import signed
@@ -129,12 +131,12 @@ class WebhookDispatcher:
                 return False
             at, delivery, event = found
             first = not delivery["attempts"] and delivery["held"] is None
-            fault = self._faults.match(event["kind"], OF_DELIVERIES) if first else None
+            headers, body = signed(self._environment, event, tuple(row["keys"]))
+            fault = self._faults.match(event["kind"], OF_DELIVERIES, partial(_members, body)) if first else None
             if fault is not None and fault.kind in {"swap", "delay"}:
                 due = at + int(fault.seconds * 1000)
                 self._put(row, {**delivery, "due": due, "held": "next" if fault.kind == "swap" else "time"})
                 return True
-            headers, body = signed(self._environment, event, tuple(row["keys"]))
         if fault is not None and fault.kind == "bad_signature":
             headers = {**headers, "signature": headers["signature"][::-1]}
         result = self._send(row["url"], headers, body)
@@ -237,3 +239,8 @@ class WebhookDispatcher:
             self._store.delete("waiting", delivery["id"])
         if delivery["sequence"] >= row["next"]:
             self._store.put("endpoint", row["id"], {**row, "next": delivery["sequence"] + 1})
+
+
+def _members(body: bytes) -> dict[str, Any]:
+    members: dict[str, Any] = strict_json.loads(body)["body"]
+    return members

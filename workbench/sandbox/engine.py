@@ -1,6 +1,7 @@
 """The parts of one sandbox put together: state, clock, service, faults, and the events that go out."""
 
 import threading
+import time
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -12,6 +13,7 @@ from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.events import signed
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultedResponse, FaultRules
+from workbench.sandbox.request_log import RequestLog
 from workbench.sandbox.service import Request, Service
 from workbench.sandbox.store import Store
 
@@ -47,6 +49,7 @@ class Engine:
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
         self.service = Service(made["environment"], self.environment)
         self.full_key = self.seeds.api_key("full")
+        self.log = RequestLog(self.service)
         self.faults = FaultRules(self.seeds)
         self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts)
         self._ticking: threading.Thread | None = None
@@ -57,11 +60,13 @@ class Engine:
 
     def answer(self, request: Request) -> FaultedResponse:
         """Answer a request, and apply the fault rules to it."""
+        began = time.perf_counter()
         with self.catch_up():
             if self.faults.rules:
-                answer = self.faults.apply(self.service.handle, request, self.service.name_of(request))
+                answer = self.faults.apply(self.service, request)
             else:
                 answer = FaultedResponse(response=self.service.handle(request))
+            self.log.add(request, answer, self.clock.at, time.perf_counter() - began)
         self.dispatcher.notify()
         return answer
 

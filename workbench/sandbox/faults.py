@@ -11,10 +11,10 @@ from typing import Any
 import attrs
 
 from workbench.interface import strict_json, table
-from workbench.interface.walk import change
+from workbench.interface.walk import change, get_path
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.results import FaultRule
-from workbench.sandbox.service import Request, Response
+from workbench.sandbox.service import Request, Response, Service
 
 HEADER = "workbench-fault"
 
@@ -66,6 +66,12 @@ def _documented(status: int, name: str | None) -> dict[str, Any]:
     return {"statusCode": status, "error": error, "message": message}
 
 
+def _meets(arguments: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    """Whether arguments have the values; those of a query are text."""
+    found = {path: get_path(arguments, path) for path in where}
+    return all(found[path] == value or str(found[path]) == str(value) for path, value in where.items())
+
+
 def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
     return "application/json", strict_json.dumps(body)
 
@@ -77,6 +83,7 @@ class FaultedResponse:
     response: Response
     manner: str = "whole"  # or a kind of OF_ANSWERS that concerns the connection
     seconds: float = 0.0
+    fault: str | None = None  # kind of the rule that applied
 
 
 class FaultRules:
@@ -95,12 +102,20 @@ class FaultRules:
             rule = self.rules[self._last] = FaultRule(id=self._last, **how)
             return rule
 
-    def match(self, name: str | None, kinds: Collection[str]) -> FaultRule | None:
-        """Return the first rule that applies to a call or a delivery; every matching rule counts it."""
+    def match(
+        self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
+    ) -> FaultRule | None:
+        """Return the first rule that applies to a call or a delivery; every matching rule counts it.
+
+        Args:
+            arguments: Returns the arguments of the call, or the body of the event.
+        """
         found = None
         with self._lock:
             for rule in tuple(self.rules.values()):
                 if rule.kind not in kinds or rule.of not in (None, name):
+                    continue
+                if rule.matching and not _meets(arguments(), rule.matching):
                     continue
                 applies = found is None and self._applies(rule)
                 counted = change(rule, matched=rule.matched + 1, applied=rule.applied + applies)
@@ -114,18 +129,20 @@ class FaultRules:
             return False
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
-    def apply(self, answer: Callable[[Request], Response], request: Request, name: str | None) -> FaultedResponse:
+    def apply(self, service: Service, request: Request) -> FaultedResponse:
         """Answer a request as the rules say; the `Workbench-Fault` header names their number, and the rule applied."""
         text = f"{len(self.rules)} active"
-        rule = self.match(name, OF_ANSWERS)
+        operation = service.operation_of(request)
+        name = None if operation is None else operation.name
+        rule = self.match(name, OF_ANSWERS, lambda: service.arguments_of(request))
         if rule is not None and rule.kind not in _EXECUTED:
-            content_type, body = BODIES[rule.body](rule.status, name)
+            content_type, body = BODIES[rule.body](rule.status, name) if rule.answer is None else _json(rule.answer)
             headers = {"content-type": content_type} if content_type else {}
             if rule.retry_after is not None:
                 headers["retry-after"] = str(rule.retry_after)
             response = Response(rule.status, headers, body)
         else:
-            response = answer(request)
+            response = service.handle(request)
         if rule is not None:
             text += f"; {rule.kind} applied"
             if rule.kind == "malformed":
@@ -134,4 +151,4 @@ class FaultRules:
         if rule is None:
             return FaultedResponse(response=response)
         manner = "whole" if rule.kind in _WHOLE else rule.kind
-        return FaultedResponse(response=response, manner=manner, seconds=rule.seconds)
+        return FaultedResponse(response=response, manner=manner, seconds=rule.seconds, fault=rule.kind)

@@ -214,6 +214,8 @@ class FaultRule:
     seconds: Any = about("Length of the delay, or of a slow body")
     status: int = about("HTTP status of the kind `status`")
     body: str = about("Form of the error body")
+    answer: Any = about("JSON body of the response in place of such a form", default=None)
+    matching: Any = about("Only calls with these arguments, or events with these members", default=None)
     retry_after: int | None = about("Seconds in the Retry-After header", default=None)
     matched: int = about("Calls or deliveries that matched", default=0)
     applied: int = about("How often it was applied", default=0)
@@ -226,10 +228,15 @@ class RequestEntry:
     request_id: str | None = about("Request, if it changed something", default=None)
     operation: str | None = about("Operation; absent: the path is not served", default=None)
     method: str = about("HTTP method")
-    path: str | None = about("Path of a served operation", default=None)
+    path: str | None = about("Path; of a route that is not served only if private values are shown", default=None)
     status: int = about("HTTP status")
     assumptions: tuple[str, ...] = about("Assumptions that the response rests on, by id", default=())
+    at: datetime = about("When it was answered, by the sandbox's clock", MOMENT)
+    seconds: Any = about("How long the answer took to make")
+    fault: str | None = about("Kind of the fault rule that applied", default=None)
+    headers: Any = about("Headers of the request; keys and others that may be private are masked", default=None)
     body: Any = about("Request body or query, masked", default=None)
+    answer: Any = about("Response body, masked; an error as it was", default=None)
 
 
 class Envelope(MaskedDict):

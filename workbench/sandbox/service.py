@@ -4,9 +4,7 @@ The order of checks: route, key, environment, role, syntax of ids, body, team, r
 """
 
 import re
-from collections import deque
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from email.utils import format_datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,7 +15,6 @@ from workbench.errors import ApiError
 from workbench.interface import strict_json, table
 from workbench.interface.checks import problems
 from workbench.interface.convert import placeholders
-from workbench.interface.masks import masked
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
 from workbench.interface.walk import members
@@ -26,10 +23,13 @@ from workbench.sandbox.context import Environment, RequestContext
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1
-LOGGED = 1_000
-_LOGGED_BODY = 16 * 1024
 
-NO_ROUTE = Failure(status=404, error="NotFoundError", message="Not Found", when="nothing is served there")
+NO_ROUTE = Failure(
+    status=404,
+    error="NotFoundError",
+    message="Nothing is served at this path. Served: {served}",
+    when="nothing is served there",
+)
 NO_METHOD = Failure(
     status=405, error="MethodNotAllowedError", message="Method Not Allowed", when="the path has other methods"
 )
@@ -77,6 +77,7 @@ class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes = attrs.field(repr=False)
+    context: RequestContext | None = attrs.field(default=None, repr=False, eq=False)  # None: the service did not answer
 
 
 @attrs.frozen(eq=False)
@@ -122,8 +123,9 @@ class Service:
         self._name = name  # "sandbox" or "production"
         self._environment = environment
         self._fixed, self._patterns = _routes()
+        rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
+        self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
         self._unit_flag = environment.wire_name(table.SIGN_WITHDRAWAL.request, "is_amount_native")
-        self._log: deque[tuple[Request, Operation[..., Any] | None, RequestContext, int]] = deque(maxlen=LOGGED)
 
     def handle(self, request: Request) -> Response:
         """Answer one request; a refused one changes nothing."""
@@ -145,15 +147,26 @@ class Service:
         headers["date"] = format_datetime(context.clock.now(), usegmt=True)
         if context.assumed:
             headers["workbench-assumed"] = ", ".join(dict.fromkeys(context.assumed))
-        if len(request.body) > _LOGGED_BODY:
-            request = Request(request.method, request.path, request.query, request.headers)
-        self._log.append((request, operation, context, status))
-        return Response(status, headers, body)
+        return Response(status, headers, body, context)
 
-    def name_of(self, request: Request) -> str | None:
-        """Return the name of the operation that a request is for, None where nothing is served."""
+    def operation_of(self, request: Request) -> Operation[..., Any] | None:
+        """Return the operation that a request is for, None where nothing is served."""
         route = self._match(request.path)[0].get(request.method)
-        return None if route is None else str(route.row.name)
+        return None if route is None else route.row
+
+    def tenant_of(self, request: Request) -> str:
+        """Return the id of the tenant whose key a request has, empty for an unknown key."""
+        key = self._environment.store.get("key", request.headers.get("api-key") or "")
+        return str(key["tenant"]) if key else ""
+
+    def arguments_of(self, request: Request) -> dict[str, Any]:
+        """Return what a request asks for, by wire names: the ids of its path, its query and its body."""
+        try:
+            body = strict_json.loads(request.body) if request.body else None
+        except strict_json.NotJson:
+            body = None
+        query = dict(parse_qsl(request.query, keep_blank_values=True))
+        return {**query, **(body if isinstance(body, Mapping) else {}), **self._match(request.path)[1]}
 
     def _match(self, path: str) -> tuple[Methods, Mapping[str, str]]:
         """Return the methods of a path and the ids in it."""
@@ -166,7 +179,7 @@ class Service:
     def _find(self, context: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
         by_method, ids = self._match(request.path)
         if not by_method:
-            raise context.error(NO_ROUTE, "unknown_paths")
+            raise context.error(NO_ROUTE, "unknown_paths", served=self._served)
         if request.method not in by_method:
             context.headers["allow"] = ", ".join(by_method)
             raise context.error(NO_METHOD, "unknown_paths")
@@ -246,45 +259,7 @@ class Service:
         except strict_json.NotJson as error:
             raise context.bad_request(f"the body cannot be read: {error}", "validation_errors") from None
 
-    def requests(self, tenant: str | None) -> list[dict[str, Any]]:
-        """Return the last requests and how they were answered, their private values masked, the oldest first.
-
-        Args:
-            tenant: Id of the tenant; empty for requests without a known key, None for all.
-        """
-        return [_logged(*entry) for entry in tuple(self._log) if tenant in (None, entry[2].tenant.get("id", ""))]
-
 
 def error_body(error: ApiError) -> bytes:
     """Write an error as the document shows it. Source: Errors."""
     return strict_json.dumps({"statusCode": error.status, "error": error.error, "message": error.message})
-
-
-def _logged(
-    request: Request, operation: Operation[..., Any] | None, context: RequestContext, status: int
-) -> dict[str, Any]:
-    number = context.cause[0]
-    entry: dict[str, Any] = {
-        "request_id": context.seeds.uuid(f"request:{number}") if number else None,
-        "operation": None if operation is None else operation.name,
-        "method": request.method,
-        "path": request.path if operation is not None else None,
-        "status": status,
-        "assumptions": list(dict.fromkeys(context.assumed)),
-    }
-    if operation is None:
-        return entry
-    try:
-        raw = dict(parse_qsl(request.query, keep_blank_values=True)) if operation.in_query else None
-        raw = strict_json.loads(request.body) if raw is None and request.body else raw
-    except strict_json.NotJson:
-        raw = None
-    return {**entry, "body": _plain(masked(raw, of=operation.request))}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return str(value) if isinstance(value, Decimal) else value

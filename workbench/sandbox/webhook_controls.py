@@ -1,5 +1,6 @@
 """The controls of outgoing webhooks and of fault rules."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -162,6 +163,8 @@ class FaultControls(ControlGroup):
         seconds: Annotated[float, Between(0, 10**9)] = 0.0,
         status: Annotated[int, Between(200, 599)] = 500,
         body: Annotated[str, BODIES] = "documented",
+        answer: Mapping[str, Any] | None = None,
+        matching: Mapping[str, Any] | None = None,
         retry_after: Annotated[int | None, Between(0, 10**9)] = None,
     ) -> FaultRule:
         """Inject a fault into calls or webhook deliveries, until all fault rules are removed.
@@ -176,12 +179,15 @@ class FaultControls(ControlGroup):
             seconds: Length of the delay, or of a slow body.
             status: HTTP status of the kind "status", 200 to 599.
             body: Form of the error body: documented, validation, msg, correlation, empty, text, html.
+            answer: JSON body of the response in place of such a form.
+            matching: Only calls with these arguments, or events with these members, as {"card_id": …, "amount": 1250}.
             retry_after: Seconds in the Retry-After header.
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
             raise usage_error(f"of must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}")
         how: dict[str, Any] = {"kind": kind, "of": of, "nth": nth, "times": times, "probability": probability}
         how |= {"seconds": seconds, "status": status, "body": body, "retry_after": retry_after}
+        how |= {"answer": answer, "matching": matching}
         return self._engine.faults.add(**how)
 
     @control(changes=True)
