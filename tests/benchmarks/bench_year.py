@@ -1,0 +1,109 @@
+"""What a year of a program costs: 500 people who apply and are reviewed, buy, are refunded, dispute, and redeem points.
+
+Run: python -m tests.benchmarks.bench_year
+"""
+
+import json
+import random
+import resource
+import time
+from collections import Counter
+
+from tests.sandbox.driver import PERSON
+from workbench.errors import BadRequest
+from workbench.sandbox import Request, Sandbox
+
+PEOPLE = 500
+DAYS = 365
+PURCHASES = 0.25  # of a person a day
+MERCHANTS = (("Corner Grocery", "5411"), ("Blue Door Cafe", "5812"), ("City Transit", "4111"), ("Northern Air", "4511"))
+
+
+class Year:
+    """Calls one sandbox as a program would, day by day."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.sandbox = Sandbox(seed)
+        self.headers = {"api-key": self.sandbox.full_key, "content-type": "application/json"}
+        self.counts: Counter[str] = Counter()
+        self.people: list[tuple[str, str]] = []  # user and card
+        self.bought: list[str] = []
+        self.disputed: set[str] = set()
+
+    def call(self, path: str, **body: object) -> dict[str, str]:
+        """Send a call; return what is answered."""
+        request = Request("POST", f"/v1{path}", "", self.headers, json.dumps(body).encode())
+        answer: dict[str, str] = json.loads(self.sandbox.handle(request).body)
+        self.counts["calls"] += 1
+        return answer
+
+    def live(self) -> None:
+        """Let the days go by; purchases settle by the clock after a day."""
+        self.sandbox.settle_after(24 * 3600)
+        for day in range(DAYS):
+            while len(self.people) < PEOPLE * min(1, 2 * (day + 1) / DAYS):
+                self._join()
+            for _, card in self.people:
+                if self.dice.random() < PURCHASES:
+                    self._buy(card)
+            self._change_minds()
+            self.sandbox.advance(days=1)
+
+    def _join(self) -> None:
+        name = "Denied" if self.dice.random() < 0.02 else f"Member {len(self.people)}"
+        user = self.call("/issuing/applications/user", **{**PERSON, "lastName": name})["id"]
+        self.people.append((user, self.sandbox.issue_card(user, limit=10_000_000).id))
+
+    def _buy(self, card: str) -> None:
+        name, code = self.dice.choice(MERCHANTS)
+        more = {"declineReason": "cvv_mismatch"} if self.dice.random() < 0.05 else {}
+        done = self.call(
+            "/simulate/transactions/authorize", cardId=card, amount=self.dice.randrange(200, 15_000), currency="USD",
+            merchantName=name, merchantCategoryCode=code, **more,
+        )  # fmt: skip
+        self.counts[done["status"]] += 1
+        if done["status"] == "authorized":
+            self.bought.append(done["transactionId"])
+
+    def _change_minds(self) -> None:
+        """Reverse, refund or dispute some purchases, and redeem points."""
+        for _ in range(min(4, len(self.bought) // 50)):
+            bought = self.dice.choice(self.bought)
+            if self.sandbox.state(bought)["status"] == "authorized":
+                self.call(f"/simulate/transactions/{bought}/reverse")
+                self.counts["reversed"] += 1
+            elif self.dice.random() < 0.8:
+                self.counts["refunded"] += "transactionId" in self.call(
+                    f"/simulate/transactions/{bought}/refund", amount=100
+                )
+            elif bought not in self.disputed:
+                self.disputed.add(bought)
+                self.sandbox.resolve_dispute(self.sandbox.open_dispute(bought).id, "accepted")
+                self.counts["disputed"] += 1
+        user, _ = self.dice.choice(self.people)
+        if self.counts["authorized"] > 1_000 and self._redeem(user):
+            self.counts["redeemed"] += 1
+
+    def _redeem(self, user: str) -> bool:
+        try:
+            self.sandbox.redeem(user, 100)
+        except BadRequest:
+            return False
+        return True
+
+
+def main() -> None:
+    """Print the figures."""
+    start = time.perf_counter()
+    year = Year(1)
+    year.live()
+    took = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    events = year.sandbox.last_event()
+    print(f"{PEOPLE} people, {DAYS} days: {took:.1f} s, {peak:.0f} MB")
+    print(f"{events:,} events; " + ", ".join(f"{count:,} {name}" for name, count in year.counts.items()))
+
+
+if __name__ == "__main__":
+    main()
