@@ -231,3 +231,23 @@ def test_the_example_of_the_page_runs() -> None:
         exec(code, names)
 
     assert {"running", "per_cent"} <= set(names["frame"].columns)
+
+
+def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
+    """Spreadsheets, databases, DuckDB and pandas' own conversions take a frame as docs/tables.md says."""
+    import sqlite3
+
+    import duckdb
+
+    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    plain = frame.assign(
+        **{name: frame[name].dt.tz_localize(None) for name in ("created_at", "posted_at", "minted_at")}
+    )
+    plain.to_excel(tmp_path / "a.xlsx", index=False)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        rows = frame.astype({"points": "str"}).to_sql("rewards", connection)
+    table = pa.Table.from_pandas(frame)
+
+    assert rows == len(frame)
+    assert duckdb.from_arrow(table).aggregate("sum(points)").fetchall() == [(frame["points"].sum(),)]
+    assert frame.convert_dtypes(dtype_backend="pyarrow")["points"].sum() == frame["points"].sum()

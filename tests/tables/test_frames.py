@@ -370,7 +370,7 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
 
 
 @pytest.mark.parametrize("x", [5, "x", None, int, [1, 2]], ids=str)
-def test_what_is_no_table_is_refused_in_words(x: Any) -> None:
+def test_other_objects_are_refused_in_words(x: Any) -> None:
     """The message says what it is, and what is taken."""
     with pytest.raises(TypeError, match=r"cannot convert .* to a DataFrame; it takes records, events, mappings"):
         tables.to_frame(x)
