@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.sandbox import Sandbox as Sandbox
+    from workbench.sequences.comparing import compare as compare
     from workbench.session import AsyncSession as AsyncSession
     from workbench.session import Session as Session
     from workbench.session import connect as connect

@@ -134,9 +134,7 @@ class Run:
         ids: dict[str, str] = {}
         text = json.dumps(content, sort_keys=True, default=_plain)
         text = UUID.sub(lambda found: ids.setdefault(found[0], f"id-{len(ids) + 1}"), text)
-        text = _TIME.sub(
-            lambda found: f"{(datetime.fromisoformat(found[0]) - self.started).total_seconds():+.3f}", text
-        )
+        text = TIME.sub(lambda found: f"{(datetime.fromisoformat(found[0]) - self.started).total_seconds():+.3f}", text)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def rows(self) -> list[StepRow]:
@@ -197,7 +195,7 @@ class Runs(tuple[Run, ...]):
         return f"<{len(self)} runs: {sum(run.ok for run in self)} as expected>"
 
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def _plain(value: Any) -> Any:

@@ -49,6 +49,7 @@ COMMANDS = {
     "Sequences": {
         "run": ("sequences:run", "Run a sequence."),
         "sequences": ("sequences:app", "List, show and check sequences."),
+        "compare": ("sequences:compare", "Compare two behaviors or services by the runs of sequences."),
     },
     "Training": {
         "class": ("training:class_app", "Serve a class, and export its results."),

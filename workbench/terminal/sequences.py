@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import attrs
 from cyclopts import App, Parameter
 
 from workbench.errors import WorkbenchError, visible
@@ -82,6 +83,29 @@ def run(
         show(done.rows(), how)
     say(done.verdict)
     return DONE if done.ok else PARTLY
+
+
+def compare(
+    a: Annotated[str, Parameter(help="documented, observed, the URL of a served sandbox, or a profile.")],
+    b: Annotated[str, Parameter(help="The other one.")],
+    /,
+    *,
+    sequence: Annotated[
+        list[str] | None,
+        Parameter(help="Name or TOML file of a sequence; all of the catalogue if omitted.", completer=_names),
+    ] = None,
+    how: Output = _OUTPUT,
+) -> int:
+    """Run sequences on two services and list what differs. Exit code 5 if anything does.
+
+    Example: `workbench compare documented observed --sequence refund-full`.
+    """
+    from workbench import compare, sequences
+
+    found = compare(a, b, sequences=[_sequence(one) for one in sequence or sequences.catalogue])
+    show([attrs.asdict(one) for one in found.rows()], how)
+    say(found.verdict)
+    return DONE if found.same else PARTLY
 
 
 def list_sequences(*, how: Output = _OUTPUT) -> int:

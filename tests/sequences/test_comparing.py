@@ -1,0 +1,77 @@
+"""Two services are compared by the runs of sequences, two worlds by their records; private values stay masked."""
+
+import pytest
+
+import workbench as wb
+from workbench.errors import InvalidRequest
+from workbench.sandbox import Sandbox
+from workbench.sequences import catalogue
+from workbench.tables.frames import to_frame
+
+
+def test_two_behaviors_differ_where_their_settings_do() -> None:
+    """Every difference has its step, path and severity; those of an answer name the behaviors it rests on."""
+    found = wb.compare("documented", "observed")
+    rows = {(one.of, one.step, one.path): one for one in found.rows()}
+    full = rows["refund-amount-omitted", "refund", "outcome"]
+
+    assert len(found.compared) == len(catalogue)
+    assert (full.a, full.b, full.severity, full.assumptions) == (
+        "done",
+        "refused",
+        "outcome",
+        "refund_needs_amount",
+    ) or full
+    assert rows["reverse-full", "reverse", "event 2"].severity == "shape"
+    assert "full_reversal" in rows["reverse-full", "reverse", "event 2"].assumptions
+    assert not any(path.startswith("event 2.") for of, _, path in rows if of == "reverse-full")
+    assert list(to_frame(found).columns)[:4] == ["of", "step", "path", "a"]
+    assert "52 compared" in found.verdict
+
+
+def test_seeds_make_no_difference() -> None:
+    """Ids and times are compared by where they come from; the sandboxes stay as they are."""
+    sides = [Sandbox(seed=seed) for seed in (3, 4)]
+    found = wb.compare(*sides, sequences=["refund-partial", "application-approved", "dispute-canceled-with-evidence"])
+
+    assert found.same, found.rows()
+    assert [side.last_event() for side in sides] == [0, 0]
+
+
+def test_branches_of_a_world_are_compared_by_their_records() -> None:
+    """A record on one side is one difference, a member another; names of people are masked."""
+    base = Sandbox(seed=3)
+    branch = base.fork()
+    card, user = (base.guide()[kind][state][0] for kind, state in (("cards", "active"), ("users", "approved")))
+    branch.lock_card(card)
+    branch.deposit(amount="0.40")
+    with wb.Client(base_url=branch.base_url, api_key=branch.full_key, transport=branch.transport()) as api:
+        api.update_user(user_id=user, last_name="Canary")
+    found = wb.compare(base, branch)
+    rows = {(one.of, one.path): one for one in found.rows()}
+
+    assert wb.compare(base, base.fork()).same
+    assert (rows["card", "record.status"].a, rows["card", "record.status"].b) == ("active", "locked")
+    assert (rows["deposit", "record"].a, rows["deposit", "record"].b) == (None, "there")
+    assert rows["user", "record.last_name"].b == "•••"
+    assert "Canary" not in repr(found) + found.sheet().title + to_frame(found).to_csv()
+
+
+def test_what_cannot_run_is_said() -> None:
+    """A sequence with examples that one side does not have is skipped, with the reason."""
+    sandbox = Sandbox(seed=3)
+    other = sandbox.for_key(sandbox.guide()["api_keys"]["no corporate cards"])
+    found = wb.compare(wb.connect(seed=3), wb.connect(seed=3, tenant="no corporate cards"), sequences=["settle"])
+
+    assert other is not sandbox
+    assert "cards.active" in found.skipped["settle"]
+    assert "not compared: settle" in found.verdict
+
+
+def test_wrong_arguments() -> None:
+    """An unknown sequence, and a client without a sandbox."""
+    with pytest.raises(InvalidRequest, match="not a sequence of the catalogue"):
+        wb.compare("documented", "observed", sequences=["nope"])
+    api = wb.Client(base_url="https://api.example.com", api_key="k")
+    with pytest.raises(InvalidRequest, match="shows no records"):
+        wb.compare(api, api)

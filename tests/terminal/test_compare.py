@@ -1,0 +1,15 @@
+"""`workbench compare` lists what differs between two services."""
+
+import json
+
+
+def test_compare(wb) -> None:
+    """Two behaviors by chosen sequences; exit code 5 where anything differs."""
+    differing = wb("compare", "documented", "observed", "--sequence", "reverse-full", "-o", "json")
+    same = wb("compare", "documented", "documented", "--sequence", "reverse-full")
+
+    assert differing.code == 5
+    assert ("reverse-full", "event 2") in {(one["of"], one["path"]) for one in json.loads(differing.out)}
+    assert same.code == 0
+    assert "1 compared, differences: none" in same.err
+    assert wb("compare", "documented", "observed", "--sequence", "nope").code == 2

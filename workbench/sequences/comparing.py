@@ -1,0 +1,236 @@
+"""What differs between two services or sandboxes: in the runs of sequences, or in the records of two worlds."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from workbench.errors import ApiError, InvalidRequest, WrongEnvironment, hide_arguments, visible
+from workbench.interface import masks, walk
+from workbench.interface.convert import converter
+from workbench.interface.rules import UUID
+from workbench.rendering.layout import Cell, Grid
+from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import RECORD_KINDS
+from workbench.sequences.audit import SCRIPTED
+from workbench.sequences.files import catalogue
+from workbench.sequences.results import TIME, Run
+from workbench.sequences.running import run
+from workbench.sequences.sequence import Sequence
+from workbench.session import connect, sandbox_of
+
+_BEHAVIORS = ("documented", "observed")
+_OPEN = frozenset({"status", "kind", "team", "currency", "type"})  # texts of stored records that are not private
+_SHOWN = 50  # differences that are printed
+_WHOLE = re.compile(r"event [0-9]+|record")
+
+Facts = dict[tuple[str, str], tuple[Any, str]]
+"""By step and path: a value without ids and times, to compare, and the masked value, to show."""
+
+
+@attrs.frozen(kw_only=True)
+class Difference:
+    """One difference. Private values are masked."""
+
+    of: str  # the sequence, or the kind of record
+    step: str  # the step, or the id of the record
+    path: str  # "outcome", "error.status", "answer.status", "event 2", "event 2.body.spend.status", "record.status"
+    a: str | None  # None: it is not there
+    b: str | None
+    severity: str  # "outcome": another end; "shape": a member or event on one side; "value"; "text": words of a message
+    assumptions: str  # behaviors in which the two differ, and which the answer rests on
+
+
+class Comparison:
+    """The differences between two services, as `wb.to_frame(comparison)`, and what was compared."""
+
+    row_type = Difference
+
+    def __init__(self, found: list[Difference], compared: list[str], skipped: Mapping[str, str]) -> None:
+        self.compared = tuple(compared)
+        self.skipped = dict(skipped)  # sequences that cannot run, with the reason
+        self._found = found
+
+    def rows(self) -> list[Difference]:
+        """Return the differences, in the order of what was compared."""
+        return self._found
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not self._found
+
+    @property
+    def verdict(self) -> str:
+        """The number of differences by severity, and what was not compared, as text."""
+        counts = {
+            name: sum(one.severity == name for one in self._found) for name in ("outcome", "shape", "value", "text")
+        }
+        listed = ", ".join(f"{count} of {name}" for name, count in counts.items() if count) or "none"
+        skipped = f"; not compared: {', '.join(self.skipped)}" if self.skipped else ""
+        return f"{len(self.compared)} compared, differences: {listed}{skipped}"
+
+    def sheet(self) -> Grid:
+        """Return the differences as they are shown."""
+        columns = ("of", "step", "path", "a", "b", "severity", "assumptions")
+        rows = tuple(
+            tuple(Cell((visible(str(getattr(one, name) or "–"), 80),)) for name in columns)
+            for one in self._found[:_SHOWN]
+        )
+        return Grid(title=self.verdict, columns=columns, rows=rows, total=len(self._found))
+
+    def __repr__(self) -> str:
+        return f"<comparison: {self.verdict}>"
+
+
+@hide_arguments
+def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Comparison:
+    """Compare two services by running sequences on both, or two sandboxes by their records.
+
+    Ids and times are compared by where they come from, so another seed makes no difference. A `Sandbox` stays as it is:
+    sequences run on copies of it.
+
+    Args:
+        a: A behavior ("documented", "observed"), a `Sandbox`, a session, a client, or what `connect` takes.
+        b: The other one.
+        sequences: Names in the catalogue, or sequences. Without them, two behaviors are compared by all of the catalogue,
+            and anything else by the records of its sandbox.
+        values: Parameters of the sequences.
+
+    Raises:
+        InvalidRequest: A sequence is unknown, or there is no sandbox whose records could be compared.
+        WrongEnvironment: One of them is a production service.
+    """
+    if sequences is None and (a in _BEHAVIORS and b in _BEHAVIORS):
+        sequences = catalogue
+    sides = [_side(a), _side(b)]
+    if sequences is None:
+        return _compare_worlds(*map(_sandbox, sides))
+    found: list[Difference] = []
+    compared, skipped = [], {}
+    for one in sequences:
+        if isinstance(one, str) and one not in catalogue:
+            raise InvalidRequest(f"{visible(one, 80)} is not a sequence of the catalogue", of="compare")
+        sequence = attrs.evolve(catalogue[one] if isinstance(one, str) else one, profile=None)
+        apis = [side.fork() if isinstance(side, Sandbox) else side for side in sides]
+        try:
+            runs = [run(sequence, api, progress=False, **values) for api in apis]
+        except WrongEnvironment as error:
+            skipped[sequence.name] = str(error)
+            continue
+        compared.append(sequence.name)
+        reasons = _assumptions(runs, apis)
+        found += [
+            Difference(of=sequence.name, step=step, assumptions=", ".join(reasons.get(step, ())), **parts)
+            for step, parts in _differences(*map(_facts, runs))
+        ]
+    return Comparison(found, compared, skipped)
+
+
+def _side(x: Any) -> Any:
+    if isinstance(x, str):
+        return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)  # type: ignore[arg-type]
+    return x
+
+
+def _sandbox(side: Any) -> Any:
+    sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
+    if sandbox is None:
+        raise InvalidRequest("a real service shows no records; give sequences to compare by", of="compare")
+    return sandbox
+
+
+def _differences(a: Facts, b: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
+    whole = {key for key in (a.keys() ^ b.keys()) if _WHOLE.fullmatch(key[1])}  # an event or record on one side
+    for step, path in dict.fromkeys((*a, *b)):
+        if (step, path.partition(".")[0]) in whole and (step, path) not in whole:
+            continue
+        (ours, shown_a), (theirs, shown_b) = (side.get((step, path), (None, None)) for side in (a, b))
+        if ours == theirs:
+            continue
+        if path in ("outcome", "error.status"):
+            severity = "outcome"
+        elif shown_a is None or shown_b is None:
+            severity = "shape"
+        else:
+            severity = "text" if path == "error.message" else "value"
+        yield step, {"path": path, "a": shown_a, "b": shown_b, "severity": severity}
+
+
+def _facts(run: Run) -> Facts:
+    """Return what a run showed: outcomes, errors, answers and events."""
+    facts: Facts = {}
+    seen: dict[str, str] = {}  # an id by where it was first seen
+
+    def put(step: str, path: str, value: Any, shown: Any) -> None:
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                put(step, f"{path}.{name}", inner, shown.get(name) if isinstance(shown, Mapping) else shown)
+        elif isinstance(value, list | tuple):
+            for number, inner in enumerate(value, 1):
+                put(step, f"{path}.{number}", inner, shown[number - 1] if isinstance(shown, list | tuple) else shown)
+        else:
+            text = value.isoformat() if isinstance(value, datetime) else str(value)
+            plain = UUID.sub(lambda found: seen.setdefault(found[0], f"{step}.{path}"), text)
+            plain = TIME.sub(
+                lambda found: f"{(datetime.fromisoformat(found[0]) - run.started).total_seconds():+.3f}", plain
+            )
+            facts[step, path] = (plain, visible(str(shown), 80))
+
+    for result in run.steps:
+        name, error = result.step.name, result.error
+        put(name, "outcome", result.outcome, result.outcome)
+        if isinstance(error, ApiError):
+            said = {"status": error.status, "error": error.error, "message": error.message}
+            put(name, "error", said, said)
+        answers = result.answer if isinstance(result.answer, list) else [result.answer]
+        if result.step.do in SCRIPTED and all(walk.is_record(one) for one in answers):
+            raw, shown = [converter().unstructure(one) for one in answers], masks.masked(answers)
+            put(name, "answer", raw if len(raw) > 1 else raw[0], shown if len(raw) > 1 else shown[0])
+        for number, event in enumerate(run.events(name), 1):
+            shown = masks.masked(event)
+            kind = f"{event.get('resource')}.{event.get('action')}"
+            put(name, f"event {number}", kind, kind)
+            put(name, f"event {number}", {**event, "id": ""}, shown)
+    return facts
+
+
+def _assumptions(runs: list[Run], apis: list[Any]) -> dict[str, list[str]]:
+    """Return the behaviors by step in which two sandboxes differ, and which the answers of the step rest on."""
+    sandboxes = [api if isinstance(api, Sandbox) else sandbox_of(api) for api in apis]
+    if not all(isinstance(one, Sandbox) for one in sandboxes):
+        return {}
+    first, second = (one.settings for one in sandboxes if one is not None)
+    differing = {name for name in first if first[name] != second.get(name)}
+    found: dict[str, set[str]] = {}
+    for made, sandbox in zip(runs, sandboxes, strict=True):
+        steps = [one.step.name for one in made.steps if one.step.do in SCRIPTED]
+        entries = sandbox.requests()[-len(steps) :] if sandbox is not None and steps else []
+        for step, entry in zip(steps, entries, strict=False):
+            found.setdefault(step, set()).update(differing & set(entry.assumptions))
+    return {step: sorted(names) for step, names in found.items()}
+
+
+def _compare_worlds(a: Any, b: Any) -> Comparison:
+    found = []
+    for kind in RECORD_KINDS:
+        ours, theirs = ({one["id"]: one for one in side.records(kind, all_tenants=True)} for side in (a, b))
+        for id_ in dict.fromkeys((*ours, *theirs)):
+            facts = [_record_facts(id_, side.get(id_)) for side in (ours, theirs)]
+            found += [Difference(of=kind, step=id_, assumptions="", **parts) for _, parts in _differences(*facts)]
+    return Comparison(found, list(RECORD_KINDS), {})
+
+
+def _record_facts(id_: str, record: Mapping[str, Any] | None) -> Facts:
+    if record is None:
+        return {}
+    shown = {name: str(value) if _is_open(name, value) else masks.DOTS for name, value in record.items()}
+    return {(id_, "record"): ("", "there"), **{(id_, f"record.{name}"): (record[name], shown[name]) for name in record}}
+
+
+def _is_open(name: str, value: Any) -> bool:
+    return (
+        name in _OPEN or isinstance(value, int | None) or (isinstance(value, str) and bool(re.fullmatch(UUID, value)))
+    )
