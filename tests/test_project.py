@@ -18,6 +18,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from workbench.client.base import VERSION
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "workbench"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -66,7 +68,7 @@ def test_installed_is_this_checkout() -> None:
     """The installed distribution has the version and the extras that pyproject.toml states."""
     installed = metadata.metadata("card-issuing-workbench")
 
-    assert installed["Version"] == PROJECT["version"]
+    assert installed["Version"] == PROJECT["version"] == VERSION
     assert set(PROJECT["optional-dependencies"]) == set(installed.get_all("Provides-Extra") or ())
 
 

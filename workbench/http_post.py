@@ -4,10 +4,8 @@ A host name is resolved once, every address it has must be allowed, and the conn
 Redirects are never followed.
 """
 
-import http.client
 import ipaddress
 import socket
-import ssl
 from collections.abc import Callable, Collection, Mapping
 from urllib.parse import urlsplit
 
@@ -112,6 +110,9 @@ def _kind(text: str) -> str:
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
     """Send a body and return the result; failures to connect or to answer are results as well."""
+    import http.client  # these load TLS, which most sandboxes never need
+    import ssl
+
     try:
         plain = socket.create_connection((target.address, target.port), timeout=seconds)
     except OSError as error:

@@ -1,6 +1,5 @@
 """A client, a sandbox or its control, and an inbox, put together by `connect()` or `connect_async()`."""
 
-import asyncio
 import inspect
 import os
 import sys
@@ -260,6 +259,8 @@ async def connect_async(*args: Any, **given: Any) -> AsyncSession:
     """Open a session whose operations are awaited; the arguments are those of `connect`."""
     arguments = inspect.signature(connect).bind(*args, **given)
     arguments.apply_defaults()
+    import asyncio  # not before there is an event loop
+
     made = await asyncio.to_thread(_session_settings, **arguments.arguments)
     return AsyncSession(**made)
 
@@ -371,12 +372,12 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
 
     names = client.get("wire_names")
     sandbox = Sandbox(**embedded, wire_names=names)
-    guide = sandbox.guide()
-    key = _sandbox_key(sandbox, guide, client.pop("tenant", None))
+    tenant = client.pop("tenant", None)
+    key = sandbox.full_key if tenant is None else _sandbox_key(sandbox, sandbox.guide(), tenant)
     clock = SandboxTime(sandbox)
     return {
-        "sandbox": sandbox, "base_url": guide["base_url"], "api_key": key,
-        "environment": sandbox.environment, "transport": sandbox.transport(), "clock": clock,
+        "sandbox": sandbox, "base_url": sandbox.base_url, "api_key": key,
+        "environment": sandbox.environment, "transport": sandbox.direct(), "clock": clock,
         "journal": Journal(clock=clock), **client,
     }  # fmt: skip
 

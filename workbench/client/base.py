@@ -6,7 +6,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -26,10 +25,16 @@ from workbench.interface.table import OPERATIONS, Operations
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.walk import given
 
-VERSION = version("card-issuing-workbench")
+VERSION = "0.2.0"  # that of the distribution; reading its metadata would cost more than a call
 EnvironmentName = Literal["sandbox", "production"]
 
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
+
+
+def _version_of(distribution: str) -> str:
+    from importlib.metadata import version  # rarely asked for
+
+    return version(distribution)
 
 
 class Connections:
@@ -230,7 +235,7 @@ class BaseClient(Operations, ABC):
             "workbench": VERSION,
             "interface": INTERFACE,
             "python": platform.python_version(),
-            "httpx": version("httpx"),
+            "httpx": _version_of("httpx"),
             "host": self.host,
             "environment": self.environment,
             "key_fingerprint": self._key.fingerprint,

@@ -1,12 +1,10 @@
 """How fast and how often: the clock of a client, its budget for retries, and the pause that a 429 asks all threads for."""
 
-import asyncio
 import random
 import secrets
 import threading
 import time
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 ATTEMPTS = 3  # in all
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
@@ -31,6 +29,8 @@ class Clock:
 
     async def asleep(self, seconds: float) -> None:
         """Wait without blocking the event loop."""
+        import asyncio  # not before there is an event loop
+
         await asyncio.sleep(seconds)
 
     def random(self) -> float:
@@ -65,8 +65,12 @@ def retry_after(value: str | None, date: str | None, now: datetime) -> float | N
 
 def http_date(text: str | None) -> float | None:
     """Read a date as HTTP writes it, as seconds since 1970."""
+    if not text:
+        return None
+    from email.utils import parsedate_to_datetime
+
     try:
-        when = parsedate_to_datetime(text or "")
+        when = parsedate_to_datetime(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None

@@ -14,7 +14,6 @@ import getpass
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +95,8 @@ def open_profile(name: str | None = None) -> Profile:
 
 
 def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, Any]]:
+    import tomllib  # not where no profile is read
+
     try:
         whole = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

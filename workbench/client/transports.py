@@ -1,15 +1,24 @@
-"""The network below the clients: httpcore's connections as transports of httpx, with deadlines and a trace of how far a request got."""
+"""The network below the clients, and the only file that imports httpx and httpcore; it is loaded by the first call that needs it.
 
+httpcore's connections are transports of httpx, with deadlines and a trace of how far a request got. Nothing follows redirects,
+reads the environment, keeps cookies or logs queries.
+"""
+
+import asyncio
 import ssl
 import threading
 import time
-from collections.abc import Iterable
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import httpcore
 import httpx
 
-from workbench.client.messages import WRITTEN, Request
+from workbench.client.messages import WRITTEN, Body, Broken, Request, Response, TooLarge
+from workbench.errors import visible
 
 _CONNECTIONS, _KEPT, _KEPT_SECONDS = 100, 20, 5.0  # as httpx has them
 
@@ -93,13 +102,13 @@ class TimelyBackend(httpcore.SyncBackend):
         return TimelyStream(inner, self.deadline)
 
 
-FAILURES = (
+_FAILURES = (
     httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
     httpcore.UnsupportedProtocol,
 )  # fmt: skip
 
 
-def as_httpx(failure: Exception) -> httpx.TransportError:
+def _as_httpx(failure: Exception) -> httpx.TransportError:
     """Return an error of httpcore as that of httpx, which has the same name."""
     kind: type[httpx.TransportError] = getattr(httpx, type(failure).__name__)
     return failure if isinstance(failure, httpx.TransportError) else kind(str(failure))
@@ -130,3 +139,203 @@ class TimelyTransport:
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
+
+
+# Raised before a byte of a request is written; anything else may have been acted on.
+_NOT_SENT = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.LocalProtocolError,
+    httpx.ProxyError,
+)  # fmt: skip
+# Their texts hold no header and no body.
+_HARMLESS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ReadTimeout, httpx.WriteTimeout)
+_WORDS: dict[type[Exception], str] = {
+    httpx.ConnectTimeout: "no connection in time",
+    httpx.PoolTimeout: "no free connection in time",
+    httpx.ReadTimeout: "no answer in time",
+    httpx.WriteTimeout: "not written in time",
+    httpx.RemoteProtocolError: "the connection ended before the end of the answer",
+    httpx.ReadError: "the connection was lost while waiting for the answer",
+    httpx.WriteError: "the connection was lost while sending",
+    httpx.LocalProtocolError: "the request cannot be written",
+}
+_FOREVER = float("inf")
+
+
+@lru_cache(1024)
+def _url(base: str, target: str) -> httpx.URL:
+    return httpx.URL(base + target)
+
+
+def _described(failure: httpx.TransportError, clean: Callable[[str], str]) -> str:
+    """Return what the transport met, without its text where that may hold a header."""
+    connecting = isinstance(failure, httpx.ConnectError)
+    words = _WORDS.get(type(failure)) or ("no connection" if connecting else "the connection failed")
+    text = visible(clean(str(failure)), 200) if connecting else ""
+    return f"{words}: {text}" if text else words
+
+
+def _broken(failure: httpx.TransportError, outgoing: Request) -> Broken:
+    left = outgoing.phase >= WRITTEN if isinstance(failure, _NOT_SENT) else not outgoing.surely_not_sent
+    cause: Exception | None = None
+    if isinstance(failure, _HARMLESS):
+        cause = type(failure)(
+            outgoing.clean(str(failure))
+        )  # a fresh one: the caught one holds the request with its key
+    return Broken(
+        _described(failure, outgoing.clean), left=left, timeout=isinstance(failure, httpx.TimeoutException), cause=cause
+    )
+
+
+class _Incoming:
+    """An answer while it arrives."""
+
+    def __init__(self, outgoing: Request) -> None:
+        self._outgoing = outgoing
+        self._headers: dict[str, str] = {}
+        self._body = Body(None)
+        self._broken: Broken | None = None
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Note what breaks the answer off."""
+        outgoing = self._outgoing
+        try:
+            yield
+        except (httpx.TransportError, *_FAILURES) as failure:
+            self._broken = _broken(_as_httpx(failure), outgoing)
+        except TimeoutError:
+            self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
+        except TooLarge:
+            self._broken = Broken("it is too large", left=True, too_large=True)
+        except zlib.error:
+            self._broken = Broken("it cannot be unpacked", left=True)
+
+    def head(self, answer: httpx.Response) -> None:
+        """Take the status and the headers."""
+        self._outgoing.status = answer.status_code
+        self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
+        self._body = Body(self._headers.get("content-encoding"))
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the body."""
+        self._body.feed(chunk)
+
+    def result(self) -> Response | Broken:
+        """Return the answer, or what broke it off."""
+        status = self._outgoing.status
+        if status is None:
+            assert self._broken is not None
+            return self._broken
+        return Response(status, self._headers, self._body.whole(), self._broken)
+
+
+def transmit(
+    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any
+) -> Response | Broken:
+    """Send a request, and return its answer or what broke it off.
+
+    Args:
+        transport: A transport as httpx has them.
+        base: The base URL.
+        key: The header with the key.
+    """
+    incoming = _Incoming(outgoing)
+    request, left = _wired(outgoing, base, key, clock)
+    if outgoing.traced:
+        request.extensions |= {"trace": Trace(outgoing), "deadline": time.monotonic() + max(left, 0.0)}
+    with incoming.arriving():
+        answer = transport.handle_request(request)
+        try:
+            incoming.head(answer)
+            for chunk in answer.stream:
+                incoming.feed(chunk)
+                if clock.monotonic() > outgoing.deadline:
+                    raise httpx.ReadTimeout("")
+        finally:
+            answer.stream.close()
+    return incoming.result()
+
+
+async def atransmit(
+    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any
+) -> Response | Broken:
+    """Do the same, awaited."""
+    incoming = _Incoming(outgoing)
+    request, left = _wired(outgoing, base, key, clock)
+    if outgoing.traced:
+        request.extensions["trace"] = Trace(outgoing).awaited
+    with incoming.arriving():
+        async with asyncio.timeout(None if left == _FOREVER else left):
+            answer = await transport.handle_async_request(request)
+            try:
+                incoming.head(answer)
+                async for chunk in answer.stream:
+                    incoming.feed(chunk)
+            finally:
+                await answer.stream.aclose()
+    return incoming.result()
+
+
+def _wired(outgoing: Request, base: str, key: tuple[bytes, bytes], clock: Any) -> tuple[httpx.Request, float]:
+    """Return a request for the transport, and the seconds it may take."""
+    left = outgoing.deadline - clock.monotonic()
+    seconds = None if left == _FOREVER else max(left, 0.001)
+    request = httpx.Request(
+        outgoing.method,
+        _url(base, outgoing.target),
+        headers=[*outgoing.headers, key],
+        stream=httpx.ByteStream(outgoing.body or b""),
+        extensions={"timeout": {"connect": seconds, "read": seconds, "write": seconds, "pool": seconds}},
+    )
+    return request, left
+
+
+def async_transport(context: ssl.SSLContext) -> httpx.AsyncHTTPTransport:
+    """Return connections of an asynchronous client."""
+    return httpx.AsyncHTTPTransport(verify=context, trust_env=False)
+
+
+def usual_certificates() -> ssl.SSLContext:
+    """Return the certificates that httpx trusts."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+class Pools(httpx.AsyncBaseTransport):
+    """A connection pool for each request in flight, since a common one examines all its connections for each request."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._pools: list[httpx.AsyncHTTPTransport] = []
+        self._idle: list[httpx.AsyncHTTPTransport] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send through the pool that was used last, or through a new one."""
+        if not self._idle:
+            self._idle.append(httpx.AsyncHTTPTransport(verify=self._context, trust_env=False))
+            self._pools += self._idle
+        pool = self._idle.pop()
+        try:
+            answer = await pool.handle_async_request(request)
+        except BaseException:
+            self._idle.append(pool)
+            raise
+        answer.stream = _Stream(answer.stream, lambda: self._idle.append(pool))
+        return answer
+
+    async def aclose(self) -> None:
+        for pool in self._pools:
+            await pool.aclose()
+
+
+class _Stream(httpx.AsyncByteStream):
+    """The body of an answer; calls a function when it is closed."""
+
+    def __init__(self, stream: Any, on_close: Callable[[], object]) -> None:
+        self._stream, self._on_close = stream, on_close
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        self._on_close()

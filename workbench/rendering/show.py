@@ -9,7 +9,7 @@ from workbench.interface.convert import Converter
 from workbench.interface.masks import masked
 from workbench.interface.operation import Operation
 from workbench.interface.table import KEY_HEADER
-from workbench.rendering import markup, text
+from workbench.rendering import text
 from workbench.rendering.describe import describe
 from workbench.rendering.layout import MAX_ROWS
 from workbench.rendering.text import Paint, unpainted
@@ -28,6 +28,8 @@ def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Pain
 
 def html(x: Any, *, reveal: Collection[str] = ()) -> str:
     """Return anything of this package as static, escaped HTML that reads in light and dark themes."""
+    from workbench.rendering import markup  # not at a prompt
+
     return markup.write(describe(x, reveal=reveal))
 
 
@@ -47,6 +49,8 @@ def html_table(
     rows: Sequence[Any], columns: Sequence[str] | None = None, *, limit: int = MAX_ROWS, reveal: Collection[str] = ()
 ) -> str:
     """Return many records, or mappings, as an HTML table; the rows beyond `limit` are counted."""
+    from workbench.rendering import markup
+
     return markup.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit))
 
 

@@ -18,6 +18,7 @@ from workbench.sandbox.chain import TeachingWallet
 from workbench.sandbox.context import START, Clock, clock_settings, milliseconds
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
+from workbench.sandbox.direct import DirectTransport
 from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
 from workbench.sandbox.store import Store
@@ -167,6 +168,10 @@ class Sandbox(Controls):
         from workbench.sandbox.transport import SandboxTransport
 
         return SandboxTransport(self._engine.answer)
+
+    def direct(self) -> DirectTransport:
+        """Return a transport for a client in this process, which loads no HTTP library."""
+        return DirectTransport(self._engine.answer)
 
     def fork(self) -> "Sandbox":
         """Return an independent copy in memory. It does not deliver what this one delivers."""
