@@ -24,6 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import filelock
+
 from workbench.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
 
 _MAGIC = b"SQLite format 3\0"
@@ -126,18 +128,14 @@ class FileLock:
         path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")
-        from filelock import FileLock  # not before a file is locked
-
-        self._lock = FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
+        self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
         """Take the lock; return False where another process holds it."""
-        from filelock import Timeout
-
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._lock.acquire()
-        except Timeout:
+        except filelock.Timeout:
             return False
         return True
 
