@@ -181,7 +181,7 @@ def test_an_operation_on_the_sandbox_loads_no_network():
     """A call on the sandbox in this process loads no HTTP library, no TLS and no event loop."""
     script = (
         "import sys; from workbench.terminal import main; main(['list-contracts', '--fresh', '-o', 'ndjson']);"
-        "print('loaded:', *({'httpx','httpcore','ssl','asyncio','email','IPython','pandas'} & set(sys.modules)), file=sys.stderr)"
+        "print('loaded:', *({'httpx','httpcore','ssl','asyncio','IPython','pandas'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
 
