@@ -150,6 +150,10 @@ def test_profiles_differ_where_live_answers_do() -> None:
         "withdrawal_other_while_active": ("new", "409"),
         "settle_bounds": ("400", "posted"),
         "stellar_contracts": (False, True),
+        "bearer_keys": (False, True),
+        "idempotency_keys": (False, True),
+        "rate_limit": (None, 1_000_000),
+        "merchant_padding": (False, True),
     }
 
 

@@ -108,6 +108,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
         status = "reversed"  # assumed: reversal_events
     if refund:  # assumed: refund_events
         amount = -refund
+    padded = environment.settings["merchant_padding"]
     return build(
         TransactionChanged,
         {
@@ -121,10 +122,10 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "local_amount": amount,
                 "local_currency": spend["currency"].lower(),
                 "authorization_method": "online",  # assumed: event_merchant
-                "merchant_name": spend["merchant_name"],
+                "merchant_name": spend["merchant_name"].ljust(25 if padded else 0),  # assumed: merchant_padding
                 "merchant_category": CATEGORIES.get(spend["merchant_category_code"], OTHER).description,
                 "merchant_category_code": spend["merchant_category_code"],
-                "merchant_city": "Springfield",
+                "merchant_city": "Springfield".ljust(13 if padded else 0),
                 "merchant_country": "US",
                 "card_id": spend["card"],
                 "card_type": "virtual",

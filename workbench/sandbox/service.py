@@ -18,7 +18,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
 from workbench.interface.walk import members
-from workbench.sandbox import accounts, cards, contracts, extensions, people, rewards, signatures
+from workbench.sandbox import accounts, cards, contracts, conventions, extensions, people, rewards, signatures
 from workbench.sandbox.context import Environment, RequestContext
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
@@ -123,6 +123,7 @@ class Service:
         self._name = name  # "sandbox" or "production"
         self._environment = environment
         self._fixed, self._patterns = _routes()
+        self._rate_limit = conventions.RateLimit()
         rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
         self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
         self._unit_flag = environment.wire_name(table.SIGN_WITHDRAWAL.request, "is_amount_native")
@@ -133,13 +134,15 @@ class Service:
         operation = None
         try:
             with context.store:
-                known = context.store.get("key", request.headers.get("api-key") or "")
-                context.tenant = {"id": known["tenant"]} if known else {}
+                key = self.key_of(request)
+                known = context.store.get("key", key)
+                if known:
+                    context.tenant = {"id": known["tenant"]}
+                    self._rate_limit.count(context, key)
                 route, path = self._find(context, request)
                 operation = route.row
-                answer = self._answer(context, route, path, request)
+                body = self._answer(context, route, path, request)
             status = operation.success
-            body = b"" if answer is None else answer if type(answer) is bytes else strict_json.dumps(answer)
         except ApiError as error:
             status = error.status
             body = error_body(error)
@@ -156,8 +159,12 @@ class Service:
 
     def tenant_of(self, request: Request) -> str:
         """Return the id of the tenant whose key a request has, empty for an unknown key."""
-        key = self._environment.store.get("key", request.headers.get("api-key") or "")
+        key = self._environment.store.get("key", self.key_of(request))
         return str(key["tenant"]) if key else ""
+
+    def key_of(self, request: Request) -> str:
+        """Return the API key of a request, empty if it has none."""
+        return conventions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
     def arguments_of(self, request: Request) -> dict[str, Any]:
         """Return what a request asks for, by wire names: the ids of its path, its query and its body."""
@@ -185,11 +192,11 @@ class Service:
             raise context.error(NO_METHOD, "unknown_paths")
         return by_method[request.method], ids
 
-    def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> Any:
+    def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> bytes:
         operation = context.operation = route.row
         context.cause[1] = operation.name
         context.assumed += route.assumed
-        key = context.store.get("key", request.headers.get("api-key") or "")  # assumed: keys_lifetime
+        key = context.store.get("key", self.key_of(request))  # assumed: keys_lifetime
         if key is None:
             raise context.error(table.UNAUTHORIZED)
         if operation.sandbox_only and self._name == "production":  # assumed: production_order
@@ -205,11 +212,23 @@ class Service:
             shown = table.TEAM_NOT_FOUND in operation.failures
             raise context.error(table.TEAM_NOT_FOUND, *() if shown else ("team_not_found",))
         context.tenant = tenant
-        answer = route.handler(context, asked)
+        repeat = None
+        if operation.effect:
+            write = (request.method, request.path, request.body)
+            repeat = conventions.Repeat.of(context, request.headers, write)
+        body = repeat.earlier() if repeat is not None else None
+        if body is None:
+            body = self._written(context, route.handler(context, asked))
+            if repeat is not None:
+                repeat.keep(body)
+        return body
+
+    @staticmethod
+    def _written(context: RequestContext, answer: Any) -> bytes:
         if type(answer) is bytes or answer is None:
-            return answer
+            return answer or b""
         write = context.environment.converter.unstructure
-        return [write(one) for one in answer] if type(answer) is list else write(answer)
+        return strict_json.dumps([write(one) for one in answer] if type(answer) is list else write(answer))
 
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request

@@ -1,0 +1,80 @@
+"""Conventions of HTTP services that the document does not have, as the behavior says."""
+
+import json
+from typing import Any
+
+import pytest
+
+from workbench.sandbox import Request, Response, Sandbox
+
+PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
+
+
+def ask(sandbox: Sandbox, *, changes: dict[str, Any] | None = None, key: bool = True, **headers: str) -> Response:
+    """Authorize a purchase with some headers."""
+    body = json.dumps({"cardId": sandbox.guide()["cards"]["active"][0], **PURCHASE, **(changes or {})}).encode()
+    given = {"content-type": "application/json", **({"api-key": sandbox.full_key} if key else {})}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return sandbox.handle(Request("POST", "/v1/simulate/transactions/authorize", "", given, body))
+
+
+def get(sandbox: Sandbox) -> Response:
+    """Read the contracts."""
+    return sandbox.handle(Request("GET", "/v1/issuing/tenants/contracts", "", {"api-key": sandbox.full_key}))
+
+
+@pytest.mark.parametrize("behavior, status", [("documented", 401), ("observed", 200)])
+def test_keys_as_bearer_tokens(behavior: Any, status: int) -> None:
+    """A key in Authorization: Bearer is taken where that is observed, and never in another scheme."""
+    sandbox = Sandbox(behavior=behavior)
+
+    assert ask(sandbox, key=False, authorization=f"Bearer {sandbox.full_key}").status == status
+    assert ask(sandbox, key=False, authorization=f"Basic {sandbox.full_key}").status == 401
+
+
+def test_a_write_with_an_idempotency_key_happens_once() -> None:
+    """The same write gets the same response for 24 hours, another one with that key a 409, and after that it is new."""
+    sandbox = Sandbox(behavior="observed")
+    first, again = (ask(sandbox, idempotency_key="one") for _ in range(2))
+    other = ask(sandbox, idempotency_key="one", changes={"amount": 101})
+    refused = [ask(sandbox, idempotency_key="two", changes={"amount": -1}).status for _ in range(2)]
+    sandbox.clock.advance(days=1)
+    later = ask(sandbox, idempotency_key="one")
+
+    assert (first.status, again.status, again.body) == (200, 200, first.body)
+    assert [one.headers.get("idempotency-cached") for one in (first, again)] == [None, "true"]
+    assert again.headers["idempotency-key"] == "one"
+    assert (other.status, refused, later.status) == (409, [400, 400], 200)
+    assert later.body != first.body
+    assert ask(sandbox, idempotency_key="x" * 256).status == 400
+
+
+def test_idempotency_keys_mean_nothing_by_default() -> None:
+    """As the document has none, a write with the key of another is another write."""
+    sandbox = Sandbox()
+    first, again = (ask(sandbox, idempotency_key="one") for _ in range(2))
+
+    assert first.body != again.body
+    assert "idempotency-key" not in again.headers
+
+
+def test_rate_limit_on_demand() -> None:
+    """Each response states the limit; above it requests are refused until the minute of the clock is over."""
+    sandbox = Sandbox(settings={"rate_limit": 2})
+    answers = [get(sandbox) for _ in range(3)]
+    sandbox.clock.advance(seconds=int(answers[2].headers["retry-after"]))
+
+    assert [one.status for one in answers] == [200, 200, 429]
+    assert [one.headers["x-ratelimit-remaining"] for one in answers] == ["1", "0", "0"]
+    assert answers[0].headers["x-ratelimit-limit"] == "2"
+    assert get(sandbox).status == 200
+
+
+@pytest.mark.parametrize("behavior, name, city", [("documented", 14, 11), ("observed", 25, 13)])
+def test_merchant_texts(behavior: Any, name: int, city: int) -> None:
+    """In observed events merchant texts are padded with blanks."""
+    sandbox = Sandbox(behavior=behavior)
+    ask(sandbox)
+    spend = sandbox.events()[-1]["event"]["body"]["spend"]
+
+    assert (len(spend["merchantName"]), len(spend["merchantCity"])) == (name, city)
