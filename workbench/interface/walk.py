@@ -261,6 +261,13 @@ def change(record: Any, **changes: Any) -> Any:
     return build(type(record), {**given(record), **changes})
 
 
+def with_extra(answer: Any, extra: Mapping[str, Any]) -> Any:
+    """Return an answer with members that the document does not name."""
+    made = change(answer)
+    object.__setattr__(made, "extra", dict(extra))
+    return made
+
+
 def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
     """Build a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
 

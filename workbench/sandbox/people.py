@@ -9,7 +9,7 @@ from typing import Any
 from workbench.interface import table
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
-from workbench.interface.walk import build
+from workbench.interface.walk import build, with_extra
 from workbench.sandbox import contracts
 from workbench.sandbox.context import RequestContext, moment_of, plain
 from workbench.sandbox.lifecycle import APPLICATION
@@ -187,6 +187,9 @@ def shown(context: RequestContext, user: Record) -> User:
     kept = {name: user.get(name) for name in (*_KEPT, "company_id") if name != "stellar_address"}
     times = {"created_at": moment_of(user["created_at"]), "updated_at": moment_of(user["updated_at"])}
     made: User = build(User, {**kept, **_application(context, user), **times})
+    if context.settings["user_terms_shown"]:
+        context.assumed.append("user_terms_shown")
+        made = with_extra(made, {"isTermsOfServiceAccepted": user.get("terms", True)})
     return made
 
 

@@ -236,8 +236,10 @@ class Service:
         raw: Any = {}
         if operation.in_query:
             raw = self._query(context, operation, request.query)
-        elif operation.method != "DELETE" and request.body:  # assumed: empty_body
+        elif operation.method != "DELETE" and request.body:
             raw = self._body(context, request)
+        elif operation.sandbox_only and context.settings["empty_body"] == "400":
+            raise context.bad_request("body must be object", "empty_body")
         asked, mistyped, unknown = context.environment.converter.read_request(
             operation, raw, path, from_query=operation.in_query
         )

@@ -40,7 +40,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     if kept is not None and kept["expires_at"] > context.clock.at:
         context.assumed.append("withdrawal_same_again")
         return _ready(kept)
-    if (context.store.get("active_signature", context.tenant["id"]) or 0) > context.clock.at:
+    if (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.at:
         context.assumed.append("withdrawal_other_while_active")
         if context.settings["withdrawal_other_while_active"] == "409":
             raise context.error(table.SIGNATURE_ACTIVE)
@@ -50,6 +50,11 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
     return _ready(_signed(context, question, contract, token, amount, admin, recipient))
+
+
+def _scope(context: RequestContext, contract: Record) -> str:
+    """Return the id of what has one signature at a time."""
+    return str(context.tenant["id"] if context.settings["withdrawal_scope"] == "tenant" else contract["id"])
 
 
 def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
@@ -108,7 +113,7 @@ def _signed(
     kept = {"id": question, "contract": contract["id"], "expires_at": expires_at}
     kept["answer"] = signature_over(context.seeds, contract, withdrawal)
     context.store.put("signature", question, kept)
-    context.store.put("active_signature", context.tenant["id"], expires_at)
+    context.store.put("active_signature", _scope(context, contract), expires_at)
     return kept
 
 
