@@ -20,6 +20,7 @@ PURPOSES = {
     "classroom": "one server for a class",
     "chaos": "tries handlers",
     "testing": "fixtures for tests",
+    "mcp_server": "for agents",
     "forms": "forms and panels",
     "charts": "drawings",
     "sequences": "scripted transactions",

@@ -67,6 +67,7 @@ COMMANDS = {
         "demo": ("about:demo", "Walk through the main tasks on an embedded sandbox."),
         "shell": ("shell:shell", "Open IPython with api, sandbox, inbox and wb ready."),
         "lab": ("shell:lab", "Open JupyterLab."),
+        "mcp": ("mcp:mcp", "Serve tools for coding agents by the Model Context Protocol."),
         "completion": ("completion:script", "Print the completion script for bash or zsh."),
     },
 }
