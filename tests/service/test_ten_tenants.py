@@ -1,4 +1,4 @@
-"""Ten sessions with ten tenants' keys on one served sandbox, at once: each sees its own, and nothing else, in every face."""
+"""Ten sessions with ten tenants' keys on one served sandbox, at once: each sees its own, and nothing else, in every interface."""
 
 import threading
 from collections.abc import Callable, Iterator
