@@ -120,8 +120,11 @@ def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
         ("name = 'x'", "are missing"),
         ("steps = 3", "must be [[steps]] tables"),
         ("x" * 1_000_001, "is longer than"),
+        ("[[steps]]\nname='a'\ndo='settle'\n[steps.with]\n" + ".".join(["a"] * 900) + "=1", "levels deep"),
+        ("[[steps]]\nname='a'\ndo='settle'\n[steps.with]\n" + ".".join(["a"] * 9000) + "=1", "levels deep"),
+        ("[[steps]]\nname='a'\ndo='settle'\n[steps.with]\namount=" + "9" * 5000, "too many digits"),
     ],
-    ids=["cut", "bracket", "deep", "empty", "number", "long"],
+    ids=["cut", "bracket", "deep", "empty", "number", "long", "dotted", "very long dotted", "huge number"],
 )
 def test_a_file_that_is_not_a_sequence_is_refused(text: str, said: str) -> None:
     """With a problem, not with a traceback of the parser."""

@@ -27,6 +27,7 @@ from workbench.sequences.steps import (
 T = TypeVar("T")
 MAX_BYTES = 1_000_000
 MAX_STEPS = 10_000
+MAX_DEPTH = 20
 _REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
 _NAMES = {"arguments": "with"}  # attributes that have another name in a file
 _TABLES = {
@@ -152,6 +153,9 @@ class _Reader:
         """Read a value that may be, or hold, references."""
         if raw == "FULL":
             return FULL
+        if len(path) > MAX_DEPTH:
+            self._add(path[:3], "depth", f"is nested more than {MAX_DEPTH} levels deep")
+            return None
         if isinstance(raw, dict):
             key = next(iter(raw), "")
             if len(raw) != 1 or key not in _REFERENCES:

@@ -3,8 +3,9 @@
 Text stays text, so leading zeros are kept and `NA` is a word; an empty cell is left out; `FULL` is the full amount.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from workbench.errors import InvalidRequest, Problem, visible
@@ -30,13 +31,13 @@ class Body(dict[str, Any]):
     """
 
     row: int
+    problems: Sequence[Problem] = ()
+    unread: frozenset[str] = frozenset()
+    columns: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, values: Mapping[str, Any], row: int) -> None:
         super().__init__(values)
         self.row = row
-        self.problems: list[Problem] = []
-        self.unread: set[str] = set()
-        self.columns: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<row {self.row}: {', '.join(self)}>"
@@ -116,8 +117,9 @@ def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     cls = _request(operation)
     made = []
     for i, row in enumerate(rows, 1):
-        body = Body({}, getattr(row, "row", i))
-        body.update(_typed(cls, row, body, "", ""))
+        found = _Found()
+        body = Body(_typed(cls, row, found, "", ""), getattr(row, "row", i))
+        body.problems, body.unread, body.columns = found.problems, frozenset(found.unread), found.columns
         made.append(body)
     return made
 
@@ -131,7 +133,16 @@ def _request(operation: Any) -> type[Any]:
     return operation.request if isinstance(operation, Operation) else operation
 
 
-def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire: str) -> dict[str, Any]:
+class _Found:
+    """What is found while one row is read; see `Body`."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.unread: list[str] = []
+        self.columns: dict[str, str] = {}
+
+
+def _typed(cls: type[Any], row: Mapping[str, Any], found: _Found, column: str, wire: str) -> dict[str, Any]:
     """Return the arguments of a row, or of a part of it; `column` and `wire` are in front of its names."""
     names = {member.name: member for member in members(cls)}
     wires = {member.wire: member for member in members(cls)}
@@ -141,19 +152,19 @@ def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire
         here, path = f"{column}{visible(str(key), 80)}", f"{wire}{member.wire if member else key}"
         if member is None:
             message = f"is not a member of {cls.__name__} (members: {', '.join(names)})"
-            body.problems.append(Problem(here, "unknown", message))
+            found.problems.append(Problem(here, "unknown", message))
         elif member.name in made:
-            body.problems.append(Problem(here, "twice", "is given twice, by its attribute name and its wire name"))
+            found.problems.append(Problem(here, "twice", "is given twice, by its attribute name and its wire name"))
         elif isinstance(member.kind, Nested) and isinstance(value, Mapping):
-            made[member.name] = _typed(member.kind.of, value, body, f"{here}.", f"{path}.")
+            made[member.name] = _typed(member.kind.of, value, found, f"{here}.", f"{path}.")
         else:
-            body.columns[path] = here
+            found.columns[path] = here
             made[member.name] = value
             try:
                 made[member.name] = _cell(member, value)
             except ValueError as error:
-                body.problems.append(Problem(here, "type", str(error)))
-                body.unread.add(path)
+                found.problems.append(Problem(here, "type", str(error)))
+                found.unread.append(path)
     return made
 
 
