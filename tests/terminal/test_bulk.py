@@ -134,3 +134,18 @@ def test_an_unknown_row_is_looked_up_then_resumed(wb, tmp_path):
 def test_what_is_not_done_in_bulk(wb, tokens):
     """Withdrawals are never sent in bulk, and reads are no writes."""
     assert wb(*tokens).code == 2
+
+
+def test_rejected_rows_are_corrected_and_resumed(wb, tmp_path):
+    """The right rows are sent, the others stand in a file with reasons; results carry the user's key."""
+    people = rows(tmp_path / "people.csv", {"external_id": "c-1"}, {"external_id": "c-2", "email": "nobody"})
+    run, rejects = str(tmp_path / "people.run"), tmp_path / "rejects.csv"
+    command = ("--rejects", str(rejects), "--row-key", "external_id", "-o", "json")
+    first = wb("bulk", "run", "create-user-application", people, "--path", run, "--duplicates", *command)
+    rejects.write_text(rejects.read_text().replace("nobody", "ada2@example.com"))
+    final = wb("bulk", "resume", run, str(rejects), "--row-key", "external_id", "-o", "json")
+
+    assert first.code == 5
+    assert [(one["key"], one["outcome"]) for one in json.loads(first.out)] == [("c-1", "done"), ("c-2", "not_sent")]
+    assert final.code == 0, final.err
+    assert [one["answer_status"] for one in json.loads(final.out)] == ["pending", "pending"]

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import attrs
 from cyclopts import App, Parameter
 
 from workbench import rendering
@@ -26,7 +27,27 @@ _OnUnknown = Annotated[
     OnUnknown | None,
     Parameter(help="What to do after a row with an unknown outcome; stop in production, else continue, if omitted."),
 ]
-_Duplicates = Annotated[bool, Parameter(help="Allow duplicate rows.")]
+
+
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class Checks:
+    """How rows are checked, and what their results are named by.
+
+    Attributes:
+        duplicates: Allow duplicate rows.
+        implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
+        rejects: Send the rows that are right, and write the others to this file, with reasons; resume takes it corrected.
+        key: Column or member that names a row in the results; nothing private.
+    """
+
+    duplicates: bool = False
+    implausible: bool = False
+    rejects: Path | None = None
+    key: Annotated[str | None, Parameter(name="--row-key")] = None  # `--key` is refused: an API key is never an option
+
+
+_CHECKS = Checks()
 
 
 def run(
@@ -37,7 +58,7 @@ def run(
     workers: _Workers = 1,
     path: Path | None = None,
     on_unknown: _OnUnknown = None,
-    duplicates: _Duplicates = False,
+    checks: Checks = _CHECKS,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
@@ -57,11 +78,11 @@ def run(
     if row is None or not row.effect or name == "sign_withdrawal":
         raise usage_error(f"{visible(operation, 60)!r} cannot be sent in bulk.")
     with session(where) as api:
-        phrase = _confirmed_plan(api, row, rows, duplicates)
+        phrase = _confirmed_plan(api, row, rows, checks)
         return _result(
             lambda: bulk.run(
-                getattr(api, name), rows, workers=workers, path=path, on_unknown=on_unknown,
-                duplicates=duplicates, confirm=phrase,
+                getattr(api, name), rows, workers=workers, path=path, on_unknown=on_unknown, confirm=phrase,
+                **attrs.asdict(checks),
             ),
             how,
         )  # fmt: skip
@@ -76,7 +97,7 @@ def resume(
     accept_changes: bool = False,
     workers: _Workers = 1,
     on_unknown: _OnUnknown = None,
-    duplicates: _Duplicates = False,
+    checks: Checks = _CHECKS,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
@@ -99,7 +120,7 @@ def resume(
         return _result(
             lambda: bulk.resume(
                 path, api, rows, workers=workers, on_unknown=on_unknown, resolved=_resolved(resolved),
-                accept_changes=accept_changes, duplicates=duplicates,
+                accept_changes=accept_changes, **attrs.asdict(checks),
             ),
             how,
         )  # fmt: skip
@@ -122,14 +143,15 @@ def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None
     return made
 
 
-def _confirmed_plan(api: Any, operation: Any, rows: Path, duplicates: bool) -> str | None:
+def _confirmed_plan(api: Any, operation: Any, rows: Path, checks: Checks) -> str | None:
     """In production, show the plan, ask for its phrase and return it."""
     if api.environment != "production":
         return None
     from workbench.bulk.plan import plan_of
     from workbench.terminal.profiles import ask_typed
 
-    plan = plan_of(operation, rows, secret=b"shown only", limits=api.limits, duplicates=duplicates)
+    options = attrs.asdict(checks) | {"rejects": checks.rejects is not None}
+    plan = plan_of(operation, rows, secret=b"shown only", limits=api.limits, **options)
     say(f"PRODUCTION, {api.host}\n{plan}")
     ask_typed(f"Type {plan.phrase} to send them: ", plan.phrase)
     phrase: str = plan.phrase
@@ -146,7 +168,9 @@ def _result(send: Callable[[], Any], how: Output) -> int:
         done, interrupted = stop.result, True
     except KeyError as error:  # a row whose outcome is not unknown cannot be resolved
         raise usage_error(visible(str(error.args[0]), 200)) from None
-    rows = [{name: getattr(one, name) or "" for name in ("row", "outcome", "id", "status", "message")} for one in done]
+    names = ["row", "outcome", "id", "answer_status", "status", "message"]
+    names[1:1] = ["key"] if any(one.key for one in done) else []
+    rows = [{name: getattr(one, name) or "" for name in names} for one in done]
     if how.output == "table" and not how.fields:
         rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
     show(rows, how)
