@@ -1,7 +1,9 @@
 """Outgoing webhooks: in order, signed, with retries by the schedule, and with fault rules."""
 
+import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -350,3 +352,51 @@ def test_idle_dispatcher_uses_no_processor(endpoints: int) -> None:
     sandbox.close()
 
     assert used < 0.05
+
+
+def test_endpoints_that_hang_delay_no_other(tmp_path: Path) -> None:
+    """Of ten endpoints three never answer: the other seven get each event within a second."""
+    release, arrived = threading.Event(), Counter[str]()
+
+    async def answer(request: Request) -> Response:
+        if request.target.startswith("/hangs"):
+            await asyncio.to_thread(release.wait, 20)
+        arrived[request.target] += 1
+        return Response(status=204)
+
+    sandbox = Sandbox(path=tmp_path / "s.db")
+    names = [f"/hangs/{i}" for i in range(3)] + [f"/works/{i}" for i in range(7)]
+    with running(answer) as url:
+        for name in names:
+            sandbox.register_endpoint(url + name)
+        began = time.monotonic()
+        sandbox.review(sandbox.guide()["users"]["approved"][0], "locked")
+        while sum(arrived.values()) < 7:
+            assert time.monotonic() < began + 1
+            time.sleep(0.005)
+        release.set()
+
+    assert set(arrived) >= set(names[3:])
+    sandbox.close()
+
+
+@pytest.mark.parametrize("file", [False, True], ids=["in memory", "in a file"])
+@pytest.mark.parametrize(
+    "seconds",
+    [pytest.param(2, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.soak, pytest.mark.timeout(0)])],
+)
+def test_an_idle_dispatcher_uses_no_processor(tmp_path: Path, file: bool, seconds: int) -> None:
+    """With 0, 1, 2 and 50 endpoints and nothing to send, less than 1 % of a processor is used."""
+    used = {}
+    for count in (0, 1, 2, 50):
+        sandbox = Sandbox(path=tmp_path / f"{count}.db" if file else None)
+        for i in range(count):
+            sandbox.register_endpoint(f"http://127.0.0.1:9/{i}")
+        time.sleep(1)
+        before = time.process_time()
+        time.sleep(seconds)
+        used[count] = (time.process_time() - before) / seconds
+        sandbox.close()
+    print(f"\nprocessor used by endpoints: { {count: f'{part:.2%}' for count, part in used.items()} }")
+
+    assert max(used.values()) < 0.01

@@ -9,10 +9,13 @@ A process killed between the receiver's response and its note sends that event a
 """
 
 import threading
+import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from workbench.errors import UnusableFile
 from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 from workbench.interface import strict_json
 from workbench.interface.text import write_time
@@ -25,6 +28,7 @@ KINDS = ("endpoint", "delivery", "waiting")
 """Kinds of the store that are not part of the world: a reset leaves them."""
 
 _POLL_INTERVAL = 0.5  # seconds between checks for what other processes on the file did
+_CLOSING = 1.0  # seconds that the end waits for deliveries in flight
 _GONE = 410
 
 
@@ -45,6 +49,7 @@ class WebhookDispatcher:
         self._threads: dict[str, threading.Thread] = {}
         self._idle: dict[str, int] = {}  # by endpoint, the notification after which nothing was left to send
         self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was looked at
+        self._watching: threading.Thread | None = None
         self._closed = threading.Event()
 
     @property
@@ -71,6 +76,9 @@ class WebhookDispatcher:
             return
         with self._news:
             self._notices += 1
+            if self._store.shared and self._watching is None:
+                self._watching = threading.Thread(target=self._watch, name="workbench-webhooks-file", daemon=True)
+                self._watching.start()
             for endpoint, _ in self._store.items("endpoint"):
                 if endpoint not in self._threads and not self._closed.is_set():
                     thread = threading.Thread(
@@ -97,8 +105,20 @@ class WebhookDispatcher:
             self._closed.set()
             self._news.notify_all()
             threads = tuple(self._threads.values())  # a thread that ends takes itself out
+        deadline = time.monotonic() + _CLOSING
         for thread in threads:
-            thread.join(10)
+            thread.join(
+                max(deadline - time.monotonic(), 0)
+            )  # one that waits for a receiver sends again after a restart
+
+    def _watch(self) -> None:
+        """Wake the threads when another process wrote into the file."""
+        seen = -1
+        while not self._closed.wait(_POLL_INTERVAL):
+            with suppress(UnusableFile), self._store:  # a busy file is looked at again
+                if self._store.version != seen:
+                    seen = self._store.version
+                    self.notify()
 
     def _work(self, endpoint: str) -> None:
         while not self._closed.is_set():
@@ -108,19 +128,15 @@ class WebhookDispatcher:
                 while not self._closed.is_set() and self._store.lease("deliveries") and self._step(endpoint):
                     pass
             except Exception:  # noqa: BLE001 - the file may be busy: the next round tries again
-                notice = -1
-            if any(key not in self._threads for key, _ in self._store.items("endpoint")):
-                self.notify()  # another process added an endpoint
+                self._closed.wait(_POLL_INTERVAL)
+                continue
             with self._news:
                 if self._store.get("endpoint", endpoint) is None:
                     del self._threads[endpoint]
                     return
                 self._idle[endpoint] = notice
                 self._news.notify_all()  # `flush` may wait for this; the other threads go on waiting for notices
-                self._news.wait_for(
-                    lambda notice=notice: self._notices != notice or self._closed.is_set(),  # type: ignore[misc]
-                    _POLL_INTERVAL if self._store.shared else None,
-                )
+                self._news.wait_for(lambda seen=notice: self._notices != seen or self._closed.is_set())  # type: ignore[misc]
 
     def _step(self, endpoint: str) -> bool:
         """Send what is due first; return whether there was anything."""

@@ -57,6 +57,11 @@ class Store:
         """Whether other processes may change the state."""
         return self._log is not None
 
+    @property
+    def version(self) -> int:
+        """The number of the last row of the file that was read or written; 0 without a file."""
+        return 0 if self._log is None else self._log.version
+
     def lease(self, work: str) -> bool:
         """Return whether this process is the one that does some work; of several on one file, only one is."""
         return self._log is None or self._log.file.lease(work)
@@ -225,7 +230,7 @@ class _FileLog:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA, survives_power_loss=False)
-        self._version = 0
+        self.version = 0
         self._size = 0  # bytes of log since the state was written
         self._whole = 0  # bytes of that state
 
@@ -238,7 +243,7 @@ class _FileLog:
         """Begin a transaction, and load what other processes wrote."""
         self.file.begin(wait=wait)
         try:
-            for version, holds, changes in self.file.run(_NEW, (self._version,)):
+            for version, holds, changes in self.file.run(_NEW, (self.version,)):
                 if holds == _FIRST:
                     store.clear()
                 store.load(orjson.loads(changes))
@@ -261,27 +266,27 @@ class _FileLog:
         self._commit(zip(chain([_FIRST], repeat(_MORE)), chunks), clear=True)  # noqa: B905 - one is endless
 
     def _commit(self, rows: Iterable[tuple[int, list[Change]]], *, clear: bool = False) -> None:
-        before = self._version, self._size, self._whole
+        before = self.version, self._size, self._whole
         try:
             if clear:
                 self.file.run("DELETE FROM log")
             for holds, changes in rows:
                 data = orjson.dumps(changes)
-                version = self._version + 1
+                version = self.version + 1
                 self.file.run("INSERT INTO log VALUES (?, ?, ?)", (version, holds, data))
                 self._count(version, holds, len(data))
         except BaseException:
-            self._version, self._size, self._whole = before
+            self.version, self._size, self._whole = before
             self.file.rollback()
             raise
         try:
             self.file.commit()  # ends the transaction, whether it fails or not
         except BaseException:
-            self._version, self._size, self._whole = before
+            self.version, self._size, self._whole = before
             raise
 
     def _count(self, version: int, holds: int, size: int) -> None:
-        self._version = version
+        self.version = version
         if holds == _FIRST:
             self._whole = self._size = 0
         if holds == _CHANGES:
