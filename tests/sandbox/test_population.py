@@ -34,6 +34,7 @@ def test_at_least_200_people_buy(program):
 
     assert sum(count > 1 for count in bought.values()) >= 200
     assert max(bought.values()) > 20 * min(bought.values())
+    assert len(program.guide()["rewards_users"]) >= 200
 
 
 def test_every_card_adds_up_within_its_limit(program):

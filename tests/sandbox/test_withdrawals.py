@@ -292,3 +292,10 @@ def test_a_served_sandbox_has_the_same_wallets(sandbox):
         there = RemoteSandbox(url).wallet(admin)
         assert there.address == admin
         assert there.sign(data) == sandbox.wallet(admin).sign(data)
+
+
+def test_an_executed_withdrawal_ends_the_active_signature(observed):
+    """Another one of the same contract is signed at once, in `observed` too."""
+    observed.sandbox.execute(withdraw(observed, 0))
+
+    assert observed.sign(0, amount="2600").status == 200

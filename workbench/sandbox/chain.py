@@ -105,8 +105,9 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     for question, kept in environment.store.items("signature"):  # the nonce has moved, so they are all used up
         if kept["contract"] == contract["id"]:
             environment.store.delete("signature", question)
-    if environment.store.get("active_signature", contract["tenant"]) is not None:
-        environment.store.delete("active_signature", contract["tenant"])
+    for scope in (contract["tenant"], contract["id"]):
+        if environment.store.get("active_signature", scope) is not None:
+            environment.store.delete("active_signature", scope)
     return ExecutedWithdrawal(
         contract_id=contract["id"],
         token=changed["address"],

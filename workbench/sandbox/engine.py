@@ -3,9 +3,10 @@
 import threading
 import time
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
+from workbench.errors import UnusableFile
 from workbench.interface.convert import Names, converter
 from workbench.sandbox import cards, people
 from workbench.sandbox.context import Clock, Environment, RequestContext, Seeds
@@ -104,8 +105,9 @@ class Engine:
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.at
-        with self.store:
-            self._happen_until(at)
+        if any(row["at"] <= at for row in self.store.all("due")):
+            with self.store:
+                self._happen_until(at)
         return self.clock.showing(at)
 
     def keep_time(self) -> None:
@@ -115,7 +117,8 @@ class Engine:
 
         def tick() -> None:
             while not self._closed.wait(_TICK):
-                self.catch_up()
+                with suppress(UnusableFile), self.store:  # reads what other processes did; if it is busy, the next does
+                    self.catch_up()
                 self.dispatcher.notify()
 
         self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
