@@ -21,6 +21,7 @@ PURPOSES = {
     "chaos": "tries handlers",
     "testing": "fixtures for tests",
     "mcp_server": "for agents",
+    "timeline": "what happened",
     "forms": "forms and panels",
     "charts": "drawings",
     "sequences": "scripted transactions",

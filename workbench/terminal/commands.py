@@ -44,6 +44,8 @@ COMMANDS = {
         "events": ("events:app", "List events as webhooks deliver them, or redeliver one."),
         "listen": ("events:listen", "Receive webhooks: verify, show and forward them."),
         "trigger": ("events:trigger", "Send a signed sample event."),
+        "watch": ("watch:watch", "Watch requests, events and deliveries on one time line."),
+        "logs": ("watch:logs_app", "Print requests, events and deliveries as they happen."),
         "chaos": ("chaos:app", "Prove that a webhook handler is right, under everything that goes wrong."),
     },
     "Sequences": {

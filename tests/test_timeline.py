@@ -1,0 +1,135 @@
+"""What happened in a sandbox, in order: requests, their events, and the deliveries of those."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import workbench as wb
+from workbench.terminal.watch import screen
+from workbench.testing import session
+from workbench.timeline import timeline, why
+
+PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "<b>[red]A", "merchant_category_code": "5411"}
+
+
+@pytest.fixture
+def api() -> Iterator[wb.Session]:
+    with session() as made:
+        yield made
+
+
+def buy(api: wb.Session) -> str:
+    card = api.guide()["cards"]["active"][0]
+    return str(api.simulate_authorization(card_id=card, **PURCHASE).transaction_id)
+
+
+def test_requests_events_and_controls_stand_in_the_order_they_happened(api: wb.Session) -> None:
+    transaction = buy(api)
+    api.sandbox.settle(transaction)
+    api.simulate_refund(transaction_id=transaction, amount=20)
+
+    assert [(one.lane, one.title) for one in timeline(api.sandbox)] == [
+        ("request", "simulate_authorization"),
+        ("event", "transaction.requested"),
+        ("event", "transaction.created"),
+        ("event", "transaction.completed"),
+        ("request", "simulate_refund"),
+        ("event", "transaction.completed"),
+    ]
+
+
+def test_a_refused_call_and_a_failed_delivery_are_marked(api: wb.Session) -> None:
+    api.sandbox.register_endpoint("http://127.0.0.1:9/")
+    transaction = buy(api)
+    api.sandbox.flush()
+    with pytest.raises(wb.ApiError):
+        api.simulate_refund(transaction_id=transaction, amount=1)
+
+    failed = [(one.lane, one.status.partition(" ")[0]) for one in timeline(api.sandbox) if one.failed]
+    assert ("request", "400") in failed
+    assert sum(lane == "delivery" for lane, _ in failed) == 2
+
+
+def test_a_fault_is_named(api: wb.Session) -> None:
+    api.sandbox.add_fault("lost", of="simulate_authorization", times=1)
+    with pytest.raises(wb.OutcomeUnknown):
+        buy(api)
+
+    assert "fault lost" in next(iter(timeline(api.sandbox))).status
+
+
+def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
+    with wb.Inbox(keys=[api.sandbox.full_key]) as inbox, inbox.serve() as url:
+        api.sandbox.register_endpoint(url)
+        buy(api)
+        buy(api)
+        api.sandbox.flush(within=5)
+    event = api.sandbox.events()[-1]["event"]["id"]
+
+    chain = why(api.sandbox, event)
+    assert [(one.lane, one.title.split()[0]) for one in chain] == [
+        ("request", "simulate_authorization"),
+        ("event", "transaction.requested"),
+        ("event", "transaction.created"),
+        ("delivery", "transaction.created"),
+    ]
+    assert len({one.request_id for one in chain}) == 1
+    with pytest.raises(wb.InvalidRequest, match="no event"):
+        why(api.sandbox, "nothing")
+
+
+def test_nothing_private_and_nothing_hostile_is_shown(api: wb.Session) -> None:
+    buy(api)
+    shown = timeline(api.sandbox)
+
+    assert "\x1b" not in str(shown)
+    assert "<b>" not in shown._repr_html_()
+    for one in shown:
+        text = json.dumps(one.line())
+        assert api.sandbox.full_key not in text
+        assert "june.joss" not in text
+
+
+def test_the_screen_shows_filters_and_acts(api: wb.Session) -> None:
+    async def main() -> None:
+        app = screen(api)
+        async with app.run_test(size=(80, 24)) as pilot:
+            transaction = buy(api)
+            app.look()
+            table = app.query_one("DataTable")
+            assert table.row_count == 3
+            await pilot.press("enter")
+            assert "transaction" in str(app.query_one("#details").render())
+            await pilot.press("s")
+            assert api.sandbox.state(transaction)["status"] == "settled"
+            assert table.row_count == 4
+            await pilot.press("w")
+            assert "Why transaction" in str(app.query_one("#details").render())
+            await pilot.press("f")
+            assert [one.kind for one in api.sandbox.list_faults()] == ["lost"]
+            await pilot.press("c")
+            assert api.sandbox.list_faults() == []
+            await pilot.press("escape", "slash", *"created")
+            await pilot.pause()
+            assert [one.title for one in app.shown] == ["transaction.created"]
+            await pilot.press("enter", "s")  # settled already: a message, and the screen stays
+            await pilot.press("q")
+
+    asyncio.run(main())
+
+
+def test_logs_are_printed_as_json(capsys: pytest.CaptureFixture[str], tmp_path, monkeypatch) -> None:
+    from workbench.terminal import main
+
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    with wb.connect() as api, api.sandbox.serve() as url:
+        buy(api)
+        capsys.readouterr()
+        assert main(["logs", "tail", "--no-follow", "--json", "--url", url]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert main(["logs", "tail", "--no-follow", "--failed", "--url", url]) == 0
+
+    assert [one["title"] for one in lines] == ["simulate_authorization", "transaction.requested", "transaction.created"]
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,239 @@
+"""`workbench watch` and `workbench logs tail`: what happens in a sandbox, on a screen or line by line."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar
+
+from cyclopts import App, Parameter
+
+from workbench.errors import WorkbenchError, visible
+from workbench.rendering.screen import screen_of
+from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.where import Where, session
+
+_WHERE = Where()
+_POLL_INTERVAL = 0.5  # seconds
+
+
+def _new(sandbox: Any, seen: set[str]) -> Iterator[Any]:
+    """Yield what happened since the last look."""
+    from workbench.timeline import timeline
+
+    for one in timeline(sandbox):
+        if one.key not in seen:
+            seen.add(one.key)
+            yield one
+
+
+logs_app = App(name="logs", help="What happens in a sandbox, line by line.")
+
+
+@logs_app.command
+def tail(
+    *,
+    follow: Annotated[
+        bool, Parameter(negative="--no-follow", help="Go on until Ctrl-C; otherwise end with what there is.")
+    ] = True,
+    as_json: Annotated[bool, Parameter(name="--json", help="Print a JSON object for each line.")] = False,
+    failed: Annotated[bool, Parameter(help="Only what was refused, or not delivered.")] = False,
+    where: Where = _WHERE,
+) -> int:
+    """Print requests, events and deliveries as they happen.
+
+    Example: workbench logs tail --url http://127.0.0.1:8700 --json
+    """
+    screen, seen = screen_of(sys.stdout), set[str]()
+    with session(where) as api:
+        while True:
+            for one in _new(api.sandbox, seen):
+                if failed and not one.failed:
+                    continue
+                line = one.line()
+                text = (
+                    json.dumps(line)
+                    if as_json
+                    else f"{line['at']}  {one.lane:8}  {one.title:32}  {visible(one.status, 60)}  {one.subject[:8]}"
+                )
+                print(text if as_json else screen.fit(text), flush=True)
+            if not follow:
+                return DONE
+            time.sleep(_POLL_INTERVAL)
+
+
+def watch(*, where: Where = _WHERE) -> int:
+    """Watch requests, events and deliveries on one time line, and act on them.
+
+    Keys: / filter, Enter details, w why, r resend, s settle, v approve, f inject a fault, c clear faults, t move the clock by an hour,
+    u copy as curl, q quit.
+
+    Example: workbench watch --url http://127.0.0.1:8700
+    """
+    if not sys.stdout.isatty():
+        raise usage_error("watch needs a terminal; without one: workbench logs tail")
+    try:
+        import textual  # noqa: F401
+    except ModuleNotFoundError:
+        raise usage_error('watch needs an extra: pip install "card-issuing-workbench[watch]"') from None
+    with session(where) as api:
+        screen(api).run()
+    say("Stopped watching.")
+    return DONE
+
+
+def screen(api: Any) -> Any:
+    """Return the screen of a session, as a Textual application."""
+    from rich.text import Text
+    from textual.app import App as TextualApp
+    from textual.binding import Binding
+    from textual.containers import Horizontal, VerticalScroll
+    from textual.widgets import DataTable, Footer, Header, Input, Static
+
+    lanes = {"request": "→", "event": "•", "delivery": "⇢"}
+
+    class Watch(TextualApp[None]):
+        CSS = """
+        Input { display: none; height: 3; }
+        Input.shown { display: block; }
+        DataTable { width: 3fr; }
+        VerticalScroll { width: 2fr; border-left: solid $panel; display: none; padding: 0 1; }
+        VerticalScroll.shown { display: block; }
+        """
+        TITLE = "Card issuing workbench"
+        BINDINGS: ClassVar[list[Any]] = [
+            Binding("slash", "filter", "Filter"), Binding("w", "why", "Why"), Binding("r", "resend", "Resend"), Binding("s", "settle", "Settle"),
+            Binding("v", "approve", "Approve"), Binding("f", "fault", "Fault"), Binding("c", "clear_faults", "Clear faults"), Binding("t", "advance", "+1 h"),
+            Binding("u", "curl", "curl", show=False), Binding("escape", "close", "Close", show=False), Binding("q", "quit", "Quit"),
+        ]  # fmt: skip
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: set[str] = set()
+            self.happenings: list[Any] = []
+            self.shown: list[Any] = []
+            self.wanted = ""
+
+        def compose(self) -> Any:
+            yield Header(icon=" ")
+            yield Input(placeholder="Filter: part of any column, or failed")
+            with Horizontal():
+                yield DataTable(cursor_type="row", zebra_stripes=True)
+                with VerticalScroll():
+                    yield Static("", id="details", markup=False)
+            yield Footer()
+
+        def on_mount(self) -> None:
+            table = self.query_one(DataTable)
+            for title in ("at", "", "what", "status", "id"):
+                table.add_column(title)
+            self.sub_title = f"{api.environment} at {api.host}"
+            table.focus()
+            self.look()
+            self.set_interval(_POLL_INTERVAL, self.look)
+
+        def look(self) -> None:
+            """Show what is new, below what was there."""
+            try:
+                found = list(_new(api.sandbox, self.seen))
+            except WorkbenchError as error:
+                self.notify(visible(str(error), 200), severity="error")
+                return
+            self.happenings += found
+            self.add(found)
+
+        def add(self, found: list[Any]) -> None:
+            table = self.query_one(DataTable)
+            follows = table.cursor_row >= len(self.shown) - 1
+            for one in found:
+                cells = (
+                    f"{one.at:%H:%M:%S}",
+                    lanes[one.lane],
+                    visible(one.title, 60),
+                    visible(one.status, 40),
+                    one.subject[:8],
+                )
+                if self.wanted in " ".join((*cells, "failed" if one.failed else "")).lower():
+                    self.shown.append(one)
+                    table.add_row(*(Text(cell, style="red" if one.failed else "") for cell in cells))
+            if follows and self.shown:
+                table.move_cursor(row=len(self.shown) - 1)
+
+        def chosen(self) -> Any:
+            row = self.query_one(DataTable).cursor_row
+            return self.shown[row] if 0 <= row < len(self.shown) else None
+
+        def on_input_changed(self, event: Any) -> None:
+            self.wanted = event.value.lower()
+            self.shown = []
+            self.query_one(DataTable).clear()
+            self.add(self.happenings)
+
+        def on_input_submitted(self) -> None:
+            self.query_one(DataTable).focus()
+
+        def on_data_table_row_selected(self) -> None:
+            if (one := self.chosen()) is not None:
+                self.show(json.dumps(one.details, indent=1, default=str, ensure_ascii=False))
+
+        def show(self, text: str) -> None:
+            self.query_one("#details", Static).update(Text("\n".join(visible(line, 500) for line in text.splitlines())))
+            self.query_one(VerticalScroll).add_class("shown")
+
+        def action_filter(self) -> None:
+            field = self.query_one(Input)
+            field.add_class("shown")
+            field.focus()
+
+        def action_close(self) -> None:
+            self.query_one(Input).remove_class("shown")
+            self.query_one(VerticalScroll).remove_class("shown")
+            self.query_one(DataTable).focus()
+
+        def action_why(self) -> None:
+            from workbench.timeline import why
+
+            if (one := self.chosen()) is not None and one.event_id:
+                self.show(str(why(api.sandbox, one.event_id)))
+
+        def do(self, said: str, action: Callable[[], object]) -> None:
+            try:
+                action()
+            except WorkbenchError as error:
+                self.notify(visible(str(error), 200), severity="error")
+            else:
+                self.notify(said)
+                self.look()
+
+        def action_resend(self) -> None:
+            if (one := self.chosen()) is not None and one.event_id:
+                self.do("Event resent.", lambda: api.sandbox.resend(one.event_id))
+
+        def action_settle(self) -> None:
+            if (one := self.chosen()) is not None:
+                self.do("Settled.", lambda: api.sandbox.settle(one.subject))
+
+        def action_approve(self) -> None:
+            if (one := self.chosen()) is not None:
+                self.do("Approved.", lambda: api.sandbox.review(one.subject, "approved"))
+
+        def action_fault(self) -> None:
+            self.do("The next answer is lost.", lambda: api.sandbox.add_fault("lost", times=1))
+
+        def action_clear_faults(self) -> None:
+            self.do("Fault rules removed.", api.sandbox.clear_faults)
+
+        def action_advance(self) -> None:
+            self.do("Clock moved by an hour.", lambda: api.sandbox.advance(hours=1))
+
+        def action_curl(self) -> None:
+            if (one := self.chosen()) is not None and one.lane == "request":
+                details = one.details
+                body = (
+                    ""
+                    if not details.get("body")
+                    else f" -H 'content-type: application/json' -d '{json.dumps(details['body'])}'"
+                )
+                self.show(f'curl -X {details["method"]} "$URL{details["path"]}" -H "Api-Key: $KEY"{body}')
+
+    return Watch()

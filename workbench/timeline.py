@@ -1,0 +1,190 @@
+"""What happened in a sandbox, in one order: requests, the events they caused, and each attempt to deliver those.
+
+timeline(api.sandbox)             # everything, the oldest first
+why(api.sandbox, event_id)        # the request behind an event, the event, and its deliveries
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from workbench.errors import InvalidRequest, visible
+from workbench.interface.walk import get_path
+from workbench.rendering import markup, money, text
+from workbench.rendering.layout import Cell, Grid
+from workbench.sandbox.results import to_json
+
+_LANES = {"request": "→", "event": "•", "delivery": "⇢"}
+
+
+@attrs.frozen(kw_only=True)
+class Happening:
+    """One thing that happened: a request, an event or an attempt to deliver one.
+
+    Attributes:
+        key: Tells it from others; the same at each look.
+        at: When, by the sandbox's clock.
+        lane: "request", "event" or "delivery".
+        title: Operation, kind of event, or kind and endpoint.
+        status: HTTP status, the event's status, or why a delivery failed.
+        request_id: The request it came from, where one is known.
+        event_id: The event, of events and deliveries.
+        subject: Id of the resource that changed.
+        failed: Whether it was refused or not delivered.
+        details: Everything known of it, masked, as JSON values.
+    """
+
+    key: str
+    at: datetime
+    lane: str
+    title: str
+    status: str
+    request_id: str | None = None
+    event_id: str | None = None
+    subject: str = ""
+    failed: bool = False
+    details: Any = attrs.field(default=None, repr=False)
+
+    def line(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            name: value for name, value in attrs.asdict(self, recurse=False).items() if name not in ("at", "key")
+        } | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
+
+
+class Timeline:
+    """Happenings in order; it shows as a table."""
+
+    def __init__(self, happenings: Iterable[Happening], title: str = "Timeline") -> None:
+        self.happenings = tuple(happenings)
+        self._title = title
+
+    def __len__(self) -> int:
+        return len(self.happenings)
+
+    def __iter__(self) -> Iterator[Happening]:
+        return iter(self.happenings)
+
+    def grid(self) -> Grid:
+        """Return the table."""
+        rows = tuple(
+            (
+                Cell((f"{one.at:%H:%M:%S.%f}"[:-3],)), Cell((_LANES[one.lane],)), Cell((visible(one.title, 60),)),
+                Cell((visible(one.status, 60),)), Cell((one.subject[:8],)), Cell(((one.request_id or "")[:8],)),
+            )
+            for one in self.happenings
+        )  # fmt: skip
+        columns = ("at", "", "what", "status", "id", "request")
+        return Grid(title=self._title, columns=columns, rows=rows, total=len(rows))
+
+    def __str__(self) -> str:
+        return text.write(self.grid())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return markup.write(self.grid())
+
+
+def timeline(sandbox: Any) -> Timeline:
+    """Return what happened in a sandbox: the requests and events of the session's tenant, and their deliveries.
+
+    Args:
+        sandbox: An embedded or served sandbox.
+    """
+    requests = [_request(number, one) for number, one in enumerate(sandbox.requests())]
+    events = [_event(one) for one in sandbox.events()]
+    causes = {one.event_id: one.request_id for one in events}
+    attempts: dict[str, list[Happening]] = {}
+    for one in sandbox.deliveries():
+        tried = [_delivery(one, number, attempt, causes) for number, attempt in enumerate(one.attempts)]
+        attempts.setdefault(one.event_id, []).extend(tried)
+    found = [one for happening in _merged(requests, events) for one in (happening, *_attempts_of(happening, attempts))]
+    return Timeline(sorted(found, key=lambda one: one.at))  # stable: what happened at one time keeps its order
+
+
+def _merged(requests: list[Happening], events: list[Happening]) -> Iterator[Happening]:
+    """Yield requests, each followed by its events, and the events of controls where they happened."""
+    of_request: dict[str | None, list[Happening]] = {}
+    for one in events:
+        of_request.setdefault(one.request_id, []).append(one)
+    asked = {one.request_id for one in requests}
+    others = [one for one in events if one.request_id not in asked]  # of controls, of the clock, of requests long ago
+    place = {one.key: number for number, one in enumerate(events)}
+    for request in requests:
+        caused = of_request.get(request.request_id, []) if request.request_id else []
+        while others and caused and place[others[0].key] < place[caused[0].key]:
+            yield others.pop(0)
+        yield request
+        yield from caused
+    yield from others
+
+
+def _attempts_of(happening: Happening, attempts: dict[str, list[Happening]]) -> list[Happening]:
+    return attempts.get(happening.event_id or "", []) if happening.lane == "event" else []
+
+
+def why(sandbox: Any, event_id: str) -> Timeline:
+    """Return the request that caused an event, all events of that request, and the attempts to deliver this one.
+
+    Args:
+        sandbox: An embedded or served sandbox.
+        event_id: Id of the event.
+
+    Raises:
+        InvalidRequest: The sandbox has no such event.
+    """
+    found = timeline(sandbox)
+    event = next((one for one in found if one.lane == "event" and one.event_id == event_id), None)
+    if event is None:
+        raise InvalidRequest(f"there is no event {visible(event_id, 60)!r}", of="why")
+    chain = [
+        one
+        for one in found
+        if (one.request_id is not None and one.request_id == event.request_id and one.lane != "delivery")
+        or one.event_id == event_id
+    ]
+    return Timeline(chain, f"Why {event.title} {event_id[:8]}")
+
+
+def _request(number: int, one: Any) -> Happening:
+    seconds = f" in {float(one.seconds) * 1e3:.1f} ms" if one.seconds is not None else ""
+    fault = f", fault {one.fault}" if one.fault else ""
+    subject = get_path(one.answer or {}, "transactionId") or get_path(one.answer or {}, "id") or ""
+    return Happening(
+        key=f"request:{number}:{one.request_id}", at=one.at, lane="request", title=one.operation or f"{one.method} {one.path or '(not served)'}",
+        status=f"{one.status}{seconds}{fault}", request_id=one.request_id, subject=str(subject), failed=one.status >= 400 or bool(one.fault),
+        details=to_json(one),
+    )  # fmt: skip
+
+
+def _event(one: Any) -> Happening:
+    event = one["event"]
+    body = event["body"]
+    amount = get_path(body, "spend.amount")
+    status = get_path(body, "spend.status") or get_path(body, "applicationStatus") or get_path(body, "status") or ""
+    shown = f"{status} {money(amount)}" if isinstance(amount, int) else str(status)
+    at = datetime.fromisoformat(one["at"])
+    return Happening(
+        key=f"event:{one['sequence']}", at=at, lane="event", title=f"{event['resource']}.{event['action']}", status=shown.strip(),
+        request_id=one.get("request_id"), event_id=event["id"], subject=str(body.get("id", "")), details=_shown(one),
+    )  # fmt: skip
+
+
+def _delivery(one: Any, number: int, attempt: Any, known: dict[str | None, str | None]) -> Happening:
+    accepted = attempt.status is not None and 200 <= attempt.status < 300
+    return Happening(
+        key=f"delivery:{one.id}:{number}", at=attempt.at, lane="delivery", title=f"{one.kind} to {one.endpoint[:8]}",
+        status=str(attempt.status or attempt.error) + ("" if accepted else f", attempt {number + 1}"), request_id=known.get(one.event_id),
+        event_id=one.event_id, failed=not accepted, details=to_json(one),
+    )  # fmt: skip
+
+
+def _shown(value: Any) -> Any:
+    """Return a record of the sandbox as it prints: masked."""
+    if isinstance(value, dict):
+        shown = value.shown() if hasattr(value, "shown") else value
+        return {name: _shown(inner) for name, inner in shown.items()}
+    return [_shown(one) for one in value] if isinstance(value, list) else value
