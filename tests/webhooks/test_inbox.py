@@ -278,14 +278,26 @@ def test_purged_is_gone(tmp_path: Path) -> None:
 
 
 def test_retention(tmp_path: Path) -> None:
-    """Events older than the retention are gone when the inbox is opened again."""
+    """Events older than the retention are gone when the inbox is opened again, those without a time of their own too."""
     now = [NOON]
     with Inbox(tmp_path / "inbox.db", now=lambda: now[0]) as inbox:
         put(inbox, "pending")
+        put(inbox, "denied", minutes=None)
         now[0] += timedelta(days=2)
-        put(inbox, "approved")
+        put(inbox, "approved", minutes=2 * 24 * 60)
     with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0]) as inbox:
         assert [event.body.application_status for event in inbox.events()] == ["approved"]
+
+
+def test_retention_where_the_clock_is_ahead(tmp_path: Path) -> None:
+    """A clock that is years ahead, also while an event arrives, makes no event old."""
+    now = [NOON]
+    with Inbox(tmp_path / "inbox.db", now=lambda: now[0]) as inbox:
+        put(inbox, "pending")
+        now[0] += timedelta(days=2000)
+        put(inbox, "approved", minutes=10)
+    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0]) as inbox:
+        assert len(inbox) == 2
 
 
 def test_empty_id_purges_nothing() -> None:

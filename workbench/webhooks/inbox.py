@@ -96,7 +96,8 @@ class Inbox:
             accept_unsigned: Accept unsigned deliveries and mark them unverified. By default only if there are no keys;
                 the receiver accepts them on loopback alone.
             source: Deliveries to pull before each read, as those of an embedded sandbox.
-            keep_for: Purge events that are older than this.
+            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock; those
+                count back from the newest event.
             max_body: Largest body in bytes.
             now: Returns the time.
 
@@ -430,7 +431,7 @@ class Inbox:
     def _purge_old(self) -> None:
         self._since_purge = 0
         if self._keep_for is not None:
-            self._store.purge((), self._now() - self._keep_for)
+            self._store.purge_old(self._now(), self._keep_for)
 
     def close(self) -> None:
         """Close the file."""

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -194,6 +194,17 @@ class Store:
         """Return the sequence number of the newest event."""
         return int(self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0])
 
+    def purge_old(self, now: datetime, keep_for: timedelta) -> int:
+        """Delete events that are older than a time, both by the clock of this machine and by their own times.
+
+        A clock that is ahead does not make them old: their own times count back from that of the newest event.
+        """
+        newest = self.file.run("SELECT happened FROM events WHERE happened IS NOT NULL ORDER BY sequence DESC LIMIT 1")
+        own = (datetime.fromisoformat(newest[0][0]) - keep_for).isoformat() if newest else ""
+        arrived = (now - keep_for).astimezone(UTC).isoformat()
+        test = "arrived < ? AND (happened IS NULL OR happened < ?)"
+        return self._delete([("events", test, (arrived, own))])
+
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
         """Delete events that contain an id, or arrived before a time, so that nothing of them remains in the file.
 
@@ -202,12 +213,14 @@ class Store:
         tests: list[tuple[str, Any]] = [("instr(body, ?)", name.encode()) for name in naming]
         if before is not None:
             tests.append(("arrived < ?", before.astimezone(UTC).isoformat()))
+        return self._delete([(table, test, (value,)) for table in ("events", "conflicts") for test, value in tests])
+
+    def _delete(self, tests: Sequence[tuple[str, str, tuple[Any, ...]]]) -> int:
         with self.file.write() as db:
             doomed = {
                 found
-                for table in ("events", "conflicts")
-                for test, value in tests
-                for found in db.execute(f"SELECT id FROM {table} WHERE {test}", (value,))  # noqa: S608 - no value in it
+                for table, test, values in tests
+                for found in db.execute(f"SELECT id FROM {table} WHERE {test}", values)  # noqa: S608 - no value in it
             }
             db.executemany("INSERT OR IGNORE INTO forgotten(id) VALUES (?)", doomed)
             db.executemany("DELETE FROM events WHERE id = ?", doomed)
