@@ -14,7 +14,6 @@ import sqlite3
 import stat
 import threading
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -264,13 +263,8 @@ class Database:
         self._check_schema(schema)
         if self.path.stat().st_size <= _CHECKED_WHOLE and run("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise UnusableFile(f"{self.path} is damaged; file left unchanged.")
-        kind = probe(self.path.parent)
-        if kind in _SHARED:
-            warnings.warn(
-                f"{self.path} lies on a shared file system ({kind}); its locks may not hold between machines.",
-                stacklevel=4,
-            )
-        self._patiently(f"PRAGMA journal_mode={'DELETE' if kind in _SHARED else 'WAL'}")
+        shared = _warn_if_shared(self.path, probe)
+        self._patiently(f"PRAGMA journal_mode={'DELETE' if shared else 'WAL'}")
         self._watch()
         if self.path.stat().st_size <= _CHECKED_WHOLE:
             self._name_damaged()
@@ -474,6 +468,26 @@ class Database:
             self.connection.close()
             while self._leases:
                 self._leases.popitem()[1].release()
+
+
+def check_place(path: Path, file_system: Callable[[Path], str] = file_system) -> None:
+    """Refuse a place where no file can be made, and warn of a shared file system; nothing is made.
+
+    Raises:
+        UnusableFile: There is no folder that can be written.
+    """
+    path = path.resolve()
+    folder = next(one for one in path.parents if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UnusableFile(f"{path} cannot be made: {folder} is not a folder that can be written")
+    _warn_if_shared(path, file_system)
+
+
+def _warn_if_shared(path: Path, probe: Callable[[Path], str]) -> bool:
+    kind = probe(path.parent)
+    if kind in _SHARED:
+        advise(f"{path} lies on a shared file system ({kind}); its locks may not hold between machines")
+    return kind in _SHARED
 
 
 def _remove_unheld(lock: FileLock) -> bool:

@@ -103,8 +103,8 @@ def _unarmed(folder: Path) -> None:
 
 
 def _unrecorded(folder: Path) -> None:
-    (folder / "full.db").mkdir()
     with client_on(Service({}), api_key=KEY, journal=folder / "full.db") as api:
+        (folder / "full.db").mkdir()
         api.create_user_application(**PERSON)
 
 
@@ -219,7 +219,7 @@ ENDS: dict[str, End] = {
     "long line in a log of events": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read(one)), BODY * 50_000)),
     "bad log of events, as a table": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).frame(), BODY)),
     "bad log of events, summed": End(REFUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).summary(), BODY)),
-    "bad journal": End(wb.errors.CannotRecord, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
+    "bad journal": End(wb.errors.UnusableFile, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
     "bad sequence": End(InvalidSequence, lambda path: _misread(path, "s.toml", load, f"name = 'x'\n[[steps]]\nnational_id = '000771293'\n{BODY}")),
     "bad row": End(REFUSED, lambda path: _applied(path, national_id="000771293x")),
     "bad row of a file": End(REFUSED, lambda path: _applied(path, as_file=True)),

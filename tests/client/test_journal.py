@@ -30,6 +30,7 @@ from workbench.errors import (
     InvalidRequest,
     NotFound,
     OutcomeUnknown,
+    UnusableFile,
 )
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
@@ -343,24 +344,26 @@ def test_the_secret_is_one_per_installation(monkeypatch: pytest.MonkeyPatch, tmp
     "content", [b"not sqlite at all" * 20, b"SQLite format 3\0" + b"\0" * 84], ids=["text", "other"]
 )
 def test_a_file_of_others_is_left_alone(tmp_path: Path, content: bytes) -> None:
-    """A file that is not a journal is neither written nor used, and nothing is sent."""
+    """A file that is not a journal is refused when it is opened, and left unchanged."""
     path = tmp_path / "journal.db"
     path.write_bytes(content)
-    service = Service(AUTHORIZED)
-    with pytest.raises(CannotRecord, match="nothing is sent"):
-        client_on(service, journal=path).simulate_authorization(**PURCHASE)
+    with pytest.raises(UnusableFile, match="not a workbench database"):
+        Journal(path)
 
-    assert (0, content) == (service.count, path.read_bytes())
+    assert path.read_bytes() == content
 
 
 def test_a_folder_that_cannot_be_written_keeps_calls_here(tmp_path: Path) -> None:
-    """Where no journal can be kept, nothing is sent."""
+    """Where no journal can be kept, no client is made."""
     (tmp_path / "file").write_text("in the way")
-    service = Service(AUTHORIZED)
-    with pytest.raises(CannotRecord):
-        client_on(service, journal=tmp_path / "file" / "journal.db").simulate_authorization(**PURCHASE)
+    with pytest.raises(UnusableFile, match="cannot be made"):
+        client_on(Service(AUTHORIZED), journal=tmp_path / "file" / "journal.db")
 
-    assert service.count == 0
+
+def test_a_journal_that_is_only_opened_leaves_no_file(tmp_path: Path) -> None:
+    """It is made with the first call."""
+    assert list(Journal(tmp_path / "folder" / "journal.db")) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def _dies(path: str) -> None:

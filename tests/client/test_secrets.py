@@ -256,7 +256,7 @@ def test_logs_hold_nothing_private(caplog: pytest.LogCaptureFixture) -> None:
             connection, _peer = server.accept()
             with connection:
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+                connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n{"id":"x"}')
 
     caplog.set_level(logging.DEBUG)
     with socket.create_server(("127.0.0.1", 0)) as server:

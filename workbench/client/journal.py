@@ -31,6 +31,9 @@ class Journal:
         Args:
             path: File of the journal, for its owner only; None keeps it in memory.
             clock: Clock of its entries; default: the system clock.
+
+        Raises:
+            UnusableFile: The file is not a journal, is damaged, or cannot be written, as on a read-only file system.
         """
         self._recorder = Recorder(path, clock or Clock())
 

@@ -25,7 +25,7 @@ from workbench.errors import CannotRecord, InvalidRequest, UnusableFile
 from workbench.interface.masks import masked
 from workbench.interface.operation import Operation
 from workbench.interface.walk import is_record
-from workbench.storage import Database
+from workbench.storage import Database, check_place
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)
@@ -70,6 +70,12 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Call] = WeakValueDictionary()
+
+        if self._path is not None:
+            if self._path.exists():
+                self._opened()
+            else:  # a journal that nothing is written to leaves no file
+                check_place(self._path)
 
     def _here(self) -> str:
         """Return the name of this process in its entries; a lock of that name tells others that it runs.
