@@ -372,3 +372,15 @@ def _replace_part(path: Path, name: str, change: Callable[[bytes], bytes]) -> No
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for one, data in parts.items():
             file.writestr(one, data)
+
+
+@pytest.mark.parametrize("opening,closing", [('{"a":', "}"), ("[", "]")])
+@pytest.mark.parametrize("name", ["deep.json", "deep.ndjson"])
+def test_objects_without_end_are_refused(tmp_path: Path, name: str, opening: str, closing: str) -> None:
+    """A row that is nested deeper than any request is refused, by our error."""
+    row = '{"address":' + opening * 900 + "1" + closing * 900 + "}"
+    path = tmp_path / name
+    path.write_text(f"[{row}]" if name.endswith(".json") else row)
+
+    with pytest.raises(InvalidRequest, match="nested too deeply"):
+        bulk.load(path)

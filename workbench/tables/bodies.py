@@ -218,7 +218,7 @@ def _snaked(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json(path: Path, _: sheets.Limits) -> sheets.Rows:
     try:
-        rows = strict_json.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        rows = strict_json.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), MAX_DEPTH + 1)
     except strict_json.NotJson as error:
         raise sheets.BadSheet(str(error)) from None
     if not isinstance(rows, list):
@@ -234,7 +234,7 @@ def _ndjson(path: Path, _: sheets.Limits) -> sheets.Rows:
         if not line.strip():
             continue
         try:
-            row = strict_json.loads(line)
+            row = strict_json.loads(line, MAX_DEPTH)
         except strict_json.NotJson as error:
             raise sheets.BadSheet(f"line {i}: {error}") from None
         if not isinstance(row, Mapping):
