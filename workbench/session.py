@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
 from workbench.client.base import BaseClient, EnvironmentName, client_problems, journal_of
 from workbench.client.client import AsyncClient, Client
@@ -19,7 +19,6 @@ from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
 from workbench.client.state import state_path
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
-from workbench.interface.assumptions import settings as settings_of
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -326,35 +325,11 @@ def _refuse(given: Mapping[str, Any], where: str) -> None:
 
 def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
     """Return what is wrong with the arguments of an embedded sandbox."""
-    problems = []
-    if type(given.get("seed", 1)) is not int:
-        problems.append(Problem("seed", "type", "must be a whole number"))
-    for name, choices in (
-        ("behavior", get_args(Behavior)),
-        ("environment", get_args(EnvironmentName)),
-        ("world", get_args(WorldSize)),
-    ):
-        if given.get(name, choices[0]) not in choices:
-            problems.append(Problem(name, "enum", f"must be {' or '.join(choices)}"))
-    if "clock" in given:
-        from workbench.sandbox.context import clock_settings
+    if not given:
+        return []
+    from workbench.sandbox.arguments import problems
 
-        try:
-            clock_settings(given["clock"])
-        except ValueError as error:
-            problems.append(Problem("clock", "format", str(error).removeprefix("clock ")))
-    if not isinstance(given.get("path", ""), str | os.PathLike):
-        problems.append(Problem("path", "type", "must be a path"))
-    settings = given.get("settings", {})
-    if not isinstance(settings, Mapping):
-        problems.append(Problem("settings", "type", "must be a mapping of behaviors by their id"))
-        return problems
-    problems += [
-        Problem(f"settings.{visible(str(name), 60)}", "unknown", "is not a setting of the sandbox; see assumptions()")
-        for name in settings
-        if name not in settings_of("documented")
-    ]
-    return problems
+    return problems(given)
 
 
 def _sandbox_key(sandbox: Any, guide: Mapping[str, Any], tenant: str | None) -> str:

@@ -12,6 +12,7 @@ import attrs
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
+from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import CrossRule, When
 from workbench.interface.walk import cross_rules, members, records, snake
 
@@ -212,13 +213,18 @@ _CHANGES = {
 """What changes an assumption about a member, by what is assumed of it."""
 
 
+def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
+    """Return the id of an operation's failure among the assumptions."""
+    return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
+
+
 def _all() -> Iterator[Assumption]:
     for operation in table.OPERATIONS.values():
         where = f"{operation.method} {operation.path}"
         value = f"{operation.success}, and the body of the answer"
         yield from _marked(operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx")
         for failure in operation.failures:
-            key = f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
+            key = failure_id(operation, failure)
             value = f"{failure.status} {failure.error}, when {failure.when}"
             change = "not settable; the client reads any status"
             yield from _marked(key, operation.name, value, failure.assumed, change)

@@ -4,7 +4,6 @@ Time is moved by controls alone and is part of the store, so that copies have th
 seed.
 """
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,23 +16,17 @@ import attrs
 
 from workbench.errors import ApiError
 from workbench.interface import table
+from workbench.interface.assumptions import failure_id
 from workbench.interface.convert import Converter
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.text import write_time
-from workbench.interface.walk import given, is_record, member, snake
+from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
 
 T = TypeVar("T")
 _BY_MESSAGE: Mapping[str, Failure] = {
     failure.message: failure for row in table.OPERATIONS.values() for failure in row.failures
 }
-
-
-def _assumption_id(operation: Operation[..., Any], failure: Failure) -> str:
-    """Return the id of a failure among the assumptions; the general one where the operation does not list it."""
-    if failure in operation.failures:
-        return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
-    return "validation_errors"
 
 
 START = datetime(2026, 1, 15, 15, 0, tzinfo=UTC)
@@ -49,33 +42,6 @@ def milliseconds(moment: datetime) -> int:
 def moment_of(at: int) -> datetime:
     """Return milliseconds since 1970 as a time."""
     return EPOCH + timedelta(milliseconds=at)
-
-
-def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
-    """Return when the time of a new sandbox starts, and how fast it runs; it stands still where `speed` is None.
-
-    Args:
-        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
-
-    Raises:
-        ValueError: It is none of these.
-    """
-    wall = int(time.time() * 1000)
-    text = "fixed" if clock is None else clock
-    if isinstance(text, str):
-        if text == "fixed":
-            return {"start": milliseconds(START), "speed": None}
-        if speed := re.fullmatch(r"[x×](\d{1,5}(?:\.\d{1,3})?)", text):
-            return {"start": wall, "speed": float(speed[1])}
-        if text == "now":
-            return {"start": wall, "speed": 1.0}
-    try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else text
-        if moment.utcoffset() is not None:
-            return {"start": milliseconds(moment), "speed": 1.0}
-    except (ValueError, AttributeError):
-        pass
-    raise ValueError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
 
 
 class Clock:
@@ -294,7 +260,8 @@ class RequestContext:
         if assumed is not None:
             self.assumed.append(assumed)
         if failure.assumed and self.operation is not None:
-            self.assumed.append(_assumption_id(self.operation, failure))
+            listed = failure in self.operation.failures
+            self.assumed.append(failure_id(self.operation, failure) if listed else "validation_errors")
         return ApiError.of(failure.status)(
             operation=self.cause[1],
             status=failure.status,

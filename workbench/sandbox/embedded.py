@@ -7,15 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UnusableFile, hide_arguments
 from workbench.http_post import LOOPBACK, THIS_MACHINE
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
+from workbench.sandbox.arguments import BehaviorName, ServiceEnvironment, WorldSize, clock_settings, problems
 from workbench.sandbox.chain import TeachingWallet
-from workbench.sandbox.context import START, Clock, clock_settings, milliseconds
+from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.direct import DirectTransport
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from workbench.sandbox.transport import SandboxTransport
 
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
-ServiceEnvironment = Literal["sandbox", "production"]
-BehaviorName = Literal["documented", "observed"]
-WorldSize = Literal["small", "program", "large"]
 _DEFAULTS: Mapping[str, Any] = {
     "seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False, "size": "small",
 }  # fmt: skip
@@ -88,7 +86,10 @@ class Sandbox(Controls):
         clock: datetime | str | None = None,
         world: WorldSize | None = None,
     ) -> None:
-        _check(seed, environment, behavior, world, settings or {})
+        arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
+        arguments |= {"clock": clock, "settings": settings, "path": path}
+        if found := problems({name: value for name, value in arguments.items() if value is not None}):
+            raise ValueError("; ".join(map(str, found)))
         times = clock_settings(clock)
         store = Store(path)
         try:
@@ -292,18 +293,3 @@ def _make(store: Store, start: int, **given: Any) -> bool:
                 f"The file was made with {name} {made.get(name, _DEFAULTS[name])!r}, which cannot be changed; file left unchanged."
             )
     return False
-
-
-def _check(seed: object, environment: object, behavior: object, world: object, settings: Mapping[str, Any]) -> None:
-    problems = [] if seed is None or type(seed) is int else ["seed must be a whole number"]
-    for name, value, allowed in (
-        ("environment", environment, get_args(ServiceEnvironment)),
-        ("behavior", behavior, get_args(BehaviorName)),
-        ("world", world, get_args(WorldSize)),
-    ):
-        if value is not None and value not in allowed:
-            problems.append(f"{name} must be {' or '.join(allowed)}")
-    if unknown := [name for name in settings if name not in settings_of("documented")]:
-        problems.append(f"no setting {', '.join(unknown)}; see assumptions()")
-    if problems:
-        raise ValueError("; ".join(problems))
