@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from workbench.bulk.sending import BulkResult
+from workbench.bulk.outcomes import BulkResult
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import InvalidRequest

@@ -1,11 +1,14 @@
 """The state of each row of a run, in memory or in a file: recorded before a call leaves, and after its answer."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 import attrs
 
+from workbench import rendering
 from workbench.bulk.plan import Plan
 from workbench.client.effects import Outcome
 from workbench.errors import CannotRecord, InvalidRequest, Problem, UnusableFile, WorkbenchError
@@ -19,6 +22,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
   at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
 """
 PLANNED = "planned"
+STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
@@ -214,3 +218,82 @@ def _moved(name: str, was: str, now: str) -> str:
 def _listed(numbers: Collection[int]) -> str:
     more = f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else ""
     return ", ".join(map(str, sorted(numbers)[:10])) + more
+
+
+def _counts(results: list[RowResult]) -> dict[str, int]:
+    counts = Counter(result.outcome for result in results)
+    return {state: counts[state] for state in STATES if counts[state]}
+
+
+def counts_text(results: list[RowResult]) -> str:
+    """Return the number of rows by outcome as text."""
+    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in _counts(results).items())
+
+
+class BulkResult:
+    """The result of a bulk run, with one `RowResult` for each row of the input.
+
+    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` says why a run ended before its last row.
+    """
+
+    row_type = RowResult
+
+    def __init__(self, plan: Plan, results: list[RowResult], stopped: str | None, path: Path | None) -> None:
+        self.plan = plan
+        self.operation = plan.name
+        self.stopped = stopped
+        self.path = path
+        self._results = results
+
+    def rows(self) -> list[RowResult]:
+        """Return the result of every row, in the order of the input."""
+        return self._results
+
+    def __iter__(self) -> Iterator[RowResult]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of rows by outcome."""
+        return _counts(self._results)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row is done."""
+        return all(result.outcome == Outcome.DONE for result in self._results)
+
+    def unknown(self) -> list[RowResult]:
+        """Return the rows with an unknown outcome. They are never sent again unless a person resolves them."""
+        return [result for result in self._results if result.outcome == Outcome.UNKNOWN]
+
+    @property
+    def verdict(self) -> str:
+        """The counts, why the run stopped, and what to do next, as text."""
+        lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {counts_text(self._results)}"]
+        if self.stopped:
+            lines.append(f"stopped: {self.stopped}")
+        unknown = self.unknown()
+        if unknown:
+            rows = ", ".join(str(result.row) for result in unknown[:10]) + (" and more" if len(unknown) > 10 else "")
+            lines.append(
+                f"row {rows} may have been carried out and was not sent again; look it up, as with "
+                'wb.bulk.investigate(run, api), then resume with resolved={row: "done"} or {row: "not_sent"}'
+            )
+        elif self.counts.get(PLANNED) and self.path is not None:
+            lines.append("resume(path, api, rows) sends the rest")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        shown = [
+            {"row": one.row, "outcome": one.outcome.replace("_", " "), "status": one.status or "", "message": one.message or ""}
+            for one in self._results
+            if one.outcome != Outcome.DONE
+        ]  # fmt: skip
+        head = rendering.html({"bulk run": self.operation, "result": self.verdict})
+        return head + (rendering.html_table(shown[:50]) if shown else "")

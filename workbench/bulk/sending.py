@@ -2,16 +2,14 @@
 
 import os
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from workbench import rendering
-from workbench.bulk.outcomes import PLANNED, RowResult, RunRecord
+from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord, counts_text
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
 from workbench.bulk.rows import check_rejects, write_rejects
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
@@ -40,89 +38,8 @@ from workbench.storage import FileLock
 
 MAX_CONSECUTIVE_FAILURES = 5  # rows without an answer after which a run stops
 MAX_WORKERS = 8  # more threads slow each other down
-STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 OnUnknown = Literal["stop", "continue"]
 Resolved = Mapping[int, Literal["done", "not_sent"]]
-
-
-def _counts(results: list[RowResult]) -> dict[str, int]:
-    counts = Counter(result.outcome for result in results)
-    return {state: counts[state] for state in STATES if counts[state]}
-
-
-def _counts_text(results: list[RowResult]) -> str:
-    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in _counts(results).items())
-
-
-class BulkResult:
-    """The result of a bulk run, with one `RowResult` for each row of the input.
-
-    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` says why a run ended before its last row.
-    """
-
-    row_type = RowResult
-
-    def __init__(self, plan: Plan, results: list[RowResult], stopped: str | None, path: Path | None) -> None:
-        self.plan = plan
-        self.operation = plan.name
-        self.stopped = stopped
-        self.path = path
-        self._results = results
-
-    def rows(self) -> list[RowResult]:
-        """Return the result of every row, in the order of the input."""
-        return self._results
-
-    def __iter__(self) -> Iterator[RowResult]:
-        return iter(self._results)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of rows by outcome."""
-        return _counts(self._results)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every row is done."""
-        return all(result.outcome == Outcome.DONE for result in self._results)
-
-    def unknown(self) -> list[RowResult]:
-        """Return the rows with an unknown outcome. They are never sent again unless a person resolves them."""
-        return [result for result in self._results if result.outcome == Outcome.UNKNOWN]
-
-    @property
-    def verdict(self) -> str:
-        """The counts, why the run stopped, and what to do next, as text."""
-        lines = [
-            f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {_counts_text(self._results)}"
-        ]
-        if self.stopped:
-            lines.append(f"stopped: {self.stopped}")
-        unknown = self.unknown()
-        if unknown:
-            rows = ", ".join(str(result.row) for result in unknown[:10]) + (" and more" if len(unknown) > 10 else "")
-            lines.append(
-                f"row {rows} may have been carried out and was not sent again; look it up, as with "
-                'wb.bulk.investigate(run, api), then resume with resolved={row: "done"} or {row: "not_sent"}'
-            )
-        elif self.counts.get(PLANNED) and self.path is not None:
-            lines.append("resume(path, api, rows) sends the rest")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return self.verdict
-
-    def _repr_html_(self) -> str:
-        shown = [
-            {"row": one.row, "outcome": one.outcome.replace("_", " "), "status": one.status or "", "message": one.message or ""}
-            for one in self._results
-            if one.outcome != Outcome.DONE
-        ]  # fmt: skip
-        head = rendering.html({"bulk run": self.operation, "result": self.verdict})
-        return head + (rendering.html_table(shown[:50]) if shown else "")
 
 
 @hide_arguments
@@ -432,6 +349,6 @@ class _Sender:
         failed = [str(one.row) for one in results if one.outcome in (Outcome.REFUSED, Outcome.UNKNOWN)]
         more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
         rows = f" (row {', '.join(failed[:5])}{more})" if failed else ""
-        self._progress.detail = _counts_text(results) + rows
+        self._progress.detail = counts_text(results) + rows
         self._progress.ended = ended
         self._show(self._progress)

@@ -55,7 +55,10 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
         if name not in (*_BRANCHES, "transaction_id") or not kept_path().exists():
             return []
         with closing(Sandbox(path=kept_path())) as sandbox:
-            return ids_of(name, sandbox)
+            typed = context.get("tenant")  # --tenant, where it is typed already
+            keys = {one.name: one.keys[0] for one in sandbox.tenants()}
+            key = None if typed is None else keys.get(typed.raw or "")
+            return ids_of(name, sandbox if key is None else sandbox.for_key(sandbox.guide()["api_keys"][key]))
 
     return complete
 
