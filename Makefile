@@ -63,6 +63,10 @@ docs: setup ## Write the pages and pictures that are made from the code
 	@for script in docs/make_*.py tests/test_readme.py; do $(PY) $$script; done
 	@$(PY) -m tests.tables.listing
 
+.PHONY: site
+site: setup ## Build the documentation as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+
 # ---------------------------------------------------------------- checking
 
 .PHONY: check
