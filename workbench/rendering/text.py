@@ -75,21 +75,19 @@ def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Iterator[str]:
-    labels = {id(row): row.label + (f" {ASSUMED}" if row.assumed and not quiet else "") for row in rows}
-    flat = [cells(labels[id(row)]) for row in rows if isinstance(row.value, Cell)]
-    column = max(flat, default=0)
-    for row in rows:
-        name, value = labels[id(row)], row.value
+    names = [row.label + (f" {ASSUMED}" if row.assumed and not quiet else "") for row in rows]
+    column = max((cells(name) for name, row in zip(names, rows, strict=True) if isinstance(row.value, Cell)), default=0)
+    for name, row in zip(names, rows, strict=True):
         aside = f"  ({row.warning})" if row.warning else ""
-        if isinstance(value, Cell):
-            head = paint(_pad(name, column), "label") + "  "
-            lines = [line for each in value.lines for line in wrapped(each, width - column - 2)] or [""]
-            for i, line in enumerate(lines):
-                before = head if i == 0 else " " * (column + 2)
-                yield before + paint(line, value.role) + (aside if i == len(lines) - 1 else "")
+        if isinstance(row.value, Cell):
+            lines = [line for each in row.value.lines for line in wrapped(each, width - column - 2)] or [""]
+            before = paint(_pad(name, column), "label") + "  "
+            for i, line in enumerate(lines, 1):
+                yield before + paint(line, row.value.role) + (aside if i == len(lines) else "")
+                before = " " * (column + 2)
         else:
             yield paint(name, "label") + aside
-            yield from (f"  {line}" for line in _lines(value, width - 2, paint))
+            yield from (f"  {line}" for line in _lines(row.value, width - 2, paint))
 
 
 def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
@@ -126,34 +124,20 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
 
 def _fit(grid: Grid, width: int) -> list[int] | None:
     """Return the width of each column, words wrapped where they have to be; None where even that is too wide."""
-    whole = [
-        max([cells(name), *(cells(line) for row in grid.rows for line in row[i].lines)])
-        for i, name in enumerate(grid.columns)
+    columns = [[line for row in grid.rows for line in row[i].lines] for i in range(len(grid.columns))]
+    whole = [max(map(cells, [name, *lines])) for name, lines in zip(grid.columns, columns, strict=True)]
+    words = [max((cells(word) for line in lines for word in _words(line)), default=0) for lines in columns]
+    widths = [
+        min(full, max(cells(name), longest, _NARROWEST))
+        for name, full, longest in zip(grid.columns, whole, words, strict=True)
     ]
-    least = [
-        max(
-            [
-                min(cells(name), full),
-                *(cells(word) for row in grid.rows for line in row[i].lines for word in (_words(line))),
-            ]
-        )
-        for i, (name, full) in enumerate(zip(grid.columns, whole, strict=True))
-    ]
-    gaps = 2 * (len(whole) - 1)
-    if sum(whole) + gaps <= width:
-        return whole
-    widths = [min(full, max(low, _NARROWEST)) for full, low in zip(whole, least, strict=True)]
-    spare = width - gaps - sum(widths)
-    if spare < 0:
-        return None
-    while spare > 0:
-        short = [i for i, w in enumerate(widths) if w < whole[i]]
-        if not short:
-            break
-        for i in short[:spare]:
-            widths[i] += 1
-        spare -= len(short)
-    return widths
+    spare = width - 2 * (len(whole) - 1) - sum(widths)
+    while spare > 0 and widths != whole:
+        for i, full in enumerate(whole):
+            if widths[i] < full and spare > 0:
+                widths[i] += 1
+                spare -= 1
+    return None if spare < 0 else widths
 
 
 def _words(line: str) -> list[str]:
