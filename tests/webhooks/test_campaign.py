@@ -1,0 +1,99 @@
+"""Several receivers and a worker on one inbox file, under everything that goes wrong where webhooks are deployed."""
+
+import random
+import socket
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.webhooks.campaign import Member, Senders, count, deliveries, hold
+
+
+def free_ports(number: int) -> list[int]:
+    """Return ports that nobody uses."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@pytest.mark.parametrize(
+    "roles, events, kills, holds, seconds",
+    [
+        pytest.param(("receiver", "forked", "worker"), 600, 4, 1, 1.0, marks=pytest.mark.slow, id="short"),
+        pytest.param(
+            ("receiver", "forked", "worker"), 50_000, 20, 5, 10.0, marks=[pytest.mark.soak, pytest.mark.timeout(0)],
+            id="two receivers and a worker",
+        ),
+        pytest.param(
+            ("receiver",) * 4, 20_000, 20, 1, 10.0, marks=[pytest.mark.soak, pytest.mark.timeout(0)],
+            id="four workers that receive and handle",
+        ),
+    ],
+)  # fmt: skip
+def test_each_event_is_handled(
+    tmp_path: Path, roles: tuple[str, ...], events: int, kills: int, holds: int, seconds: float
+) -> None:
+    """Each event is handled exactly once by an atomic handler and at least once by the other; nothing forged is stored.
+
+    Deliveries come twice, out of order, forged, with a rotated key. The processes are killed, one has opened the inbox before
+    a fork, one reaches the file through a symbolic link; the file is held, and no file may grow for a while.
+    """
+    path, notes = tmp_path / "inbox.db", tmp_path / "notes"
+    (tmp_path / "link.db").symlink_to(path)
+    chance = random.Random(events)
+    members = [
+        Member(role, tmp_path / "link.db" if i == 0 else path, port, notes)
+        for i, (role, port) in enumerate(zip(roles, free_ports(len(roles)), strict=True))
+    ]
+    for member in members:
+        member.start()
+    queue = deliveries(events, seed=events)
+    ids = {event_id for event_id, *_ in queue if event_id is not None}
+    began = time.monotonic()
+    senders = Senders([one.port for one in members if one.role != "worker"], queue, count=8)
+    troubles = ["kill"] * kills + ["hold"] * holds + ["full"]
+    chance.shuffle(troubles)
+    for i, trouble in enumerate(troubles):
+        while len(senders.acknowledged) < events * i / (len(troubles) + 1) and any(
+            t.is_alive() for t in senders.threads
+        ):
+            time.sleep(0.01)
+        member = chance.choice(members)
+        if trouble == "kill":
+            member.kill()
+            member.start()
+        elif trouble == "hold":
+            hold(path, seconds)
+        else:
+            member.limit_files(path.with_name("inbox.db-wal").stat().st_size)
+            time.sleep(seconds / 2)
+            member.limit_files(-1)
+    for thread in senders.threads:
+        thread.join()
+    deadline = time.monotonic() + 120
+    done = "SELECT count(*) FROM handlers WHERE position = (SELECT max(sequence) FROM events)"
+    waiting = "SELECT count(*) FROM effects WHERE state != 'done'"
+    while count(path, done) < 2 or count(path, waiting):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for member in members:
+        member.kill()
+    with sqlite3.connect(path) as connection:
+        stored = [one for (one,) in connection.execute("SELECT id FROM events")]
+        booked = [one for (one,) in connection.execute("SELECT id FROM book")]
+        whole = connection.execute("PRAGMA integrity_check").fetchone()
+    connection.close()
+    print(
+        f"\n{events:,} events, {', '.join(roles)}: {kills} kills, {holds} times held for {seconds:g} s, a full disk, a fork, "
+        f"a symbolic link in {time.monotonic() - began:,.0f} s: {len(set(ids) - set(booked))} never handled, "
+        f"{len(booked) - len(set(booked))} atomic doubles"
+    )
+
+    assert senders.wrong == []
+    assert senders.acknowledged == ids
+    assert (sorted(stored), sorted(booked), whole) == (sorted(ids), sorted(ids), ("ok",))
+    assert set(notes.read_text().split()) == ids
