@@ -76,7 +76,38 @@ def test_listen_verifies_and_shows(wb):
     ended = wb("listen", "--earlier", "--count", "1")
 
     assert ended.code == 0
-    assert ended.out.startswith("✓ verified  user.updated pending ")
+    assert re.match(r"✓ verified  \d\d:\d\d:\d\d  user\.updated pending ", ended.out)
+
+
+def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
+    """A delivery with a wrong key, and one to another host, are reported with time and reason; a tunnel's host can be allowed."""
+    import httpx
+
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    command = [
+        sys.executable,
+        "-m",
+        "workbench",
+        "listen",
+        "--within",
+        "8",
+        "--fresh",
+        "--allow-host",
+        "tunnel.example",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = re.search(r"http://\S+/webhooks", process.stderr.readline())
+        assert url is not None
+        statuses = [
+            httpx.post(url[0], json={"id": "x"}, headers={"signature": "0" * 64, "host": host}).status_code
+            for host in ("127.0.0.1", "tunnel.example", "elsewhere.example")
+        ]
+        _, printed = process.communicate(timeout=30)
+
+    assert statuses == [401, 401, 421]
+    assert len(re.findall(r"\d\d:\d\d:\d\d  not stored: Missing or wrong signature\.", printed)) == 2
+    assert "not stored: This host is not served here (421)." in printed
 
 
 def test_listen_ends_in_time(wb):
@@ -163,7 +194,8 @@ def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
         said = listening.finish()
 
     assert ended.code == 0
-    assert said.startswith("✓ verified  user.updated approved")
+    assert said.startswith("✓ verified")
+    assert "user.updated approved" in said
     (row,) = [json.loads(line) for line in wb("events", "--profile", "far", "-o", "ndjson").out.splitlines()]
     assert row["body"]["applicationStatus"] == "approved"
 
@@ -201,7 +233,7 @@ def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
     ended = wb("listen", "--earlier", "--count", "1", "--within", "5")
 
     assert ended.code == 0
-    assert ended.out.startswith("✓ verified  user.updated pending ")
+    assert ended.out.startswith("✓ verified")
 
 
 def test_the_amount_of_a_micro_deposit_is_shown(wb):

@@ -209,3 +209,24 @@ def test_handlers_run_while_serving(served: tuple[Inbox, str]) -> None:
 
     assert (found.id, seen) == (sample.event.id, [sample.event.id])
     assert json.loads(inbox.raw(found.id))["resource"] == "card"
+
+
+def test_what_was_not_stored_is_listed(served: tuple[Inbox, str]) -> None:
+    """Why a delivery was not stored can be read: a wrong key, a duplicate, another host, path or form."""
+    inbox, url = served
+    sample, headers = signed()
+    exchange(url, request(url, sample.body, **headers))
+    before = len(inbox.refusals)
+    exchange(url, request(url, sample.body, **headers))
+    exchange(url, request(url, sample.body, signature="0" * 64))
+    exchange(url, request(url, sample.body, host="tunnel.example", **headers))
+    exchange(url, request(url, sample.body, target="/", **headers))
+    exchange(url, request(url, sample.body, content_type="text/plain", **headers))
+
+    assert [one.reason for one in inbox.refusals[before:]] == [
+        f"A duplicate of event {sample.event.id}.",
+        "Missing or wrong signature.",
+        "This host is not served here (421).",
+        "Another path than that of the inbox (404).",
+        "Not declared as JSON (415).",
+    ]

@@ -189,6 +189,7 @@ def listen(
     within: float | None = None,
     earlier: bool = False,
     unsigned: bool = False,
+    allow_host: list[str] | None = None,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
@@ -204,6 +205,7 @@ def listen(
         within: Stop after N seconds.
         earlier: Show earlier events too.
         unsigned: Accept unsigned deliveries and mark them unverified.
+        allow_host: Host name under which it is reached, as that of a tunnel.
     """
     target = _target(forward_to) if forward_to else None
     deadline = None if within is None else time.monotonic() + within
@@ -211,7 +213,8 @@ def listen(
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
         seen, failed = 0 if earlier else inbox.mark(), 0
-        url = stack.enter_context(inbox.serve(port=port))
+        url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
+        refused: Any = None
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
         while True:
             for received in inbox.stored(since=seen):
@@ -221,9 +224,18 @@ def listen(
                 count = None if count is None else count - 1
                 if count == 0:
                     return PARTLY if failed else DONE
+            refused = _say_refused(inbox.refusals, refused)
             if deadline is not None and time.monotonic() >= deadline:
                 return PARTLY if failed or count else DONE
             wait(_POLL_INTERVAL)
+
+
+def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
+    """Report the deliveries that were not stored since the last one reported; return the last."""
+    known = [i for i, one in enumerate(refusals) if one is last]
+    for one in refusals[known[0] + 1 if known else 0 :]:
+        say(f"{one.at.astimezone():%H:%M:%S}  not stored: {one.reason}")
+    return refusals[-1] if refusals else last
 
 
 def _show_received(received: Any, how: Output) -> None:
@@ -234,7 +246,8 @@ def _show_received(received: Any, how: Output) -> None:
         mark, status = ("✓ verified", "done") if received.verified else ("? unverified", "partly")
         row = _row(received.event, how)
         words = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
-        print(screen.fit(f"{screen.paint(mark, f'status:{status}')}  {' '.join(words)}"))
+        at = f"{received.arrived.astimezone():%H:%M:%S}"
+        print(screen.fit(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(words)}"))
     sys.stdout.flush()
 
 

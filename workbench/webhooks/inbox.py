@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments
+from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments, visible
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_mismatch, matches, read_delivery
@@ -61,7 +61,7 @@ class Replayed:
 
 @attrs.frozen
 class Refusal:
-    """A delivery that was refused: when, and why. Its content is not stored."""
+    """A delivery that was not stored as an event: when, and why."""
 
     at: datetime
     reason: str
@@ -171,12 +171,20 @@ class Inbox:
                 raise SignatureRefused
             event = read_delivery(body, self.max_body)
         except InvalidWebhook as refused:
-            self._refusals.append(Refusal(self._now(), str(refused)))
+            self._note(str(refused))
             raise
         self._since_purge += 1
         if self._since_purge >= _PURGE_INTERVAL:
             self._purge_old()
-        return self._store.keep(event, body, bool(signed), self._now())
+        receipt = self._store.keep(event, body, bool(signed), self._now())
+        if receipt.duplicate:
+            self._note(
+                f"{'Other bytes with the id' if receipt.conflict else 'A duplicate'} of event {visible(event.id, 60)}."
+            )
+        return receipt
+
+    def _note(self, reason: str) -> None:
+        self._refusals.append(Refusal(self._now(), reason))
 
     def pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Reads do this first."""
@@ -200,7 +208,7 @@ class Inbox:
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """Recently rejected deliveries, with the reason."""
+        """Recent deliveries that were not stored, with the reason: rejected, or a duplicate."""
         return tuple(self._refusals)
 
     # reading
@@ -402,6 +410,7 @@ class Inbox:
             self.running(),
             receiving(
                 self.respond,
+                self._note,
                 verifies=self.verifies,
                 max_body=self.max_body,
                 host=host,

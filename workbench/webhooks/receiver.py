@@ -15,12 +15,13 @@ Respond = Callable[[Headers, bytes], int]
 
 @contextmanager
 def receiving(
-    respond: Respond, *, verifies: bool, max_body: int, host: str, port: int, path: str,
+    respond: Respond, note: Callable[[str], None], *, verifies: bool, max_body: int, host: str, port: int, path: str,
     hosts: Sequence[str],
 ) -> Iterator[str]:  # fmt: skip
     """Pass deliveries on, and yield the URL to send to.
 
     Args:
+        note: Called with the reason where a request is refused that is not a delivery.
         verifies: Whether signed deliveries alone are accepted.
     """
     local = host in LOOPBACK
@@ -37,22 +38,30 @@ def receiving(
         )
 
     def answer(request: http_server.Request) -> http_server.Response:
-        status = _status(respond, request, path)
+        refused = _refused(request, path)
+        if refused is not None:
+            return refusal(*refused)
+        status = respond(request.headers, request.body)
         return http_server.Response(status=204) if status == 204 else http_server.bare(status, "")
 
+    def refusal(status: int, reason: str) -> http_server.Response:
+        note(f"{reason} ({status}).")
+        return http_server.bare(status, reason)
+
     names = http_server.served_names(host, hosts)
-    with http_server.running(answer, host=host, port=port, hosts=names, max_body=max_body) as url:
+    with http_server.running(answer, host=host, port=port, hosts=names, max_body=max_body, refusal=refusal) as url:
         yield url + path
 
 
-def _status(respond: Respond, request: http_server.Request, path: str) -> int:
+def _refused(request: http_server.Request, path: str) -> tuple[int, str] | None:
+    """Return the status and the reason for a request that is not a delivery."""
     if request.method != "POST":
-        return 405
+        return 405, "Not a POST"
     if request.target != path:
-        return 404
+        return 404, "Another path than that of the inbox"
     if request.header("origin") is not None:
-        return 403  # a web page in a browser; senders of webhooks set no Origin
+        return 403, "A web page in a browser"  # senders of webhooks set no Origin
     kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json" or request.header("content-encoding") not in (None, "identity"):
-        return 415
-    return respond(request.headers, request.body)
+        return 415, "Not declared as JSON"
+    return None
