@@ -32,7 +32,7 @@ def note(event):
     with open(notes, "a") as file:
         file.write(event.id + "\\n")
 if role == "forked" and os.fork():
-    role = "worker"  # the parent goes on with the inbox that it opened before
+    role = "worker"  # the parent continues with the inbox that it opened before
 if role == "worker":
     with inbox.running():
         print("ready", flush=True)
