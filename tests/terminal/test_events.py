@@ -221,6 +221,7 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
         serving.terminate()
         serving.communicate(timeout=30)
 
+    assert acted.returncode == 0
     assert len(re.findall(r"✓ verified  \S+  microDeposit\.received", said)) == 2
     assert serving.returncode == 143
 

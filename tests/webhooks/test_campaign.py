@@ -88,8 +88,8 @@ def test_each_event_is_handled(
         whole = connection.execute("PRAGMA integrity_check").fetchone()
     connection.close()
     print(
-        f"\n{events:,} events, {', '.join(roles)}: {kills} kills, {holds} times held for {seconds:g} s, a full disk, a fork, "
-        f"a symbolic link in {time.monotonic() - began:,.0f} s: {len(set(ids) - set(booked))} never handled, "
+        f"\n{events:,} events, {', '.join(roles)}: {kills} kills, {holds} times held for {seconds:g} s, a full disk, "
+        f"{'a fork, ' if 'forked' in roles else ''}a symbolic link in {time.monotonic() - began:,.0f} s: {len(set(ids) - set(booked))} never handled, "
         f"{len(booked) - len(set(booked))} atomic doubles"
     )
 
