@@ -72,3 +72,17 @@ def test_the_controls_of_a_session_are_scoped_to_its_key(served):
             assert [purchase.transaction_id] == [one["id"] for one in api.sandbox.records("transaction")]
             assert {card} == {one["event"]["body"]["spend"]["cardId"] for one in api.sandbox.events()}
             assert api.guide() == api.sandbox.guide()
+
+
+def test_endpoints_and_deliveries_are_the_tenants(two):
+    sandbox, mine, other = two
+    seen = sandbox.for_key(other.key)
+    endpoint = seen.register_endpoint("http://127.0.0.1:9/webhooks")
+    other.authorize()
+    sandbox.flush()
+
+    assert ([endpoint.id], [endpoint.id] * 2) == (
+        [one.id for one in seen.endpoints()], [one.endpoint for one in seen.deliveries()],
+    )  # fmt: skip
+    assert ([], []) == (sandbox.endpoints(), sandbox.deliveries())
+    assert [endpoint.id] * 2 == [one.endpoint for one in sandbox.deliveries(all_tenants=True)]

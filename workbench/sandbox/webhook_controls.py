@@ -86,17 +86,22 @@ class WebhookControls(ControlGroup):
         self,
         event_id: str | None = None,
         state: Annotated[str | None, ("waiting", "delivered", "failed")] = None,
+        api_key: str | None = None,
+        all_tenants: bool = False,
     ) -> list[Delivery]:
-        """Return the deliveries in order, each with its state and every attempt.
+        """Return the deliveries to the tenant's endpoints in order, each with its state and every attempt.
 
         Args:
             event_id: Only deliveries of this event.
             state: Only deliveries that are `waiting`, `delivered` or `failed`.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those to endpoints of every tenant.
         """
+        theirs = {row["id"] for row in self._theirs(self._engine.store.all("endpoint"), api_key, all_tenants)}
         found = [
             _delivery(row)
             for row in self._engine.store.all("delivery")
-            if event_id in (None, row["event_id"]) and state in (None, row["state"])
+            if row["endpoint"] in theirs and event_id in (None, row["event_id"]) and state in (None, row["state"])
         ]
         return sorted(found, key=lambda one: (one.sequence, one.endpoint))
 
