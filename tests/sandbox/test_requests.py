@@ -74,8 +74,8 @@ def test_what_keeps_the_rules_is_accepted(operation, data):
 def shows(operation: Any, how: Break) -> bool:
     """Whether a break can be seen on the wire, and is one there.
 
-    Paths have their own test; a query is all text; a missing amount means all of it, a missing unit cents, and a part of an
-    address changes that part.
+    Paths have their own test; a query is all text, and so may the number of a chain be; a missing amount means all of it, a
+    missing unit cents, and a part of an address changes that part.
     """
     one = member(operation.request, how.at[0])
     if one.wire in placeholders(operation.path):
@@ -83,7 +83,8 @@ def shows(operation: Any, how: Break) -> bool:
     if how.rule == "required":
         meant = isinstance(one.kind, Integer) and one.kind.full
         return not (meant or one.name == "is_amount_native" or one.about.partial)
-    return not (operation.in_query and how.rule == "type" and how.value != 10.99)
+    as_text = operation.in_query or one.name == "chain_id"
+    return not (as_text and how.rule == "type" and how.value != 10.99)
 
 
 BREAKS = [

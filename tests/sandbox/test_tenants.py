@@ -75,7 +75,7 @@ def test_the_controls_of_a_session_are_scoped_to_its_key(served):
 
 
 def test_endpoints_and_deliveries_are_the_tenants(two):
-    sandbox, mine, other = two
+    sandbox, _, other = two
     seen = sandbox.for_key(other.key)
     endpoint = seen.register_endpoint("http://127.0.0.1:9/webhooks")
     other.authorize()
