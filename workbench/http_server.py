@@ -340,7 +340,7 @@ def running(
     config = uvicorn.Config(
         _App(handler, refusal, hosts, max_body), http=_LimitedProtocol, ws="none", lifespan="off", loop="auto",
         log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=2, interface="asgi3", ssl_certfile=certfile, ssl_keyfile=keyfile,
+        timeout_keep_alive=30, timeout_graceful_shutdown=1, interface="asgi3", ssl_certfile=certfile, ssl_keyfile=keyfile,
     )  # fmt: skip
     try:
         config.load()

@@ -28,7 +28,7 @@ KINDS = ("endpoint", "delivery", "waiting")
 """Kinds of the store that are not part of the world: a reset leaves them."""
 
 _POLL_INTERVAL = 0.5  # seconds between checks for what other processes on the file did
-_CLOSING = 1.0  # seconds that the end waits for deliveries in flight
+_CLOSING = 0.5  # seconds that the end waits for deliveries in flight
 _GONE = 410
 
 
