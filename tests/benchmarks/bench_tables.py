@@ -290,6 +290,43 @@ def events(size: int) -> Figures:
         return {**made, "bytes": path.stat().st_size, "events": total, "peak": peak()}
 
 
+DUCKDB = """read_json('{path}', format = 'newline_delimited', columns = {{id: 'VARCHAR', resource: 'VARCHAR',
+    action: 'VARCHAR', version: 'VARCHAR', eventReceivedAt: 'TIMESTAMPTZ', body: 'STRUCT(id VARCHAR, "type" VARCHAR,
+    firstName VARCHAR, lastName VARCHAR, email VARCHAR, isActive BOOLEAN, applicationStatus VARCHAR, spend STRUCT(
+    amount BIGINT, currency VARCHAR, merchantName VARCHAR, merchantCategoryCode VARCHAR, cardId VARCHAR, userId VARCHAR,
+    status VARCHAR, authorizedAt TIMESTAMPTZ))'}})"""
+
+
+def logs(size: int) -> Figures:
+    """A log as a summary, as the frame of one kind and as Parquet, each beside DuckDB alone on the same file."""
+    import duckdb
+
+    from workbench.tables.event_logs import read
+
+    found: Figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.ndjson"
+        _write_events(path, size)
+        rows = DUCKDB.format(path=path)
+        queries = {
+            "summary": f"select date_trunc('day', eventReceivedAt), resource, action, count(*) from {rows} group by all",
+            "frame": f"select * from {rows} where resource = 'transaction' and action = 'completed'",
+            "parquet": f"copy (select * from {rows}) to '{folder}/alone.parquet'",
+        }
+        ours: dict[str, Callable[[], Any]] = {
+            "summary": lambda: read(path).summary(),
+            "frame": lambda: read(path).frame(of="transaction.completed"),
+            "parquet": lambda: read(path).to_parquet(f"{folder}/ours.parquet"),
+        }
+        for name, query in queries.items():
+            with clocked() as alone, duckdb.connect() as engine:
+                engine.sql(query) if name == "parquet" else engine.sql(query).to_arrow_table()
+            with clocked() as made:
+                ours[name]()
+            found |= {name: made["cpu"], f"{name}, DuckDB": alone["cpu"], f"{name}, wall": made["wall"]}
+    return {**found, "peak": peak()}
+
+
 def _write_events(path: Path, size: int) -> int:
     lines = []
     for i in range(20_000):
@@ -318,6 +355,7 @@ def _write_events(path: Path, size: int) -> int:
 MEASURED: dict[str, tuple[Callable[[int], Figures], int]] = {
     "fast": (fast, 1_000_000), "alone": (alone, 1_000_000), "sdk": (sdk, 200_000), "odd": (odd, 200_000),
     "flight": (flight, 4_000), "latency": (latency, 500), "events": (events, 1_000_000_000),
+    "logs": (logs, 200_000_000),
 }  # fmt: skip
 
 
@@ -373,6 +411,11 @@ def report(found: dict[str, Figures]) -> list[str]:
             ("a stock AsyncClient with 64", f"{one['stock']:,.0f}", ""),
             ("… how many times as fast", f"{one['64'] / one['stock']:.1f} ×", ""),
         ]
+    if "logs" in found:
+        one = found["logs"]
+        for name in ("summary", "frame", "parquet"):
+            ratio = f"{one[name]:.2f} s CPU, {one[name] / one[f'{name}, DuckDB']:.1f} × DuckDB alone"
+            rows.append((f"200 MB of events: {name}", ratio, "≤ 1.5 ×"))
     if "latency" in found:
         one = found["latency"]
         rows += [

@@ -12,16 +12,18 @@ from workbench.tables.rows import TEXT
 
 PATTERN = "transaction.*"
 KINDS = tuple(kind for kind in EVENT_KINDS if fnmatchcase(kind, PATTERN))
-_REQUESTED, _CREATED, _UPDATED, _COMPLETED = KINDS
 ASSUMED = "Assumed: the kinds and members of transaction events are not documented."
 STATUSES = ("requested", "authorized", "reversed", "declined", "settled", "refunded")
 MONEY = ("authorized", "held", "posted", "refunded", "net")
 """The columns of amounts, in cents."""
-_TEXTS = {
-    "card_id": "card_id", "user_id": "user_id", "merchant_name": "merchant_name",
-    "merchant_category": "merchant_category", "merchant_category_code": "merchant_category_code",
-    "currency": "currency",
-}  # fmt: skip
+_PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
+_SPEND = tuple(
+    f"body.spend.{name}"
+    for name in (
+        *_PARTIES, "amount", "authorized_amount", "authorization_update_amount", "status", "declined_reason",
+        "authorized_at", "posted_at",
+    )
+)  # fmt: skip
 
 
 def transactions(events: Any) -> pd.DataFrame:
@@ -40,21 +42,18 @@ def transactions(events: Any) -> pd.DataFrame:
         the transactions first occur. `refunded_at` is known where the events have a time of delivery.
     """
     data, notes = _events(events)
-    data = data[data["kind"].isin(KINDS) & data["body.id"].notna()]
-    data = data[~data["id"].duplicated()].reset_index(drop=True)
     codes, ids = pd.factorize(data["body.id"])
     groups = _Groups(np.asarray(codes), len(ids))
-    spend = {name.removeprefix("body.spend."): data[name] for name in data.columns if name.startswith("body.spend.")}
-    kind = data["kind"].to_numpy(dtype=object)
+    spend = {name.removeprefix("body.spend."): data[name] for name in _SPEND}
     amount, change = (
         spend[name].fillna(0).to_numpy(dtype="int64") for name in ("amount", "authorization_update_amount")
     )
-    completed, created, updated = (kind == _COMPLETED), (kind == _CREATED), (kind == _UPDATED)
+    requested, created, updated, completed = (_mask(data["kind"] == kind) for kind in KINDS)
 
     # The first event of the best kind says what was asked for; later ones say it together with their own change.
-    first = groups.first(np.select([created, kind == _REQUESTED], [0, 1], 2))
+    first = groups.first(np.select([created, requested], [0, 1], 2))
     base = spend["authorized_amount"].fillna(spend["amount"]).fillna(0).to_numpy(dtype="int64")[first] - change[first]
-    declined = groups.any((spend["status"] == "declined").to_numpy(dtype=bool, na_value=False))
+    declined = groups.any(_mask(spend["status"] == "declined"))
     is_completed = groups.any(completed)
     posted = groups.sum(np.where(completed & (amount > 0), amount, 0))
     refunded = groups.sum(np.where(completed & (amount < 0), -amount, 0))
@@ -63,27 +62,26 @@ def transactions(events: Any) -> pd.DataFrame:
     reversed_ = ~declined & (posted == 0) & (refunded == 0) & (open_amount <= 0) & groups.any(updated)
     status = np.select(
         [declined, reversed_, is_completed & (refunded >= posted) & (refunded > 0), is_completed, open_now],
-        ["declined", "reversed", "refunded", "settled", "authorized"], "requested",
+        [STATUSES.index(name) for name in ("declined", "reversed", "refunded", "settled", "authorized")], 0,
     )  # fmt: skip
 
     made = pd.DataFrame({"transaction_id": pd.array(ids, dtype=TEXT)})
-    for name, member in _TEXTS.items():
-        made[name] = spend[member].iloc[first].to_numpy()
-        made[name] = made[name].astype(TEXT)
-    made["status"] = pd.Categorical(status, STATUSES)
-    made["declined_reason"] = groups.last(spend["declined_reason"]).astype(TEXT)
+    for name in _PARTIES:
+        made[name] = spend[name].array.take(first)
+    made["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype(list(STATUSES)))
+    made["declined_reason"] = groups.last(spend["declined_reason"])
     held = np.where(open_now, np.maximum(open_amount, 0), 0)
     asked = base + groups.sum(np.where(updated & (change > 0), change, 0))
     for name, values in zip(MONEY, (asked, held, posted, refunded, posted - refunded), strict=True):
         made[name] = pd.array(values, dtype="Int64")
-    made["version"] = groups.last(data["version"]).astype(TEXT)
-    delivered = data["at"].where(data["at_source"].isin(["event_received_at", DELIVERY]))
+    made["version"] = groups.last(data["version"])
+    delivered = data["at_source"].isin(["event_received_at", DELIVERY]) & (amount < 0)
     times = {
         "authorized_at": spend["authorized_at"], "updated_at": data["at"],
-        "posted_at": spend["posted_at"].where(completed & (amount >= 0)), "refunded_at": delivered.where(amount < 0),
+        "posted_at": spend["posted_at"].where(completed & (amount >= 0)), "refunded_at": data["at"].where(delivered),
     }  # fmt: skip
     for name, moments in times.items():
-        made[name] = groups.first_time(moments) if name == "authorized_at" else groups.last_time(moments)
+        made[name] = groups.time(moments, earliest=name == "authorized_at")
     made["posted_at"] = made["posted_at"].where(~reversed_)
     if unknown := int(((refunded > 0) & made["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
@@ -92,7 +90,7 @@ def transactions(events: Any) -> pd.DataFrame:
 
 
 def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Return the frame of transaction events, with all their columns, and its notes but those on unknown members."""
+    """Return the transaction events, each once, with the columns that are used, and the notes on them."""
     if isinstance(events, pd.DataFrame):
         frame = events
     elif callable(getattr(events, "frame", None)):
@@ -100,11 +98,18 @@ def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
     else:
         frame = events_frame(events, PATTERN)
     empty = events_frame([], PATTERN)
-    missing = [name for name in empty.columns if name not in frame]
-    for name in missing:
-        frame = frame.assign(**{name: pd.Series(index=frame.index, dtype=empty[name].dtype)})
+    kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
+    columns = {
+        name: frame[name][kept] if name in frame else pd.Series(index=frame.index[kept], dtype=empty[name].dtype)
+        for name in ("kind", "version", "at", "at_source", "body.id", *_SPEND)
+    }
     complete = frame.attrs.get("complete", True)
-    return frame, [] if complete else ["Not complete: events are missing."]
+    data = pd.DataFrame(columns, copy=False).reset_index(drop=True)
+    return data, [] if complete else ["Not complete: events are missing."]
+
+
+def _mask(values: "pd.Series[Any]") -> Any:
+    return values.to_numpy(dtype=bool, na_value=False)
 
 
 class _Groups:
@@ -115,27 +120,29 @@ class _Groups:
         self._order = np.argsort(codes, kind="stable")
         self._starts = np.searchsorted(codes[self._order], np.arange(count))
 
+    def _reduced(self, how: Any, values: Any) -> Any:
+        return how.reduceat(values[self._order], self._starts) if self._count else values[:0]
+
     def sum(self, values: Any) -> Any:
         """Return the sums of whole numbers."""
-        return np.add.reduceat(values[self._order], self._starts) if self._count else values[:0]
+        return self._reduced(np.add, values)
 
     def any(self, values: Any) -> Any:
         """Return which transactions have a row that is true."""
-        return self.sum(values.astype("int64")) > 0
+        return self._reduced(np.logical_or, values)
 
     def first(self, rank: Any) -> Any:
         """Return the place of the row of the lowest rank, the first of these."""
-        order = np.lexsort((np.arange(len(rank)), rank, self._codes))
-        return order[self._starts] if self._count else order
+        places = np.arange(len(rank)) + rank.astype("int64") * len(rank)
+        return self._reduced(np.minimum, places) % max(len(rank), 1)
 
-    def last(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
+    def last(self, values: "pd.Series[Any]") -> Any:
         """Return the last value that is not missing."""
-        return values.groupby(self._codes).last().reindex(range(self._count))
+        places = self._reduced(np.maximum, np.where(values.notna().to_numpy(), np.arange(len(values)), -1))
+        return values.array.take(places, allow_fill=True)
 
-    def first_time(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
-        """Return the earliest time."""
-        return values.groupby(self._codes).min().reindex(range(self._count))
-
-    def last_time(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
-        """Return the latest time."""
-        return values.groupby(self._codes).max().reindex(range(self._count))
+    def time(self, values: "pd.Series[Any]", *, earliest: bool) -> Any:
+        """Return the earliest or the latest time that is not missing."""
+        numbers = values.dt.tz_convert(None).to_numpy("datetime64[us]")
+        found = self._reduced(np.fmin if earliest else np.fmax, numbers)
+        return pd.Series(found).dt.tz_localize("UTC")

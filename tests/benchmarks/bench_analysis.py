@@ -1,0 +1,166 @@
+"""How fast the reports are: a million transactions and a million rows of rewards, beside plain pandas.
+
+python -m tests.benchmarks.bench_analysis            the figures of docs/performance.md
+python -m tests.benchmarks.bench_analysis --quick    a tenth of the size
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from workbench import tables
+from workbench.tables.events import events_frame
+from workbench.tables.rows import to_pandas
+
+SIZE = 1_000_000
+TARGET = 3.0
+"""Seconds of each report at most."""
+
+
+def texts(words: list[str], codes: Any) -> Any:
+    """Return a column of repeated words."""
+    return to_pandas(pa.array(words, pa.large_string()).take(pa.array(codes)))
+
+
+def times(seconds: Any) -> Any:
+    """Return a column of times, seconds after the beginning of 2025."""
+    start = np.datetime64("2025-01-01", "us")
+    return pd.Series(start + seconds.astype("timedelta64[s]")).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
+
+
+def events(count: int) -> pd.DataFrame:
+    """Return the events of transactions: one authorization and one settlement each, and a refund of every tenth."""
+    chance = np.random.default_rng(1)
+    which = np.concatenate([np.arange(count), np.arange(count), np.arange(0, count, 10)])
+    kind = np.repeat([0, 1, 1], [count, count, len(which) - 2 * count])
+    refund = np.arange(len(which)) >= 2 * count
+    amount = chance.integers(100, 50_000, count)[which]
+    begun = chance.integers(0, 365 * 86_400, count)[which]
+    user, shop = chance.integers(0, 20_000, count)[which], chance.integers(0, 500, count)[which]
+    declined = (which % 20 == 0) & (kind == 0)
+    gone = (which % 20 == 0) & (kind == 1)
+    made: dict[str, Any] = {
+        "id": texts([f"{n:036}" for n in range(len(which))], np.arange(len(which))),
+        "kind": texts(["transaction.created", "transaction.completed"], kind),
+        "version": texts(["1.0.0"], np.zeros(len(which), "int64")),
+        "at": times(begun + kind * 90_000), "at_source": texts(["delivery"], np.zeros(len(which), "int64")),
+        "body.id": texts([f"{n:036}" for n in range(count)], which),
+        "body.spend.amount": pd.array(np.where(refund, -amount // 2, amount), dtype="Int64"),
+        "body.spend.authorized_amount": pd.array(amount, dtype="Int64"),
+        "body.spend.currency": texts(["usd"], np.zeros(len(which), "int64")),
+        "body.spend.merchant_name": texts([f"Shop {n}" for n in range(500)], shop),
+        "body.spend.merchant_category": texts([f"Category {n}" for n in range(20)], shop % 20),
+        "body.spend.merchant_category_code": texts([f"{n:04}" for n in range(20)], shop % 20),
+        "body.spend.card_id": texts([f"card {n}" for n in range(20_000)], user),
+        "body.spend.user_id": texts([f"user {n}" for n in range(20_000)], user),
+        "body.spend.status": texts(["pending", "completed", "declined"], np.where(declined, 2, kind)),
+        "body.spend.declined_reason": texts(["card locked", "blocked mcc", None], np.where(declined, which % 2, 2)),  # type: ignore[list-item]
+        "body.spend.authorized_at": times(begun), "body.spend.posted_at": times(begun + 90_000).where(kind == 1),
+    }  # fmt: skip
+    frame = pd.DataFrame(made, copy=False)[~gone]
+    frame.attrs = events_frame([]).attrs
+    return frame
+
+
+def rewards(count: int) -> pd.DataFrame:
+    """Return rows of rewards activity."""
+    chance = np.random.default_rng(2)
+    redeemed = np.arange(count) % 12 == 0
+    created = chance.integers(0, 365 * 86_400, count)
+    points = pa.array(chance.integers(1, 50_000, count).astype("int32")).cast(pa.decimal128(18, 6))
+    frame = pd.DataFrame(
+        {
+            "user_id": texts([f"user {n}" for n in range(20_000)], chance.integers(0, 20_000, count)),
+            "type": pd.Categorical.from_codes(redeemed.astype("int8"), ["earned", "redeemed"]),
+            "points": pd.array(points, dtype=pd.ArrowDtype(points.type)),
+            "spend_category": texts([f"Category {n}" for n in range(20)], np.arange(count) % 20),
+            "created_at": times(created), "posted_at": times(created + 80_000), "minted_at": times(created + 160_000),
+        },
+        copy=False,
+    )  # fmt: skip
+    frame.attrs.update(kind="rewards_item", complete=True, notes=[])
+    return frame
+
+
+def plain_transactions(frame: pd.DataFrame) -> Any:
+    """Group events by transaction as one would by hand: the sums and the last of each column."""
+    groups = frame.groupby("body.id", sort=False)
+    return groups["body.spend.amount"].sum(), groups.last()
+
+
+def plain_outstanding(frame: pd.DataFrame) -> Any:
+    """Sum the points of each type."""
+    return frame.groupby("type", observed=True)["points"].sum()
+
+
+def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
+    """Measure the table of transactions; the events are gone when this returns."""
+    clocked("plain pandas: groupby of events", lambda: plain_transactions(given))
+    return clocked("transactions", lambda: tables.transactions(given))
+
+
+def measured(size: int) -> dict[str, Any]:
+    """Return the seconds of each report, by the clock and of the processors."""
+    from workbench.rewards import liability, outstanding
+
+    found: dict[str, Any] = {}
+
+    def clocked(name: str, run: Callable[[], Any]) -> Any:
+        began, cpu = time.perf_counter(), time.process_time()
+        made = run()
+        found[name] = time.perf_counter() - began, time.process_time() - cpu
+        return made
+
+    made = transactions_of(events(size), clocked)
+    assert len(made) == size
+    clocked("approvals by day", lambda: tables.approvals(made, tz="America/New_York"))
+    clocked("declines", lambda: tables.declines(made))
+    clocked("spend_funnel", lambda: tables.spend_funnel(made))
+    clocked("spend by merchant", lambda: tables.spend(made, "merchant_name"))
+    clocked(
+        "plain pandas: groupby of merchants", lambda: made.groupby("merchant_name")[["posted", "refunded", "net"]].sum()
+    )
+    clocked("posting_times", lambda: tables.posting_times(made, "merchant_category"))
+    clocked("cohorts", lambda: tables.cohorts(made))
+    clocked("movers", lambda: tables.movers(made))
+    points = rewards(size)
+    clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
+    clocked("outstanding", lambda: outstanding(points, at="2025-09-01"))
+    clocked("outstanding by user", lambda: outstanding(points, group="user_id"))
+    clocked("outstanding by cohort", lambda: outstanding(points, group="cohort"))
+    clocked("liability", lambda: liability(points, tz="America/New_York"))
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return found
+
+
+def main() -> int:
+    """Measure in a process of its own, print the table, and return 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--child", type=int)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(measured(options.child)))
+        return 0
+    size = SIZE // (10 if options.quick else 1)
+    command = [sys.executable, "-m", "tests.benchmarks.bench_analysis", "--child", str(size)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    memory = found.pop("memory")
+    print(f"| Report on {size:,} rows | Seconds | CPU |\n|---|---|---|")
+    for name, (seconds, cpu) in found.items():
+        print(f"| {name} | {seconds:.2f} | {cpu:.2f} |")
+    print(f"| peak memory | {memory:,.0f} MB | |")
+    return int(any(cpu > TARGET for name, (_, cpu) in found.items() if not name.startswith("plain")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
