@@ -137,3 +137,19 @@ def test_patterns_of_kinds(api: Any) -> None:
     assert set(frame["kind"]) == {
         f"transaction.{action}" for action in ("requested", "created", "updated", "completed")
     }
+
+
+def test_the_books_of_a_sandbox_give_the_same(api: Any) -> None:
+    """What the sandbox stores has the amounts of what its events say; its cards have them as balances."""
+    from_events = tables.transactions(api).set_index("transaction_id")
+    books = tables.transactions(api.sandbox.records("transaction"))
+    same = books.set_index("transaction_id").loc[from_events.index]
+
+    assert list(books.columns) == [from_events.index.name, *from_events.columns]
+    assert (
+        same[["status", "authorized", *MONEY]]
+        .astype(object)
+        .equals(from_events[["status", "authorized", *MONEY]].astype(object))
+    )
+    for card, sums in books.groupby("card_id")[MONEY].sum().iterrows():
+        assert {name: getattr(api.sandbox.balance(card), name) for name in MONEY} == dict(sums)

@@ -1,5 +1,6 @@
 """Card transactions from their events: one row each, with what was authorized, is held, posted and refunded."""
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -33,7 +34,8 @@ def transactions(events: Any) -> pd.DataFrame:
     authorization holds, `posted` what settled, `refunded` what came back, and `net` is posted minus refunded.
 
     Args:
-        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
+        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the books of a
+            sandbox, `sandbox.records("transaction")`, which have no time of a refund and no words for categories.
 
     Returns:
         Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency,
@@ -41,6 +43,13 @@ def transactions(events: Any) -> pd.DataFrame:
         posted, refunded, net (Int64), version, authorized_at, updated_at, posted_at, refunded_at; in the order in which
         the transactions first occur. `refunded_at` is known where the events have a time of delivery.
     """
+    if (
+        isinstance(events, list)
+        and events
+        and isinstance(events[0], Mapping)
+        and events[0].get("kind") == "transaction"
+    ):
+        return _of_books(events)
     data, notes = _events(events)
     codes, ids = pd.factorize(data["body.id"])
     groups = _Groups(np.asarray(codes), len(ids))
@@ -86,6 +95,29 @@ def transactions(events: Any) -> pd.DataFrame:
     if unknown := int(((refunded > 0) & made["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
     made.attrs.update(kind="transactions", notes=[ASSUMED, *notes], revealed=[], unknown={}, cents=list(MONEY))
+    return made
+
+
+def _of_books(records: list[Any]) -> pd.DataFrame:
+    """Return the transactions that a sandbox stores."""
+    made = transactions([])
+    books = pd.DataFrame([dict(record) for record in records])
+    settled, refunded = books["settled"], books["refunded"]
+    whole = (books["status"] == "settled") & (settled > 0) & (refunded >= settled)
+    columns: dict[str, Any] = {
+        "transaction_id": books["id"], "card_id": books["card"], "user_id": books["user"],
+        "merchant_name": books["merchant_name"], "merchant_category_code": books["merchant_category_code"],
+        "currency": books["currency"].str.lower(), "status": books["status"].where(~whole, "refunded"),
+        "declined_reason": books["declined_reason"].str.replace("_", " "), "authorized": books["authorized"],
+        "held": books["held"], "posted": settled, "refunded": refunded, "net": settled - refunded,
+        "authorized_at": pd.to_datetime(books["authorized_at"], unit="ms", utc=True),
+        "posted_at": pd.to_datetime(books["posted_at"], unit="ms", utc=True),
+    }  # fmt: skip
+    columns["updated_at"] = columns["posted_at"].fillna(columns["authorized_at"])
+    marks, dtypes = made.attrs, made.dtypes.to_dict()
+    missing = {name: pd.Series(index=books.index, dtype=dtype) for name, dtype in dtypes.items() if name not in columns}
+    made = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
+    made.attrs = {**marks, "notes": ["The transactions are the sandbox's own records, not its events."]}
     return made
 
 
