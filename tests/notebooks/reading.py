@@ -11,6 +11,8 @@ import attrs
 
 HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
+COURSE = NOTEBOOKS[:12]
+"""The notebooks that teach; those behind them are reports."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 IDS = [path.stem for path in NOTEBOOKS]
 

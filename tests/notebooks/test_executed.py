@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from tests.notebooks.reading import IDS, NOTEBOOKS, Executed, execute, offline
+from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, offline
 
 pytestmark = pytest.mark.notebook
 
@@ -63,7 +63,7 @@ def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...]) -
     assert [] == [value for value in private if value in shown]
 
 
-@each
+@pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
 def test_leaves_the_exercises_to_the_reader(path: Path, ran: Run) -> None:
     """What the notebook itself does solves none of its exercises."""
     assert "○ not done" in ran(path).outputs
@@ -95,10 +95,10 @@ def test_reads_without_widgets(path: Path, ran: Run) -> None:
 
 @each
 def test_most_cells_are_quick(path: Path, ran: Run) -> None:
-    """Nine of ten cells take less than a second."""
+    """Nine of ten cells take less than a second; those of a report that read a year take more."""
     slow = [seconds for seconds in ran(path).seconds if seconds >= 1]
 
-    assert len(slow) <= 0.1 * len(ran(path).seconds) + 1
+    assert len(slow) <= (0.1 if path in COURSE else 0.4) * len(ran(path).seconds) + 1
 
 
 @each

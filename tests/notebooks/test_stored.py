@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.notebooks.reading import HERE, IDS, NOTEBOOKS, cells
+from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells
 from workbench.course.exercise import Exercise
 from workbench.course.learner import EXERCISES
 from workbench.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
+course = pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
 
 
 def test_order() -> None:
-    """The course has twelve notebooks, named by their order and a verb."""
-    assert [f"{number:02}" for number in range(1, 13)] == [name[:2] for name in IDS]
+    """The course has twelve notebooks and three reports, named by their order and a verb."""
+    assert [f"{number:02}" for number in range(1, 16)] == [name[:2] for name in IDS]
     assert all(re.fullmatch(r"\d\d(-[a-z]+)+", name) for name in IDS)
 
 
@@ -54,7 +55,7 @@ def test_cells_are_short(path: Path) -> None:
     assert [] == [source for source in cells(path, "code") if source.count("\n") >= 20]
 
 
-@each
+@course
 def test_exercises_stand_in_their_notebook(path: Path) -> None:
     """Each exercise of a notebook is asked for and checked there, and its answer is not readable."""
     code = "\n".join(cells(path, "code"))

@@ -114,7 +114,8 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
         "posted_at": pd.to_datetime(books["posted_at"], unit="ms", utc=True),
     }  # fmt: skip
     columns["updated_at"] = columns["posted_at"].fillna(columns["authorized_at"])
-    marks, dtypes = made.attrs, made.dtypes.to_dict()
+    marks = made.attrs
+    dtypes: dict[Any, Any] = made.dtypes.to_dict()
     missing = {name: pd.Series(index=books.index, dtype=dtype) for name, dtype in dtypes.items() if name not in columns}
     made = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
     made.attrs = {**marks, "notes": ["The transactions are the sandbox's own records, not its events."]}

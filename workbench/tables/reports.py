@@ -11,7 +11,7 @@ import pandas as pd
 from workbench.chains.families import chain_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
-from workbench.tables.decimals import EXACT, WIDTHS, decimal_series, decimals
+from workbench.tables.decimals import EXACT, decimal_series, decimals
 from workbench.tables.events import events_frame
 from workbench.tables.exports import export, load
 from workbench.tables.frames import to_frame
@@ -113,10 +113,10 @@ def record_balances(
     made.insert(3, "chain", made["chain_id"].map(chains).astype(TEXT))
     made.insert(5, "symbol", made["tokens.address"].str.lower().map(known).astype(TEXT))
     notes = made.attrs["notes"]
-    for name in _DECIMALS:
-        made[name] = made[name].astype(pd.ArrowDtype(WIDTHS[1]))
     if path.exists():
         made = pd.concat([load(path), made], ignore_index=True)
+    for name in _DECIMALS:
+        made[name] = decimal_series(decimals(made[name]))
     made = _marked(made, "balances", notes)
     export(made, path, overwrite=True)
     return made
