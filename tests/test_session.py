@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -213,3 +214,26 @@ def test_the_core_needs_no_extras() -> None:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
     assert done.stdout.split() == ["3", "True", "0"]
+
+
+def test_a_profile_of_the_environment_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`connect()` opens it, and what asks for an embedded sandbox does not."""
+    (tmp_path / "profiles.toml").write_text("[profiles.lesson]\nsandbox = { seed = 7 }\n")
+    monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
+    monkeypatch.setenv("WORKBENCH_PROFILE", "lesson")
+    with wb.connect() as opened, wb.connect(seed=8) as embedded:
+        assert repr(opened).startswith("<Session lesson: ")
+        assert "seed 8" in repr(embedded.sandbox)
+
+
+def test_each_variable_of_the_environment_is_documented() -> None:
+    """What the code reads stands in docs/connections.md."""
+    root = Path(wb.__file__).parent
+    read = {
+        name
+        for path in root.rglob("*.py")
+        for name in re.findall(r"WORKBENCH_[A-Z]+(?:_[A-Z]+)*\b", path.read_text(encoding="utf-8"))
+    }
+    page = (root.parent / "docs/connections.md").read_text(encoding="utf-8")
+
+    assert {name for name in read if f"`{name}`" not in page} == set()

@@ -206,11 +206,13 @@ def connect(
     seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
     path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
     clock: datetime | str | None = None, world: WorldSize | None = None, code: str | None = None,
+    http: Mapping[str, Any] | None = None,
 ) -> Session:  # fmt: skip
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
     Args:
-        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile.
+        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. Where
+            WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
         api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key. A
             sandbox served by another machine, at https://…, needs its full key.
         tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
@@ -231,6 +233,7 @@ def connect(
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
         clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
+        http: Options of the connections to a service, as {"trust_env": True}; see `docs/connections.md`.
         code: Your code in a class that is served at the URL `where`. Where WORKBENCH_CLASS names a class, `connect()` and
             `connect(seed=…)` open your sandbox there.
 
@@ -282,6 +285,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if code is not None:
         where = f"{str(where).rstrip('/')}/{code}"
     learner = class_url()
+    if where is None and not learner and not embedded:
+        where = os.environ.get("WORKBENCH_PROFILE") or None
     if where is None and learner and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
         production = embedded.get("environment") == "production"
         return _served(learner.rstrip("/") + ("/production" if production else ""), client)

@@ -13,12 +13,13 @@ from workbench.client.base_url import base_url as read_base_url
 from workbench.client.base_url import base_url_or_problem
 from workbench.client.exchange import ClientContext, Exchange
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
+from workbench.client.http_options import HttpOptions, http_problems, unused_proxy
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, warn_if_in_cell
 from workbench.client.pace import Clock, Pace
 from workbench.client.requests import build_request, from_wire, header_problem, wire_name_problems
 from workbench.client.state import state_path
-from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, hide_arguments
+from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
 from workbench.interface.convert import Converter, converter
 from workbench.interface.operation import Call, Operation
 from workbench.interface.table import OPERATIONS, Operations
@@ -80,6 +81,7 @@ class BaseClient(Operations, ABC):
         transport: Any = None, check: bool = True, wire_names: Mapping[str, str] | None = None,
         journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
         ca_file: str | Path | None = None, idempotency_header: str | None = None, clock: Clock | None = None,
+        http: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Make a client.
 
@@ -98,13 +100,14 @@ class BaseClient(Operations, ABC):
             idempotency_header: Header to send an id of each call in; none is documented, and it makes no call safe to
                 repeat by itself.
             clock: Clock of the client.
+            http: Options of the connections, as {"trust_env": True, "max_connections": 10}; see `docs/connections.md`.
 
         Raises:
             InvalidProfile: Arguments cannot be used; all problems are named.
         """
         problems = client_problems(
             base_url=base_url, environment=environment, timeout=timeout, limits=limits, wire_names=wire_names,
-            idempotency_header=idempotency_header, journal=journal,
+            idempotency_header=idempotency_header, journal=journal, http=http,
         )  # fmt: skip
         if problems:
             raise InvalidProfile(problems)
@@ -114,6 +117,9 @@ class BaseClient(Operations, ABC):
         self._url = read_base_url(base_url)
         self._given = transport
         self._connections = Connections(self._transport)
+        self._http = HttpOptions(**(http or {}))
+        if transport is None and not self._url.local and (variable := unused_proxy(self._http)):
+            advise(f"{variable} is set, and not used; http={{'trust_env': True}} uses it")
         self._ca_file = None if ca_file is None else str(ca_file)
         self._allowing = frozenset()
         self._journal = _journal(journal, environment, clock or Clock())
@@ -240,7 +246,7 @@ class BaseClient(Operations, ABC):
             "environment": self.environment,
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
-            "proxies_and_netrc": "not used",
+            "proxies_and_netrc": "proxy used" if self._http.proxy_for(self._url.scheme, self._url.host) else "not used",
             "journal": "none" if self._journal is None else self._journal.place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
@@ -357,7 +363,7 @@ def journal_of(client: BaseClient) -> Journal | None:
 
 def client_problems(
     *, base_url: Any = None, environment: Any = "sandbox", timeout: Any = None, limits: Any = None, wire_names: Any = None,
-    idempotency_header: Any = None, journal: Any = None, **_: Any,
+    idempotency_header: Any = None, journal: Any = None, http: Any = None, **_: Any,
 ) -> list[Problem]:  # fmt: skip
     """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
     found = [problem] if (problem := environment_problem(environment)) is not None else []
@@ -369,6 +375,8 @@ def client_problems(
         found.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
     if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
         found.append(Problem("idempotency_header", "header", wrong))
+    if http is not None:
+        found += http_problems(http)
     if wire_names is not None and not isinstance(wire_names, Mapping):
         found.append(Problem("wire_names", "type", "must be a mapping of names"))
     else:

@@ -30,7 +30,12 @@ class _WiredClient(BaseClient):
 
     def _wire(self, outgoing: Request) -> dict[str, Any]:
         outgoing.traced = self._given is None
-        return {"base": str(self._url), "key": (_KEY_HEADER, self._key.header()), "clock": self._context.clock}
+        return {
+            "base": str(self._url),
+            "key": (_KEY_HEADER, self._key.header()),
+            "clock": self._context.clock,
+            "http": self._http,
+        }
 
     def _ssl_context(self) -> Any:
         import ssl
@@ -41,14 +46,17 @@ class _WiredClient(BaseClient):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
         if self._ca_file is not None:
             return ssl.create_default_context(cafile=self._ca_file)
-        return network().usual_certificates()
+        return network().usual_certificates(self._http)
+
+    def _options(self) -> dict[str, Any]:
+        return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}
 
 
 class Client(_WiredClient, Sync):
     """The service's operations as methods; each returns its answer."""
 
     def _new_transport(self) -> Any:
-        return network().TimelyTransport(self._ssl_context())
+        return network().TimelyTransport(self._ssl_context(), **self._options())
 
     def _run(self, begin: Callable[[], Exchange]) -> Any:
         call = begin()
@@ -130,7 +138,7 @@ class AsyncClient(_WiredClient, Async):
     """The service's operations as methods; each is awaited."""
 
     def _new_transport(self) -> Any:
-        return network().async_transport(self._ssl_context())
+        return network().async_transport(self._ssl_context(), **self._options())
 
     @hide_arguments
     async def _run(self, begin: Callable[[], Exchange]) -> Any:
@@ -199,7 +207,7 @@ class Bodies(AsyncClient):
         self._connections = Connections(self._transport)
 
     def _new_transport(self) -> Any:
-        return network().Pools(self._ssl_context())
+        return network().Pools(self._ssl_context(), **self._options())
 
     async def fetch(self, request: Any) -> bytes:
         """Send the request of a read and return the body of its answer, unread.

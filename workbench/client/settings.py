@@ -5,6 +5,7 @@
     environment = "sandbox"                  # or "production"
     timeout = 30
     wire_names."simulate_authorization.decline_reason" = "declineReason"
+    http = { trust_env = true }              # proxies and certificates of the environment
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
 The file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox` table.
@@ -51,6 +52,7 @@ class Profile:
     wire_names: Mapping[str, str] = attrs.field(factory=dict)
     sandbox: Mapping[str, Any] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
+    http: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
 
 
 def config_path() -> Path:
@@ -136,7 +138,7 @@ _ADDRESSES: _Rule = (
 _RULES: Mapping[str, _Rule] = {
     "base_url": _TEXT, "environment": _TEXT, "timeout": _SECONDS, "ca_file": _TEXT, "journal": _TEXT,
     "key_variable": _TEXT, "forget_key_variable": _FLAG, "idempotency_header": _TEXT, "wire_names": _TABLE,
-    "sandbox": _TABLE, "limits": _TABLE,
+    "sandbox": _TABLE, "limits": _TABLE, "http": _TABLE,
 }  # fmt: skip
 _LIMITS: Mapping[str, _Rule] = {
     "reads_per_second": _RATE, "writes_per_second": _RATE, "amount": _COUNT, "native_amount": _COUNT, "rows": _COUNT,
@@ -180,7 +182,7 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     ):
         words = "is missing; a profile without it needs a [sandbox] table"
         problems.append(Problem(f"{where}base_url", "required", words))
-    checked = ("base_url", "environment", "idempotency_header", "wire_names")
+    checked = ("base_url", "environment", "idempotency_header", "wire_names", "http")
     found = client_problems(**{key: table[key] for key in checked if key in table})
     problems.extend(attrs.evolve(problem, path=where + problem.path) for problem in found)
     if "ca_file" in table and not Path(table["ca_file"]).is_file():
@@ -229,6 +231,7 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
         "base_url": profile.base_url, "api_key": key, "environment": profile.environment, "timeout": profile.timeout,
         "ca_file": profile.ca_file, "wire_names": profile.wire_names, "limits": profile.limits,
         "idempotency_header": profile.idempotency_header, "journal": Journal(path),
+        "http": profile.http,
     }  # fmt: skip
 
 

@@ -11,27 +11,31 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import httpcore
 import httpx
 
+from workbench.client.http_options import HttpOptions
 from workbench.client.messages import WRITTEN, Body, Broken, Request, Response, TooLarge
 from workbench.errors import visible
-
-_CONNECTIONS, _KEPT, _KEPT_SECONDS = 100, 20, 5.0  # as httpx has them
 
 
 class Trace:
     """Notes in a request when its head is being written, and when it was: until then it was not sent."""
 
-    __slots__ = ("_request",)
+    __slots__ = ("_connecting", "_request")
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        self._connecting = False  # to a proxy, which gets a request of its own
 
-    def __call__(self, event: str, _: Any) -> None:
+    def __call__(self, event: str, info: Any) -> None:
+        if event.endswith("send_request_headers.started"):
+            self._connecting = info["request"].method == b"CONNECT"
+        if self._connecting:
+            return
         if event.endswith("send_request_headers.started"):
             self._request.phase = 1
         elif event.endswith("send_request_headers.complete"):
@@ -117,12 +121,19 @@ def _as_httpx(failure: Exception) -> httpx.TransportError:
 class TimelyTransport:
     """Connections of httpcore, used as a transport is, but for its errors; `request.extensions["deadline"]` is the deadline of the call."""
 
-    def __init__(self, ssl_context: ssl.SSLContext) -> None:
+    def __init__(self, ssl_context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
         self._backend = TimelyBackend()
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=ssl_context, max_connections=_CONNECTIONS, max_keepalive_connections=_KEPT,
-            keepalive_expiry=_KEPT_SECONDS, network_backend=self._backend,
-        )  # fmt: skip
+        options: dict[str, Any] = {
+            "ssl_context": ssl_context, "max_connections": http.max_connections, "http2": http.http2,
+            "max_keepalive_connections": http.max_keepalive_connections, "keepalive_expiry": http.keepalive_expiry,
+            "network_backend": self._backend,
+        }  # fmt: skip
+        if proxy is None:
+            self._pool = httpcore.ConnectionPool(**options)
+        else:
+            through = httpx.Proxy(proxy)  # takes user and password out of the URL
+            auth = through.raw_auth
+            self._pool = httpcore.HTTPProxy(proxy_url=str(through.url), proxy_auth=auth, **options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, its body still to be read."""
@@ -230,7 +241,7 @@ class _Incoming:
 
 
 def transmit(
-    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any
+    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> Response | Broken:
     """Send a request, and return its answer or what broke it off.
 
@@ -238,15 +249,18 @@ def transmit(
         transport: A transport as httpx has them.
         base: The base URL.
         key: The header with the key.
+        http: Options of the connections; here the hooks and the time for a connection.
     """
     incoming = _Incoming(outgoing)
-    request, left = _wired(outgoing, base, key, clock)
+    request, left = _wired(outgoing, base, key, clock, http)
     if outgoing.traced:
         request.extensions |= {"trace": Trace(outgoing), "deadline": time.monotonic() + max(left, 0.0)}
     with incoming.arriving():
         answer = transport.handle_request(request)
         try:
             incoming.head(answer)
+            if http.on_response:
+                http.on_response(answer)
             for chunk in answer.stream:
                 incoming.feed(chunk)
                 if clock.monotonic() > outgoing.deadline:
@@ -257,11 +271,11 @@ def transmit(
 
 
 async def atransmit(
-    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any
+    transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> Response | Broken:
     """Do the same, awaited."""
     incoming = _Incoming(outgoing)
-    request, left = _wired(outgoing, base, key, clock)
+    request, left = _wired(outgoing, base, key, clock, http)
     if outgoing.traced:
         request.extensions["trace"] = Trace(outgoing).awaited
     with incoming.arriving():
@@ -269,6 +283,8 @@ async def atransmit(
             answer = await transport.handle_async_request(request)
             try:
                 incoming.head(answer)
+                if http.on_response:
+                    http.on_response(answer)
                 async for chunk in answer.stream:
                     incoming.feed(chunk)
             finally:
@@ -276,42 +292,59 @@ async def atransmit(
     return incoming.result()
 
 
-def _wired(outgoing: Request, base: str, key: tuple[bytes, bytes], clock: Any) -> tuple[httpx.Request, float]:
+def _wired(
+    outgoing: Request, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
+) -> tuple[httpx.Request, float]:
     """Return a request for the transport, and the seconds it may take."""
     left = outgoing.deadline - clock.monotonic()
     seconds = None if left == _FOREVER else max(left, 0.001)
+    connect = min(left, _FOREVER if http.connect_timeout is None else http.connect_timeout)
     request = httpx.Request(
         outgoing.method,
         _url(base, outgoing.target),
-        headers=[*outgoing.headers, key],
+        headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
         stream=httpx.ByteStream(outgoing.body or b""),
-        extensions={"timeout": {"connect": seconds, "read": seconds, "write": seconds, "pool": seconds}},
+        extensions={
+            "timeout": {
+                "connect": None if connect == _FOREVER else max(connect, 0.001),
+                "read": seconds,
+                "write": seconds,
+                "pool": seconds,
+            }
+        },
     )
+    if http.on_request:
+        http.on_request(request)
+        request.headers[key[0].decode()] = key[1].decode()
     return request, left
 
 
-def async_transport(context: ssl.SSLContext) -> httpx.AsyncHTTPTransport:
+def async_transport(context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> httpx.AsyncHTTPTransport:
     """Return connections of an asynchronous client."""
-    return httpx.AsyncHTTPTransport(verify=context, trust_env=False)
+    limits = httpx.Limits(
+        max_connections=http.max_connections, max_keepalive_connections=http.max_keepalive_connections,
+        keepalive_expiry=http.keepalive_expiry,
+    )  # fmt: skip
+    return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits, http2=http.http2, proxy=proxy)
 
 
-def usual_certificates() -> ssl.SSLContext:
-    """Return the certificates that httpx trusts."""
-    return httpx.create_ssl_context(trust_env=False)
+def usual_certificates(http: HttpOptions) -> ssl.SSLContext:
+    """Return the certificates that httpx trusts, or those that the environment names where it is trusted."""
+    return httpx.create_ssl_context(trust_env=http.trust_env)
 
 
 class Pools(httpx.AsyncBaseTransport):
     """A connection pool for each request in flight, since a common one examines all its connections for each request."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
+    def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
+        self._make = partial(async_transport, context, http, proxy)
         self._pools: list[httpx.AsyncHTTPTransport] = []
         self._idle: list[httpx.AsyncHTTPTransport] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send through the pool that was used last, or through a new one."""
         if not self._idle:
-            self._idle.append(httpx.AsyncHTTPTransport(verify=self._context, trust_env=False))
+            self._idle.append(self._make())
             self._pools += self._idle
         pool = self._idle.pop()
         try:

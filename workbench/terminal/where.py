@@ -73,7 +73,7 @@ def _opened(where: Where) -> Any:
     if where.url:
         return connect(where.url, tenant=where.tenant)
     if where.fresh:
-        return connect(tenant=where.tenant)
+        return connect(seed=1, tenant=where.tenant)
     if name is None:
         path = kept_path()
         return connect(path=path, tenant=where.tenant, journal=path.with_name("journal-sandbox.db"))

@@ -1,0 +1,120 @@
+"""Options of the connections: proxies, certificates of the environment, limits, hooks."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.client.doubles import KEY, FakeClock
+from workbench.client.client import AsyncClient, Client
+from workbench.errors import AdviceWarning, InvalidProfile, NotSent
+
+
+@contextmanager
+def proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """Run a proxy that refuses each connection, and yield its URL and what it was asked."""
+    asked: list[bytes] = []
+
+    def serve(server: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                asked.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def call(kind: Any, **options: Any) -> Exception:
+    """Call a service beyond this machine, and return how that fails."""
+    client = kind(base_url="https://api.example.com", api_key=KEY, clock=FakeClock(), **options)
+    try:
+        made = client.update_user(user_id="3f2a0b1c-0000-4000-8000-000000000001", first_name="Ada")
+        if kind is AsyncClient:
+            asyncio.run(made)
+    except Exception as error:  # noqa: BLE001 - what it is is looked at
+        return error
+    raise AssertionError("it did not fail")
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("how", ["given", "environment"])
+def test_a_proxy_is_used_where_that_is_asked_for(kind: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sees the host and no key; where it refuses, nothing was sent."""
+    with proxy() as (url, asked):
+        if how == "given":
+            error = call(kind, http={"proxy": url.replace("//", "//me:canary@")})
+        else:
+            monkeypatch.setenv("HTTPS_PROXY", url)
+            error = call(kind, http={"trust_env": True})
+
+    assert isinstance(error, NotSent)
+    assert [one.split(b"\r\n")[0] for one in set(asked)] == [b"CONNECT api.example.com:443 HTTP/1.1"]
+    assert KEY.encode() not in b"".join(asked)
+    assert "canary" not in str(error)
+
+
+def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the environment is not ignored in silence; NO_PROXY is respected where the environment is trusted."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    with pytest.warns(AdviceWarning, match="HTTPS_PROXY is set, and not used"):
+        Client(base_url="https://api.example.com", api_key=KEY)
+    client = Client(base_url="https://api.example.com", api_key=KEY, http={"trust_env": True})
+    monkeypatch.setenv("NO_PROXY", "example.com")
+
+    assert client.info()["proxies_and_netrc"] == "not used"
+    monkeypatch.delenv("NO_PROXY")
+    assert client.info()["proxies_and_netrc"] == "proxy used"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"proxies": "x"}, "http.proxies is not known"), ({"proxy": "10.0.0.1"}, "must be a URL"),
+        ({"max_connections": 0}, "must be a whole number"), ({"trust_env": "yes"}, "true or false"),
+        ({"on_request": 7}, "must be a function"), ([], "must be a mapping"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_named(options: Any, words: str) -> None:
+    """Each with its path, before anything is sent."""
+    with pytest.raises(InvalidProfile, match=words):
+        Client(base_url="https://api.example.com", api_key=KEY, http=options)
+
+
+def test_hooks_see_requests_and_responses() -> None:
+    """A hook may add headers, and sees no key; another sees the status and headers of each answer."""
+    seen: list[httpx.Request] = []
+    statuses: list[int] = []
+    keys: list[bool] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json=[], headers={"x-request-id": "r-1"})
+
+    def add(request: httpx.Request) -> None:
+        keys.append("api-key" in request.headers)
+        request.headers["traceparent"] = "00-1"
+
+    client = Client(
+        base_url="https://api.example.com", api_key=KEY, transport=httpx.MockTransport(answer),
+        http={"on_request": add, "on_response": lambda response: statuses.append(response.status_code)},
+    )  # fmt: skip
+
+    assert client.list_contracts() == []
+    assert (keys, statuses) == ([False], [200])
+    assert (seen[0].headers["traceparent"], seen[0].headers["api-key"]) == ("00-1", KEY)
