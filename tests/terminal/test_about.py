@@ -10,7 +10,7 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.interface.assumptions import assumptions
 from workbench.interface.rules import DeclineReason
-from workbench.terminal.app import make_app
+from workbench.terminal.completion import completion_script
 
 
 def test_every_assumption_is_listed(wb):
@@ -49,7 +49,7 @@ def test_doctor_names_a_damaged_sandbox(wb, own_state):
 def bash_script(tmp_path_factory):
     """The completion script for bash, in a file."""
     path = tmp_path_factory.mktemp("completion") / "workbench"
-    path.write_text(make_app().generate_completion(shell="bash"))
+    path.write_text(completion_script("bash"))
     return path
 
 

@@ -1,5 +1,6 @@
 """Commands about the service and this installation: assumptions, rules, checks, the demo."""
 
+import json
 import os
 import platform
 import stat
@@ -140,6 +141,65 @@ def _members(cls: type[object]) -> list[str]:
 
 def _privacy(one: Member) -> str:
     return "" if one.about.privacy is OPEN else f" ({one.about.privacy})"
+
+
+def skeleton(
+    operation: Annotated[str, Parameter(completer=completion.operations)], /, *, all_members: bool = False
+) -> int:
+    """Print the body of an operation as JSON with example values, to start a file for --from with.
+
+    Args:
+        operation: The operation, as create-user-application.
+        all_members: Members that can be left out too.
+    """
+    from workbench.interface.convert import converter, placeholders
+    from workbench.interface.examples import example, example_of
+    from workbench.interface.walk import build, members
+
+    found = OPERATIONS.get(operation.replace("-", "_"))
+    if found is None:
+        raise usage_error(f"No operation {visible(operation, 60)!r}; operations: {', '.join(map(kebab, OPERATIONS))}.")
+    request = example(found.request)
+    if all_members:
+        values = {one.name: example_of(found.request, one) for one in members(found.request)}
+        request = build(found.request, {name: value for name, value in values.items() if value is not None})
+    _, body = converter().write_request(found, request)
+    body = {name: value for name, value in body.items() if name not in placeholders(found.path)}
+    print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
+    return DONE
+
+
+ENVIRONMENT = {
+    "WORKBENCH_PROFILE": "Profile that commands and wb.connect() use",
+    "WORKBENCH_API_KEY": "API key, where a profile names no variable of its own (WORKBENCH_NAME_API_KEY)",
+    "WORKBENCH_BASE_URL": "Base URL of a profile without one",
+    "WORKBENCH_ENVIRONMENT": "Environment of that URL: sandbox or production",
+    "WORKBENCH_WEBHOOK_KEY": "Key that verifies and signs webhooks",
+    "WORKBENCH_READONLY": "1 refuses everything that has an effect on a real service",
+    "WORKBENCH_CLASS": "URL of a learner's sandbox in a class",
+    "WORKBENCH_CONFIG": "File of the profiles",
+    "WORKBENCH_STATE": "Folder of the kept sandbox, journals and inboxes",
+    "WORKBENCH_TRACE": "1 shows the traceback of an internal error",
+    "NO_COLOR": "Anything: no colors",
+}
+"""The environment variables, and what each is for."""
+
+
+def config(*, how: Output = _OUTPUT) -> int:
+    """Show the files of this user and the environment variables: which are set, and what each is for. No value is shown."""
+    from workbench.client.settings import config_path
+    from workbench.client.state import state_path
+
+    rows = [
+        {"name": "profiles", "set": str(config_path()), "meaning": "File of the profiles"},
+        {"name": "state", "set": str(state_path()), "meaning": "Folder of the kept sandbox, journals and inboxes"},
+        *(
+            {"name": name, "set": "yes" if os.environ.get(name) else "", "meaning": text}
+            for name, text in ENVIRONMENT.items()
+        ),
+    ]
+    show(rows, how)
+    return DONE
 
 
 def doctor() -> int:

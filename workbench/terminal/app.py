@@ -1,7 +1,9 @@
 """The commands, each loaded by its import path when it is run, and the run of one command line."""
 
+import re
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
@@ -11,7 +13,8 @@ from workbench.interface.table import OPERATIONS
 from workbench.rendering.screen import screen_of
 from workbench.terminal import commands
 from workbench.terminal.commands import kebab
-from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, prompt_words, say, usage_error
+from workbench.terminal.examples import example_of
+from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, prompt_words, say, usage_error
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 _GROUPS = frozenset(commands.OPERATIONS) | {
@@ -19,8 +22,12 @@ _GROUPS = frozenset(commands.OPERATIONS) | {
 }
 
 
-def make_app() -> App:
-    """Return the command line. No command is imported before it is used."""
+def make_app(words: Sequence[str] = ()) -> App:
+    """Return the command line. No command is imported before it is used.
+
+    Args:
+        words: The command that is run: its help is that of its function, where the others have one line.
+    """
     app = App(
         name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=_version,
         result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
@@ -29,15 +36,20 @@ def make_app() -> App:
     for noun, (doc, verbs) in commands.OPERATIONS.items():
         group = App(name=noun, help=doc)
         for verb, operation in verbs.items():
-            group.command(f"workbench.terminal.operations:{operation}", name=verb, help=OPERATIONS[operation].doc)
+            line = None if [noun, verb] == [*words[:2]] else OPERATIONS[operation].doc
+            group.command(f"workbench.terminal.operations:{operation}", name=verb, help=line)
         for verb, (path, line) in commands.VERBS.get(noun, {}).items():
             group.command(f"workbench.terminal.{path}", name=verb, help=line)
         app.command(group)
     for name, row in OPERATIONS.items():
-        app.command(f"workbench.terminal.operations:{name}", name=kebab(name), help=row.doc)
+        app.command(
+            f"workbench.terminal.operations:{name}",
+            name=kebab(name),
+            help=None if [kebab(name)] == [*words[:1]] else row.doc,
+        )
     for rows in commands.COMMANDS.values():
         for name, (path, line) in rows.items():
-            app.command(f"workbench.terminal.{path}", name=name, help=line)
+            app.command(f"workbench.terminal.{path}", name=name, help=None if [name] == [*words[:1]] else line)
     return app
 
 
@@ -54,17 +66,20 @@ def _version() -> str:
 
 def run(tokens: list[str]) -> int:
     """Run a command line and return its exit code."""
-    app = make_app()
     if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
-        app(tokens)
+        make_app()(tokens)
         return DONE
     tokens = _with_dashes(tokens)
+    app = make_app(tokens)
+    if quiet := {"-q", "--quiet"} & {*tokens}:
+        tokens = [token for token in tokens if token not in quiet]
+        keep_quiet()
     if tokens[0] == "rewards" and tokens[1:] and tokens[1] not in {*app["rewards"]}:
         tokens.insert(1, "read")
     _refuse_keys(tokens)
     asks_help = any(token in {"--help", "-h", "--version"} for token in tokens)
     if asks_help or tokens[0] in _GROUPS:
-        _style(app)
+        _style(app, example_of([token for token in tokens if not token.startswith("-")]))
     try:
         with warnings.catch_warnings():
             from workbench.errors import AdviceWarning
@@ -101,14 +116,33 @@ def _refuse_keys(tokens: list[str]) -> None:
             )
 
 
-def _style(app: App) -> None:
-    """Write help without borders, as wide as the terminal."""
-    from cyclopts.help import DefaultFormatter, PanelSpec
+def _style(app: App, example: str) -> None:
+    """Write help without borders, as wide as the terminal, with an example at its end."""
+    from cyclopts.help import DefaultFormatter, HelpPanel, PanelSpec
     from rich.box import Box
     from rich.console import Console
+    from rich.text import Text
+
+    class Formatter(DefaultFormatter):
+        """Wraps each paragraph once, wherever its lines end in a docstring."""
+
+        def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
+            for entry in panel.entries:
+                unwrap(entry.description)
+            super().__call__(console, options, panel)
+
+        def render_description(self, console: Any, options: Any, description: Any) -> None:
+            unwrap(description)
+            super().render_description(console, options, description)
+
+    def unwrap(description: Any) -> None:
+        text = getattr(description, "primary_renderable", None)
+        if isinstance(text, Text):
+            text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
 
     screen = screen_of(sys.stdout)
-    app.help_formatter = DefaultFormatter(
+    app.help_epilogue = f"Example: {example}"
+    app.help_formatter = Formatter(
         panel_spec=PanelSpec(
             box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
         ),

@@ -1,6 +1,7 @@
 """The commands and the first page of help, written once. Nothing is imported here, so that the page costs next to nothing."""
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -57,6 +58,9 @@ COMMANDS = {
         "class": ("training:class_app", "Serve a class, and export its results."),
         "drill": ("training:drill_app", "Solve incidents in the sandbox, graded by what it holds at the end."),
     },
+    "Charts": {
+        "chart": ("charts:chart", "Draw points, collateral, declines and more into a file."),
+    },
     "Journal and profiles": {
         "journal": ("journal:app", "List calls with an effect, and resolve unknown outcomes."),
         "profiles": ("profiles:app", "List, show and check connection profiles."),
@@ -64,13 +68,15 @@ COMMANDS = {
     },
     "Help": {
         "assumptions": ("about:list_assumptions", "List the assumptions about the service and where to change them."),
-        "docs": ("about:docs", "Show the rules of an operation."),
+        "docs": ("about:docs", "Show the rules of an operation or a kind of event."),
+        "skeleton": ("about:skeleton", "Print the body of an operation with example values."),
+        "config": ("about:config", "Show files and environment variables."),
         "doctor": ("about:doctor", "Check this installation."),
         "demo": ("about:demo", "Walk through the main tasks on an embedded sandbox."),
         "shell": ("shell:shell", "Open IPython with api, sandbox, inbox and wb ready."),
         "lab": ("shell:lab", "Open JupyterLab."),
         "mcp": ("mcp:mcp", "Serve tools for coding agents by the Model Context Protocol."),
-        "completion": ("completion:script", "Print the completion script for bash or zsh."),
+        "completion": ("completion:script", "Print the completion script for bash, zsh or fish."),
     },
 }
 """The other commands by section: where each is, and its line of help."""
@@ -108,3 +114,16 @@ def first_page() -> str:
 
 def _row(name: str, doc: str, width: int) -> str:
     return textwrap.fill(doc, width, initial_indent=f"  {name:<18}", subsequent_indent=" " * 20)
+
+
+def read_duration(text: str) -> dict[str, float]:
+    """Return a duration such as `2d 3h` or `1h30m` as days, hours, minutes and seconds.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([dhms])", text)
+    if not parts or "".join(map("".join, parts)) != "".join(text.split()):
+        raise ValueError(f"{text[:40]!a} is not a duration; expected 2d, 3h, 15m or 30s, or several as 2h30m")
+    names = {name[0]: name for name in ("days", "hours", "minutes", "seconds")}
+    return {name: sum(float(number) for number, of in parts if of == unit) for unit, name in names.items()}

@@ -23,19 +23,29 @@ def kept_path() -> Path:
     return state_folder() / "sandbox.db"
 
 
-def script(shell: Literal["bash", "zsh"], /) -> int:
+def script(shell: Literal["bash", "fish", "zsh"], /) -> int:
     """Print the completion script of a shell.
 
     bash: workbench completion bash > ~/.local/share/bash-completion/completions/workbench
-    zsh: workbench completion zsh > a file named _workbench in a folder of $fpath
+
+    zsh: workbench completion zsh > _workbench, in a folder of $fpath
+
+    fish: workbench completion fish > ~/.config/fish/completions/workbench.fish
 
     Args:
         shell: The shell.
     """
+    print(completion_script(shell), end="")
+    return DONE
+
+
+def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
+    """Return the completion script of a shell."""
     from workbench.terminal.app import make_app
 
-    print(make_app().generate_completion(shell=shell), end="")
-    return DONE
+    script = make_app().generate_completion(shell=shell)
+    # the file of a completion is its body: it has to call what it defines
+    return f'{script}\n_cyclopts_workbench "$@"\n' if shell == "zsh" else script
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:

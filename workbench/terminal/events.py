@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -24,7 +25,7 @@ from workbench.terminal.where import Where, chosen_profile, session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _WHERE, _OUTPUT = Where(), Output()
-_ABOUT_WIDTH = 124  # columns from which two ids fit in a row
+_COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
 _POLL_INTERVAL = 0.2  # seconds
 _TIMEOUT = 15.0  # seconds
 _Kind: Any = Literal[tuple(EVENT_KINDS)]
@@ -57,9 +58,13 @@ def list_events(
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
-    """Return events as rows; the id of the resource only where the screen is wide enough for two ids."""
-    wide = screen_of(sys.stdout).width >= _ABOUT_WIDTH
-    return [{name: text for name, text in _row(event, how).items() if wide or name != "about"} for event in events]
+    """Return events as rows, without what has no place beside the id of the resource on a narrow screen."""
+    width = screen_of(sys.stdout).width
+    hidden = {name for name, columns in _COLUMNS.items() if width < columns}
+    rows = [{name: text for name, text in _row(event, how).items() if name not in hidden} for event in events]
+    if "amount" in hidden:
+        rows = [{**row, "time": row["time"][-5:]} for row in rows]
+    return rows
 
 
 def _row(event: Any, how: Output) -> dict[str, Any]:
@@ -69,12 +74,15 @@ def _row(event: Any, how: Output) -> dict[str, Any]:
     amount, currency = getattr(told, "amount", None), getattr(told, "currency", None)
     if isinstance(amount, Decimal):  # of a micro deposit, in dollars; it can prove who owns an account
         amount = f"{amount} {str(currency).upper()}" if how.reveal else DOTS
+    times = (getattr(told, name, None) for name in ("posted_at", "received_at", "authorized_at"))
+    when = event.event_received_at or next((one for one in times if isinstance(one, datetime)), None)
     return {
+        "time": f"{when:%m-%d %H:%M}" if isinstance(when, datetime) else "",
         "event": event.kind,
         "status": str(status or ""),
         "amount": rendering.money(amount, currency) if isinstance(amount, int) else amount or "",
         "about": str(getattr(body, "id", "") if is_record(body) else ""),
-        "id": event.id,
+        "event id": event.id,
     }
 
 

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
@@ -58,12 +59,12 @@ def prompt_words(text: str) -> str:
 
 def run_to_exit(command: Callable[[], int]) -> int:
     """Run a command and return its exit code; errors become messages on stderr."""
-    restore = _handle_signals()
+    restore, loud = _handle_signals(), _QUIET.set(False)
     _prepare_streams()
     try:
         code = command()
     except Exit as end:
-        say(end.message)
+        say(end.message, error=True)
         code = end.code
     except KeyboardInterrupt:
         say(f"Interrupted. {_UNKNOWN_CALLS}")
@@ -81,12 +82,13 @@ def run_to_exit(command: Callable[[], int]) -> int:
             from workbench.errors import visible
 
             file = f": {visible(str(error.filename), 300)}" if error.filename else ""
-            say(f"{error.strerror or type(error).__name__}{file}")
+            say(f"{error.strerror or type(error).__name__}{file}", error=True)
             code = WRONG_INPUT
     except Exception as error:  # noqa: BLE001 - reported as a message; what is not ours is a bug
         code = _failed(error)
     finally:
         restore()
+        _QUIET.reset(loud)
     return _flushed(code)
 
 
@@ -103,7 +105,7 @@ def _failed(error: Exception) -> int:
     from workbench.rendering.screen import screen_of
 
     screen = screen_of(sys.stderr)
-    say(prompt_words(rendering.plain(error, screen.width, paint=screen.paint)))
+    say(prompt_words(rendering.plain(error, screen.width, paint=screen.paint)), error=True)
     return exit_code(error)
 
 
@@ -124,9 +126,17 @@ def exit_code(error: BaseException) -> int:
     return next((code for kind, code in codes if isinstance(error, kind)), REFUSED)
 
 
-def say(message: str) -> None:
-    """Write a message to stderr; where stderr is gone too, write nothing."""
-    if not message:
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def keep_quiet() -> None:
+    """Write no messages but errors, in this command."""
+    _QUIET.set(True)
+
+
+def say(message: str, *, error: bool = False) -> None:
+    """Write a message to stderr; where stderr is gone too, or only errors are wanted, write nothing."""
+    if not message or (_QUIET.get() and not error):
         return
     try:
         from workbench.rendering.screen import screen_of

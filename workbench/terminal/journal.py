@@ -15,11 +15,12 @@ from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile
 
 _WHERE, _OUTPUT = Where(), Output()
+_File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
 
 
 @contextmanager
-def _journal(where: Where) -> Iterator[Any]:
-    """Open the journal of a profile, or of the user's own sandbox, without a key and without a connection."""
+def _journal(where: Where, file: Path | None) -> Iterator[Any]:
+    """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a connection."""
     from workbench.client.journal import Journal
     from workbench.client.settings import open_profile
     from workbench.client.state import state_folder
@@ -31,6 +32,10 @@ def _journal(where: Where) -> Iterator[Any]:
     if name is not None:
         profile = open_profile(name)
         path = Path(profile.journal) if profile.journal else path
+    if file is not None:
+        if not file.is_file():
+            raise usage_error(f"--path: no file {visible(str(file), 200)}.")
+        path = file
     journal = Journal(path)
     try:
         yield journal
@@ -55,6 +60,7 @@ def list_calls(
     operation: Annotated[str | None, Parameter(completer=operations)] = None,
     text: str | None = None,
     last: int | None = None,
+    path: _File = None,
     where: Where = _WHERE,
     how: Output = _OUTPUT,
 ) -> int:
@@ -66,16 +72,16 @@ def list_calls(
         text: Only calls whose description contains this, as an id.
         last: Show only the last N.
     """
-    with _journal(where) as journal:
+    with _journal(where, path) as journal:
         name = operation.replace("-", "_") if operation else None
         found = journal.list(operation=name, outcome=outcome, text=text)
     _show(found[-last:] if last else found, how)
     return DONE
 
 
-def list_unknown(*, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
+def list_unknown(*, path: _File = None, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
     """List calls with an unknown outcome, and what to do about each."""
-    with _journal(where) as journal:
+    with _journal(where, path) as journal:
         found = journal.unknown()
     if not found and how.output == "table":
         say("No call has an unknown outcome.")
@@ -86,7 +92,9 @@ def list_unknown(*, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
     return DONE
 
 
-def resolve(call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", where: Where = _WHERE) -> int:
+def resolve(
+    call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", path: _File = None, where: Where = _WHERE
+) -> int:
     """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
 
     Args:
@@ -94,7 +102,7 @@ def resolve(call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "
         outcome: The outcome that was determined.
         note: How the outcome was determined.
     """
-    with _journal(where) as journal:
+    with _journal(where, path) as journal:
         try:
             entry = journal.resolve(call, outcome, note=note)
         except KeyError:
@@ -103,9 +111,9 @@ def resolve(call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "
     return DONE
 
 
-def export(*, where: Where = _WHERE) -> int:
+def export(*, path: _File = None, where: Where = _WHERE) -> int:
     """Write the journal as NDJSON, private values masked."""
-    with _journal(where) as journal:
+    with _journal(where, path) as journal:
         _show(list(journal), Output(output="ndjson"))
     sys.stdout.flush()
     return DONE

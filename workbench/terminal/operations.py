@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,7 +19,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.operation import Operation
 from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
 from workbench.interface.text import value_of
-from workbench.interface.walk import Boolean, Integer, Member, Nested, build, described, get_path, members
+from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
 from workbench.rendering.screen import screen_of
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
@@ -189,8 +190,15 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> t
             try:
                 made[path] = value_of(member, text)
             except ValueError as error:
-                made[path], wrong[path] = text, str(error)
+                made[path], wrong[path] = text, f"{error}{_near(member, text)}"
     return made, wrong
+
+
+def _near(member: Member, text: str) -> str:
+    """Return what was probably meant, where a value is one of several words."""
+    words = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
+    found = get_close_matches(text, words, 1)
+    return f". Did you mean {found[0]}?" if found else ""
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from workbench.errors import visible
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
 from workbench.interface.text import write_time
-from workbench.interface.walk import camel, get_path, is_record, leaves, members, record_of, records, snake
+from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import usage_error
 from workbench.terminal.where import Where
@@ -35,13 +35,20 @@ class Output:
 
     Attributes:
         output: Output format.
-        fields: Only these members, separated by commas, as id,address.city.
+        fields: Only these members, separated by commas, as id,address.city or tokens.balance.
+        json: The same as --output json --fields FIELDS.
         reveal: Show private values unmasked.
     """
 
     output: Annotated[Format, Parameter(name=("--output", "-o"))] = "table"
     fields: str | None = None
+    json: Annotated[str | None, Parameter(name="--json")] = None
     reveal: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.json is not None:
+            object.__setattr__(self, "output", "json")
+            object.__setattr__(self, "fields", self.json)
 
 
 def make_command(
@@ -102,13 +109,19 @@ def _table(x: Any, fields: list[str], how: Output) -> str:
     kinds = {type(one) for one in rows if is_record(one)}
     reveal = {"extra", *(one.name for kind in kinds for cls in records(kind) for one in members(cls))}
     columns = [".".join(map(snake, field.split("."))) for field in fields]
-    known = {path for kind in kinds for path, _ in leaves(kind)}
-    if fields and not (len(kinds) == 1 and known.issuperset(columns)):
+    if fields and not (len(kinds) == 1 and _single(*kinds).issuperset(columns)):
         rows, columns = [_row(one, fields, how) for one in rows], fields
     look: Any = {"width": screen.width, "reveal": reveal if how.reveal else (), "paint": screen.paint}
     if fields or isinstance(x, list):
         return screen.fit(rendering.table(rows, columns or None, limit=len(rows), **look))
     return screen.fit(rendering.plain(x, **look))
+
+
+def _single(kind: type[Any]) -> set[str]:
+    """Return the members of a record that are not within a list."""
+    known = dict(leaves(kind))
+    lists = tuple(f"{path}." for path, one in known.items() if isinstance(one.kind, Array))
+    return {path for path in known if not path.startswith(lists)}
 
 
 def _opened(x: Any) -> Any:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -19,7 +20,7 @@ from workbench.errors import visible
 from workbench.rendering.screen import screen_of
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
-from workbench.terminal.commands import kebab
+from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
@@ -28,7 +29,7 @@ from workbench.terminal.where import Where, chosen_profile, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
-_WHERE = Where()
+_WHERE, _OUTPUT = Where(), Output()
 _OPTIONS = frozenset(field.name for field in attrs.fields(Where))
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
@@ -154,6 +155,36 @@ def reset(*, where: Where = _WHERE) -> int:
     return DONE
 
 
+def advance(
+    duration: str | None = None, /, *, until: datetime | None = None, days: float = 0, hours: float = 0,
+    minutes: float = 0, seconds: float = 0, where: Where = _WHERE, how: Output = _OUTPUT,
+) -> int:  # fmt: skip
+    """Move the clock forward; scheduled changes on the way happen at their own times.
+
+    Args:
+        duration: How far, with units, as 2h30m or 3d.
+        until: Time to move to, as 2026-02-01T12:00:00Z.
+        days: Days to move the clock forward.
+        hours: Hours to move the clock forward.
+        minutes: Minutes to move the clock forward.
+        seconds: Seconds to move the clock forward.
+    """
+    steps = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
+    if duration is not None:
+        try:
+            steps = {name: steps[name] + more for name, more in read_duration(duration).items()}
+        except ValueError as error:
+            raise usage_error(f"{error}.") from None
+    with session(where) as api:
+        if until is not None:
+            if any(steps.values()):
+                raise usage_error("--until and a duration cannot be combined.")
+            now = api.sandbox.advance(seconds=0).now
+            steps = {"seconds": (until.astimezone(UTC) - now).total_seconds()}
+        show(api.sandbox.advance(**steps), how)
+    return DONE
+
+
 def serve(
     *,
     port: int = 0,
@@ -246,8 +277,9 @@ def __getattr__(name: str) -> Callable[..., int]:
 app = App(name="sandbox", help="Serve, reset and control the sandbox.")
 _SERVE, _CONTROLS = Group("Sandbox", sort_key=0), Group("Controls, which the interface does not have", sort_key=1)
 app.command(serve, group=_SERVE)
+app.command(advance, group=_CONTROLS)
 app.command(reset, group=_SERVE)
 for _name, _control in CONTROLS.items():
-    if _name != "reset":
+    if _name not in ("reset", "advance"):
         _line = _control.doc.partition("\n")[0]
         app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)

@@ -19,6 +19,7 @@ from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Choice
 from workbench.session import sandbox_of
+from workbench.terminal.commands import read_duration
 from workbench.terminal.completion import ids_of
 from workbench.terminal.exits import DONE, Exit, exit_code, say
 from workbench.terminal.operations import option_members
@@ -239,22 +240,9 @@ def _magics(session_of: Callable[[], Any]) -> App:
     @app.command
     def advance(*durations: str) -> Any:
         """Move the sandbox's clock: %advance 2d 3h."""
-        return session_of().sandbox.advance(**duration(" ".join(durations)))
+        return session_of().sandbox.advance(**read_duration(" ".join(durations)))
 
     return app
-
-
-def duration(text: str) -> dict[str, float]:
-    """Return a duration such as `2d 3h` or `1h30m` as days, hours, minutes and seconds.
-
-    Raises:
-        ValueError: It is something else.
-    """
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([dhms])", text)
-    if not parts or "".join(map("".join, parts)) != "".join(text.split()):
-        raise ValueError(f"{visible(text, 40)!r} is not a duration; expected 2d, 3h, 15m or 30s")
-    units = {unit: name for name in ("days", "hours", "minutes", "seconds") for unit in name[0]}
-    return {name: sum(float(number) for number, unit in parts if units[unit] == name) for name in units.values()}
 
 
 def lab(notebooks: Path | None = None, /) -> int:

@@ -1,0 +1,255 @@
+"""What makes daily work at a prompt easy: fields, durations, skeletons, charts, examples, suggestions, completion."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pexpect
+import pytest
+
+from tests.terminal.conftest import ROOT
+from tests.terminal.test_everywhere import COMMANDS
+from workbench.client.journal import Journal
+from workbench.interface.table import OPERATIONS
+from workbench.session import connect
+from workbench.terminal.about import ENVIRONMENT
+from workbench.terminal.completion import completion_script
+from workbench.terminal.examples import example_of
+
+BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+FORMS = ("table", "json", "ndjson", "csv", "python")
+
+
+def authorize(wb):
+    card = json.loads(wb("sandbox", "guide", "-o", "json").out)["cards"]["active"][0]
+    return wb("transactions", "authorize", "--card-id", card, "--amount", "1250", "--currency", "USD", "--merchant-name",
+              "Shop", "--merchant-category-code", "5411", "--json", "transactionId")  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_fields_pick_through_lists(wb, form):
+    """A member of each item of a list is picked in every output."""
+    ended = wb("contracts", "list", "-o", form, "--fields", "id,tokens.balance")
+
+    assert ended.code == 0
+    for contract in json.loads(wb("contracts", "list", "-o", "json").out):
+        assert all(token["balance"] in ended.out for token in contract["tokens"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "words", [["contracts", "list"], ["sandbox", "guide"], ["assumptions"], ["profiles", "show", "own"]]
+)
+def test_an_unknown_field_is_an_error(wb, own_state, form, words):
+    """An unknown name ends with 2 in every output, and the known ones are named."""
+    (own_state / "profiles.toml").write_text('[profiles.own.sandbox]\nover_limit = "account_credit_limit_exceeded"\n')
+    ended = wb(*words, "-o", form, "--fields", "shoe")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "allowed: " in ended.err
+
+
+def test_fields_of_the_guide(wb):
+    """Nested members of a mapping are picked."""
+    guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
+
+    assert json.loads(wb("sandbox", "guide", "--json", "cards.active").out) == {
+        "cards.active": guide["cards"]["active"]
+    }
+    assert guide["cards"]["active"][0] in wb("sandbox", "guide", "--fields", "cards.active").out
+
+
+@pytest.mark.parametrize(
+    "words, seconds",
+    [(["2h30m"], 9_000), (["1d", "--minutes", "1"], 86_460), (["--days", "2"], 172_800), (["90s"], 90)],
+    ids=str,
+)
+def test_durations_have_units(wb, words, seconds):
+    """The clock moves as far as is said."""
+    before = json.loads(wb("sandbox", "advance", "0s", "-o", "json").out)["now"]
+    after = json.loads(wb("sandbox", "advance", *words, "-o", "json").out)["now"]
+
+    from datetime import datetime
+
+    assert (datetime.fromisoformat(after) - datetime.fromisoformat(before)).total_seconds() == seconds
+
+
+def test_a_time_to_move_to(wb):
+    """`--until` moves to a time; a number without a unit, and a time in the past, are refused."""
+    assert json.loads(wb("sandbox", "advance", "--until", "2030-02-01T12:00:00Z", "-o", "json").out)["now"].startswith(
+        "2030-02-01T12:00"
+    )
+    assert wb("sandbox", "advance", "3600").code == 2
+    assert wb("sandbox", "advance", "1h", "--until", "2031-01-01T00:00:00Z").code == 2
+    assert wb("sandbox", "advance", "--until", "2020-01-01T00:00:00Z").code == 3
+
+
+@pytest.mark.parametrize("name", [name for name, row in OPERATIONS.items() if row.method != "GET"])
+def test_a_skeleton_is_a_body_that_is_taken(wb, tmp_path, name):
+    """What `skeleton` prints can be sent: nothing is missing and nothing is wrong with it but that the ids are made up."""
+    ended = wb("skeleton", name.replace("_", "-"))
+    (tmp_path / "body.json").write_text(ended.out)
+    row = OPERATIONS[name]
+    ids = ["3f2a0b1c-0000-4000-8000-000000000000"] * row.path.count("{")
+    more = (
+        ["--amount", "FULL"]
+        if name == "simulate_refund"
+        else ["--new-amount", "FULL"]
+        if name == "simulate_reversal"
+        else []
+    )
+    sent = wb(name, *ids, "--from", str(tmp_path / "body.json"), *more, "--fresh")
+
+    assert ended.code == 0
+    assert sent.code in {0, 3}
+    assert "Did you mean" in sent.err or "problems" not in sent.err
+
+
+def test_a_skeleton_of_something_else(wb):
+    """An unknown operation ends with 2."""
+    assert wb("skeleton", "buy-house").code == 2
+
+
+@pytest.mark.parametrize("kind", ["points", "collateral", "declines"])
+def test_charts_are_files(wb, tmp_path, kind):
+    """A chart is written where it is asked for, in the format of its name."""
+    authorize(wb)
+    ended = wb("chart", kind, "--out", str(tmp_path / f"{kind}.svg"))
+
+    assert ended.code == 0
+    assert (tmp_path / f"{kind}.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert wb("chart", kind, "--out", str(tmp_path / "x.gif")).code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_help_has_an_example(wb, command):
+    """The example is a command line of this very command that the terminal can read."""
+    out = wb(*command, "--help").out
+    example = example_of(list(command))
+
+    assert "Example: workbench " in out
+    assert shlex.split(example)[: 1 + len(command)] == ["workbench", *command]
+
+
+@pytest.mark.parametrize("columns", ["50", "100"])
+def test_help_wraps_once(wb, monkeypatch, columns):
+    """Lines of a docstring are joined before they are wrapped, so that no line is short without need."""
+    out = wb("listen", "--help").out
+
+    assert "deliveries of other senders are accepted too" in " ".join(out.split())
+    paragraph = out.split("\n\n")[2]
+    assert all(len(line.rstrip()) > 80 for line in paragraph.splitlines()[:-1])
+
+
+def test_a_value_that_was_mistyped(wb):
+    """The word that was probably meant is suggested, for options, choices and values."""
+    assert "Did you mean card_locked?" in " ".join(
+        wb("transactions", "authorize", "--decline-reason", "card_loked").err.split()
+    )
+    assert "Did you mean --amount?" in wb("transactions", "authorize", "--amont", "5").err
+    assert 'Did you mean "approved"' in wb("sandbox", "review", "x", "aproved").err
+
+
+def test_quiet(wb):
+    """With `-q` only results and errors are written."""
+    assert wb("sandbox", "reset", "-q").err == ""
+    assert wb("sandbox", "settle", "3f2a0b1c-0000-4000-8000-000000000000", "-q").err != ""
+    assert wb("sandbox", "reset").err != ""
+
+
+def test_a_journal_of_an_application(wb, tmp_path):
+    """`--path` opens the journal that an application keeps."""
+    path = tmp_path / "app.db"
+    with connect(journal=Journal(path)) as api:
+        api.simulate_authorization(card_id=api.guide()["cards"]["active"][0], amount=100, currency="USD",
+                                   merchant_name="Shop", merchant_category_code="5411")  # fmt: skip
+
+    assert len(wb("journal", "export", "--path", str(path)).out.splitlines()) == 1
+    assert "simulate_authorization" in wb("journal", "list", "--path", str(path), "-o", "json").out
+    assert wb("journal", "list", "--path", str(tmp_path / "nowhere.db")).code == 2
+
+
+def test_events_show_time_and_transaction(wb):
+    """At 80 columns a row of events has the time and the full id of the transaction."""
+    made = json.loads(authorize(wb).out)["transactionId"]
+    child = pexpect.spawn(sys.executable, ["-m", "workbench", "events"], cwd=ROOT, timeout=60, encoding="utf-8",
+                          dimensions=(40, 80), env={**os.environ, "NO_COLOR": "1"})  # fmt: skip
+    shown = child.read()
+    child.close()
+
+    assert made in shown
+    assert re.search(r"\d\d:\d\d +transaction.requested", shown)
+
+
+def test_the_environment_is_documented(wb, monkeypatch):
+    """`config` and docs/terminal.md name every variable that the code reads, and no value is shown."""
+    monkeypatch.setenv("WORKBENCH_API_KEY", "canary-of-a-key")
+    out = wb("config", "-o", "json").out
+    page = (ROOT / "docs/terminal.md").read_text(encoding="utf-8")
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workbench").rglob("*.py"))
+    read = set(re.findall(r"""environ(?:\.get\(|\[)["'](WORKBENCH_[A-Z]+)["']""", source))
+
+    assert "canary" not in out
+    assert read <= set(ENVIRONMENT)
+    assert all(name in out and f"`{name}`" in page for name in ENVIRONMENT)
+
+
+CASES = [
+    ("workbench trans", "transactions"),
+    ("workbench transactions auth", "authorize"),
+    ("workbench transactions authorize --dec", "--decline-reason"),
+    ("workbench transactions authorize --decline-reason card_l", "card_locked"),
+    ("workbench list-contracts -o nd", "ndjson"),
+    ("workbench run refund-f", "refund-full"),
+    ("workbench trigger user.u", "user.updated"),
+    ("workbench sandbox review x appr", "approved"),
+]
+
+
+@pytest.fixture(scope="module")
+def completions(tmp_path_factory):
+    """A folder with the scripts for fish and zsh, and with `workbench` as a command."""
+    folder = tmp_path_factory.mktemp("completions")
+    for shell, name in (("fish", "workbench.fish"), ("zsh", "_workbench")):
+        (folder / name).write_text(completion_script(shell), encoding="utf-8")
+    command = folder / "workbench"
+    command.write_text(f'#!/bin/sh\ncd {ROOT} && exec {sys.executable} -m workbench "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@pytest.mark.parametrize("line, expected", CASES, ids=[line for line, _ in CASES])
+def test_completion_in_fish(completions, line, expected):
+    """Commands, options, choices and names are completed in fish."""
+    script = f"source {completions}/workbench.fish; complete -C {shlex.quote(line)}"
+    environ = {**os.environ, "PATH": f"{completions}:{os.environ['PATH']}", "HOME": str(completions)}
+    done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=True, env=environ)
+
+    assert expected in [row.partition("\t")[0] for row in done.stdout.splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.parametrize("line, expected", CASES, ids=[line for line, _ in CASES])
+def test_completion_in_zsh(completions, line, expected):
+    """Commands, options, choices and names are completed in zsh."""
+    environ = {**os.environ, "PATH": f"{completions}:{os.environ['PATH']}", "HOME": str(completions), "TERM": "dumb"}
+    child = pexpect.spawn("zsh", ["-f", "-i"], env=environ, timeout=30, encoding="utf-8", dimensions=(60, 200))
+    child.sendline(
+        f"PS1='%% '; unsetopt zle_bracketed_paste; fpath=({completions} $fpath); autoload -U compinit; compinit -u -D; echo rea''dy"
+    )
+    child.expect("ready")
+    child.send(f"{line}\t")
+    child.expect(
+        re.escape(expected[len(line.rpartition(" ")[2]) :])
+        if expected.startswith(line.rpartition(" ")[2])
+        else re.escape(expected)
+    )
+    child.close(force=True)
