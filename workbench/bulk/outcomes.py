@@ -24,6 +24,7 @@ CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT N
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
+_FAILED = (Outcome.REFUSED, Outcome.UNKNOWN)
 _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 
 
@@ -60,6 +61,8 @@ class RunRecord:
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"])
         self._rows: dict[int, RowResult] = {}
+        self._counts: Counter[str] = Counter()
+        self.failed: list[int] = []  # the rows that were refused or are unknown, as they ended
 
     def close(self) -> None:
         """Close the file."""
@@ -142,11 +145,12 @@ class RunRecord:
             "SELECT number, state, at, status, attempt, said, answer, answer_status FROM row ORDER BY number"
         ):
             at, status, attempt, message, id_, answer_status = rest
-            self._rows[number] = RowResult(
+            result = RowResult(
                 row=number, outcome=Outcome.NOT_SENT.value if state == _REJECTED else state, id=id_, status=status,
                 attempt=attempt, message=message, at=None if at is None else datetime.fromisoformat(at),
                 answer_status=answer_status, key=rows[number].key if number in rows else None,
             )  # fmt: skip
+            self._keep(result)
 
     def sending(self, number: int) -> None:
         """Record that a row is about to be sent.
@@ -174,7 +178,7 @@ class RunRecord:
                     result.message, result.id, result.answer_status, result.row,
                 ),
             )  # fmt: skip
-        self._rows[result.row] = attrs.evolve(result, key=self._rows[result.row].key)
+        self._keep(result)
 
     def record_or_keep(self, result: RowResult) -> Exception | None:
         """Record a result; where the file cannot be written, keep it in memory and return the error."""
@@ -182,9 +186,28 @@ class RunRecord:
             self.record(result)
         except (UnusableFile, OSError) as error:
             note = f"{result.message or result.outcome}; this could not be recorded"
-            self._rows[result.row] = attrs.evolve(result, message=note, key=self._rows[result.row].key)
+            self._keep(attrs.evolve(result, message=note))
             return error
         return None
+
+    def _keep(self, result: RowResult) -> None:
+        before = self._rows.get(result.row)
+        if before is not None:
+            self._counts[before.outcome] -= 1
+            if before.outcome in _FAILED:
+                self.failed.remove(result.row)
+            result = attrs.evolve(result, key=before.key)
+        self._rows[result.row] = result
+        self._counts[result.outcome] += 1
+        if result.outcome in _FAILED:
+            self.failed.append(result.row)
+
+    @property
+    def counts_text(self) -> str:
+        """The number of rows by outcome, and the first that failed, as text."""
+        more = f" and {len(self.failed) - 5:,} more" if len(self.failed) > 5 else ""
+        rows = f" (row {', '.join(map(str, self.failed[:5]))}{more})" if self.failed else ""
+        return _counts_text(self._counts) + rows
 
     def resolve(self, resolved: Mapping[int, str]) -> None:
         """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
@@ -220,14 +243,8 @@ def _listed(numbers: Collection[int]) -> str:
     return ", ".join(map(str, sorted(numbers)[:10])) + more
 
 
-def _counts(results: list[RowResult]) -> dict[str, int]:
-    counts = Counter(result.outcome for result in results)
-    return {state: counts[state] for state in STATES if counts[state]}
-
-
-def counts_text(results: list[RowResult]) -> str:
-    """Return the number of rows by outcome as text."""
-    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in _counts(results).items())
+def _counts_text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[state]:,} {state.replace('_', ' ')}" for state in STATES if counts.get(state))
 
 
 class BulkResult:
@@ -258,7 +275,8 @@ class BulkResult:
     @property
     def counts(self) -> dict[str, int]:
         """The number of rows by outcome."""
-        return _counts(self._results)
+        counts = Counter(result.outcome for result in self._results)
+        return {state: counts[state] for state in STATES if counts[state]}
 
     @property
     def ok(self) -> bool:
@@ -272,7 +290,7 @@ class BulkResult:
     @property
     def verdict(self) -> str:
         """The counts, why the run stopped, and what to do next, as text."""
-        lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {counts_text(self._results)}"]
+        lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {_counts_text(self.counts)}"]
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
         unknown = self.unknown()

@@ -68,8 +68,9 @@ def sources_of(operation: Operation[..., Any], rows: Any) -> list[Any]:
     if isinstance(rows, str | os.PathLike):
         return list(raw_bodies(Path(rows)))
     sources: list[Any] = []
+    kinds = (Mapping, operation.request)
     for place, row in enumerate(rows_of(rows, operation.name), 1):
-        if not isinstance(row, Mapping | operation.request):
+        if not isinstance(row, kinds):
             raise InvalidRequest(
                 f"row {place} is of type {type(row).__name__}; rows are mappings or {operation.request.__name__} records",
                 of=operation.name,

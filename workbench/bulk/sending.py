@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord, counts_text
+from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
 from workbench.bulk.rows import check_rejects, write_rejects
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
@@ -345,10 +345,6 @@ class _Sender:
         self._pool.stop()
 
     def _report(self, ended: bool = False) -> None:
-        results = self._record.all()
-        failed = [str(one.row) for one in results if one.outcome in (Outcome.REFUSED, Outcome.UNKNOWN)]
-        more = f" and {len(failed) - 5:,} more" if len(failed) > 5 else ""
-        rows = f" (row {', '.join(failed[:5])}{more})" if failed else ""
-        self._progress.detail = counts_text(results) + rows
+        self._progress.detail = self._record.counts_text
         self._progress.ended = ended
         self._show(self._progress)
