@@ -6,11 +6,11 @@ seed.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -23,7 +23,6 @@ from workbench.interface.text import write_time
 from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
 
-T = TypeVar("T")
 _BY_MESSAGE: Mapping[str, Failure] = {
     failure.message: failure for row in table.OPERATIONS.values() for failure in row.failures
 }
@@ -167,10 +166,6 @@ class Seeds:
     def number(self, label: str, low: int, high: int) -> int:
         """Return a whole number from low to high, both included."""
         return low + int.from_bytes(self.octets(label, 8)) % (high - low + 1)
-
-    def pick(self, label: str, options: Sequence[T]) -> T:
-        """Return one of the options."""
-        return options[self.number(label, 0, len(options) - 1)]
 
 
 @attrs.define
