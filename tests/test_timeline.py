@@ -2,8 +2,13 @@
 
 import asyncio
 import json
+import os
+import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+import pexpect
 import pytest
 
 import workbench as wb
@@ -133,3 +138,22 @@ def test_logs_are_printed_as_json(capsys: pytest.CaptureFixture[str], tmp_path, 
 
     assert [one["title"] for one in lines] == ["simulate_authorization", "transaction.requested", "transaction.created"]
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, None])
+def test_the_screen_ends_at_a_signal_and_restores_the_terminal(tmp_path: Path, stop: signal.Signals | None) -> None:
+    environment = {**os.environ, "WORKBENCH_STATE": str(tmp_path)}
+    watching = pexpect.spawn(
+        sys.executable, ["-m", "workbench", "watch"], dimensions=(24, 80), encoding="utf-8", timeout=30, env=environment
+    )
+    watching.expect("Filter")
+    watching.kill(stop) if stop else watching.send("q")
+    watching.expect(pexpect.EOF)
+    watching.close()
+
+    assert watching.exitstatus == {signal.SIGINT: 130, signal.SIGTERM: 143, None: 0}[stop]
+    assert "\x1b[?1049l" in watching.before  # the screen of before is shown again
+    assert "Traceback" not in watching.before
+    with wb.connect(path=tmp_path / "sandbox.db") as api:
+        buy(api)

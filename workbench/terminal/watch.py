@@ -1,6 +1,8 @@
 """`workbench watch` and `workbench logs tail`: what happens in a sandbox, on a screen or line by line."""
 
+import asyncio
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from cyclopts import App, Parameter
 
 from workbench.errors import WorkbenchError, visible
 from workbench.rendering.screen import screen_of
-from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
 from workbench.terminal.where import Where, session
 
 _WHERE = Where()
@@ -77,9 +79,9 @@ def watch(*, where: Where = _WHERE) -> int:
     except ModuleNotFoundError:
         raise usage_error('watch needs an extra: pip install "card-issuing-workbench[watch]"') from None
     with session(where) as api:
-        screen(api).run()
+        stopped = screen(api).run()
     say("Stopped watching.")
-    return DONE
+    return stopped or DONE
 
 
 def screen(api: Any) -> Any:
@@ -92,7 +94,7 @@ def screen(api: Any) -> Any:
 
     lanes = {"request": "→", "event": "•", "delivery": "⇢"}
 
-    class Watch(TextualApp[None]):
+    class Watch(TextualApp[int]):
         CSS = """
         Input { display: none; height: 3; }
         Input.shown { display: block; }
@@ -124,6 +126,9 @@ def screen(api: Any) -> Any:
             yield Footer()
 
         def on_mount(self) -> None:
+            loop = asyncio.get_running_loop()
+            for number, code in ((signal.SIGTERM, STOPPED), (signal.SIGHUP, STOPPED), (signal.SIGINT, INTERRUPTED)):
+                loop.add_signal_handler(number, self.exit, code)  # an exception in the loop could be swallowed
             table = self.query_one(DataTable)
             for title in ("at", "", "what", "status", "id"):
                 table.add_column(title)
