@@ -124,6 +124,8 @@ class RunRecord:
                     problems.append(Problem(f"rows {_listed(numbers)}", "changed", message))
             if problems:
                 raise RunChanged(tuple(problems))
+        written = added | changed
+        written |= {n for n in earlier if n in rows and rows[n].problems and earlier[n][1] in _NO_EFFECT}
         with self._file.write() as connection:
             if not found:
                 began = datetime.now(UTC).isoformat()
@@ -134,7 +136,7 @@ class RunRecord:
                 [
                     (number, row.digest, _REJECTED if row.problems else PLANNED, row.reasons)
                     for number, row in rows.items()
-                    if number in added | changed or (row.problems and earlier[number][1] in _NO_EFFECT)
+                    if number in written
                 ],
             )
             connection.execute(
