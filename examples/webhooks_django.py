@@ -9,12 +9,12 @@ import sys
 from django.conf import settings
 from django.core.management import execute_from_command_line
 from django.core.wsgi import get_wsgi_application
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from examples.ledger import inbox
+from examples.ledger import books, inbox
 
 
 @csrf_exempt  # the signature proves who sent it
@@ -24,7 +24,12 @@ def webhooks(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=inbox.respond(request.headers, request.body))
 
 
-urlpatterns = [path("webhooks", webhooks)]
+def show_books(_: HttpRequest) -> JsonResponse:
+    """Return what each transaction posted, in cents."""
+    return JsonResponse(books())
+
+
+urlpatterns = [path("webhooks", webhooks), path("books", show_books)]
 settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["127.0.0.1", "localhost"], SECRET_KEY="nothing is signed here")
 application = get_wsgi_application()
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from examples.ledger import inbox
+from examples.ledger import books, inbox
 
 
 @asynccontextmanager
@@ -27,3 +27,9 @@ async def webhooks(request: Request) -> Response:
     """Store a delivery, and acknowledge it."""
     status = await run_in_threadpool(inbox.respond, request.headers.items(), await request.body())
     return Response(status_code=status)
+
+
+@app.get("/books")
+def show_books() -> dict[str, int]:
+    """Return what each transaction posted, in cents."""
+    return books()

@@ -6,7 +6,7 @@ import threading
 
 from flask import Flask, Response, request
 
-from examples.ledger import inbox
+from examples.ledger import books, inbox
 
 app = Flask(__name__)
 
@@ -15,6 +15,12 @@ app = Flask(__name__)
 def webhooks() -> Response:
     """Store a delivery, and acknowledge it."""
     return Response(status=inbox.respond(request.headers.items(), request.get_data()))
+
+
+@app.get("/books")
+def show_books() -> dict[str, int]:
+    """Return what each transaction posted, in cents."""
+    return books()
 
 
 @app.cli.command()
