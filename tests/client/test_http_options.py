@@ -118,3 +118,47 @@ def test_hooks_see_requests_and_responses() -> None:
     assert client.list_contracts() == []
     assert (keys, statuses) == ([False], [200])
     assert (seen[0].headers["traceparent"], seen[0].headers["api-key"]) == ("00-1", KEY)
+
+
+def test_answers_can_be_collected_as_they_came() -> None:
+    """Status, headers, request id and body of each answer in the block, retries included; their repr shows no body."""
+    answers = iter([httpx.Response(503), httpx.Response(200, json=[], headers={"X-Request-Id": "r-7"})])
+    other = Client(
+        base_url="https://api.example.com",
+        api_key=KEY,
+        transport=httpx.MockTransport(lambda _: httpx.Response(200, json=[])),
+    )
+    client = Client(
+        base_url="https://api.example.com", api_key=KEY, transport=httpx.MockTransport(lambda _: next(answers)),
+        clock=FakeClock(),
+    )  # fmt: skip
+    with client.responses() as seen:
+        client.list_contracts()
+        other.list_contracts()
+    other.list_contracts()
+
+    assert [(one.status, one.request_id, one.body) for one in seen] == [(503, None, b""), (200, "r-7", b"[]")]
+    assert repr(seen[1]) == "<response to list_contracts: 200, 2 bytes>"
+
+
+def test_each_try_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """With operation, status, time, try, attempt and request id, and nothing private."""
+    answers = iter([httpx.ConnectError("x"), httpx.Response(200, json={"id": "x"}, headers={"x-request-id": "r-8"})])
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    client = Client(
+        base_url="https://api.example.com", api_key=KEY, transport=httpx.MockTransport(answer), clock=FakeClock()
+    )
+    with caplog.at_level("INFO", logger="workbench"):
+        client.update_user(user_id="3f2a0b1c-0000-4000-8000-000000000001", first_name="Canary")
+    first, second = [record.call for record in caplog.records if hasattr(record, "call")]
+
+    assert (first["status"], first["try"], second["status"], second["try"]) == (None, 1, 200, 2)
+    assert (second["operation"], second["path"], second["request_id"]) == ("update_user", "/issuing/users/{userId}", "r-8")
+    assert second["attempt"] == next(iter(client.journal)).id
+    assert "Canary" not in caplog.text + repr([first, second])

@@ -4,14 +4,15 @@ import os
 import platform
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench.client.base_url import base_url as read_base_url
 from workbench.client.base_url import base_url_or_problem
-from workbench.client.exchange import ClientContext, Exchange
+from workbench.client.exchange import RESPONSES, ClientContext, Exchange, RawResponse
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
 from workbench.client.http_options import HttpOptions, http_problems, unused_proxy
 from workbench.client.journal import Journal, recorder_of
@@ -233,6 +234,19 @@ class BaseClient(Operations, ABC):
     def notices(self) -> tuple[str, ...]:
         """Notices found in answers, each once: deprecations, injected faults, unknown members."""
         return tuple(self._context.noticed.values())
+
+    @contextmanager
+    def responses(self) -> Iterator[list[RawResponse]]:
+        """Collect the answers to the calls of this client in a block, as they came: status, headers, request id, body.
+
+        It is a list that grows with each answer, retries included, in this thread or task.
+        """
+        found: list[RawResponse] = []
+        before = RESPONSES.set((*RESPONSES.get(), (self._context, found)))
+        try:
+            yield found
+        finally:
+            RESPONSES.reset(before)
 
     def info(self) -> dict[str, Any]:
         """Return versions, host, key fingerprint and settings for a bug report. Nothing in it is private."""

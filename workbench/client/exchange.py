@@ -4,7 +4,9 @@ A call ends in an answer or an error, and one with an effect in one of four outc
 up to three times; a call with an effect is sent again only where it provably never left.
 """
 
-from collections.abc import Callable, Collection, Generator
+import logging
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import attrs
@@ -37,6 +39,30 @@ from workbench.errors import (
 from workbench.interface.convert import Converter
 from workbench.interface.operation import Operation
 from workbench.interface.table import ACCOUNT_NOT_FOUND, DELETE_PAYMENT_ACCOUNT
+
+
+@attrs.frozen(repr=False)
+class RawResponse:
+    """An answer as it came; its body may hold private values."""
+
+    operation: str
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+    @property
+    def request_id(self) -> str | None:
+        """By which the service finds the call in its own logs, where a header has it."""
+        # assumed: the document names no such header
+        names = ("x-request-id", "request-id", "x-correlation-id")
+        return next((self.headers[name] for name in names if name in self.headers), None)
+
+    def __repr__(self) -> str:
+        return f"<response to {self.operation}: {self.status}, {len(self.body)} bytes>"
+
+
+RESPONSES: ContextVar[tuple[tuple[Any, list[RawResponse]], ...]] = ContextVar("responses", default=())
+"""Lists that collect the answers to the calls of a client, in this thread or task."""
 
 Steps = Generator[Request | Pause, Any, Any]
 
@@ -147,7 +173,9 @@ class Exchange:
                 yield Pause(wait)
             self.tries += 1
             outgoing.phase, outgoing.status = 0, None
+            begun = clock.monotonic()
             outcome = yield outgoing
+            self.log(outcome, clock.monotonic() - begun)
             pause = self.failed(outcome) if outcome.__class__ is Broken else self.answered(outcome)
             if pause is None:
                 return
@@ -428,6 +456,25 @@ class Exchange:
         )  # fmt: skip
 
     # what an answer says besides
+
+    def log(self, outcome: Response | Broken, seconds: float) -> None:
+        """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a private value."""
+        name, status, request_id, said = self.operation.name, None, None, "no answer"
+        if isinstance(outcome, Response):
+            raw = RawResponse(name, outcome.status, outcome.headers, outcome.body)
+            for context, found in RESPONSES.get():
+                if context is self.context:
+                    found.append(raw)
+            status, request_id, said = raw.status, visible(raw.request_id or "", 80) or None, str(raw.status)
+        if not LOG.isEnabledFor(logging.INFO):
+            return
+        call = {
+            "operation": name, "method": self.operation.method, "path": self.operation.path,
+            "host": self.context.host, "environment": self.context.environment, "try": self.tries,
+            "status": status, "seconds": round(seconds, 6), "attempt": self.attempt and self.attempt.id,
+            "request_id": request_id,
+        }  # fmt: skip
+        LOG.info("%s: %s, %.3f s, try %d", name, said, seconds, self.tries, extra={"call": call})
 
     def read_notices(self, response: Response) -> None:
         """Keep the service's time, and what it says about itself, once."""
