@@ -159,6 +159,10 @@ def test_each_try_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     first, second = [record.call for record in caplog.records if hasattr(record, "call")]
 
     assert (first["status"], first["try"], second["status"], second["try"]) == (None, 1, 200, 2)
-    assert (second["operation"], second["path"], second["request_id"]) == ("update_user", "/issuing/users/{userId}", "r-8")
+    assert (second["operation"], second["path"], second["request_id"]) == (
+        "update_user",
+        "/issuing/users/{userId}",
+        "r-8",
+    )
     assert second["attempt"] == next(iter(client.journal)).id
     assert "Canary" not in caplog.text + repr([first, second])
