@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ MAX_LINE = 4_000_000
 _MEMORY = "150MB"
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
-Block = list[tuple[int, bytes]]  # lines with their numbers
+Block = tuple[int, list[bytes]]  # lines, and the number of the first
 Kinds = frozenset[str] | None  # None: all of them, unknown ones too
 
 
@@ -60,13 +60,16 @@ class Events:
         """
         for path in self.paths:
             for block in _blocks(path):
-                for _, event in self._strict(path, block, range(len(block))):
+                for _, event in self._strict(path, block, range(len(block[1]))):
                     yield event
 
     def _strict(self, path: Path, block: Block, places: Iterable[int]) -> Iterator[tuple[int, Event]]:
         """Yield the events at some places of a block, read strictly."""
+        first, lines = block
         for place in places:
-            number, line = block[place]
+            line = lines[place]
+            if not line.strip():
+                continue
             try:
                 event = self._converter.structure(strict_json.loads(line), Event)
             except (strict_json.NotJson, Unreadable) as error:
@@ -74,9 +77,9 @@ class Events:
             else:
                 yield place, event
                 continue
-            block.clear()  # a traceback that prints locals shows no private value
+            lines.clear()  # a traceback that prints locals shows no private value
             del line
-            raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="events.read")
+            raise InvalidRequest(f"{path.name}, line {first + place}: {problem}", of="events.read")
 
     def frame(self, of: str | None = None, *, reveal: Collection[str] = ()) -> pd.DataFrame:
         """Return the events as a typed frame, as `to_frame(events)` does.
@@ -155,7 +158,7 @@ class Events:
             for path in self.paths:
                 for block in _blocks(path):
                     fast = None if self._own_names else _regular(engine, plan, kinds, shown, block)
-                    strict, columns = fast or (range(len(block)), {})
+                    strict, columns = fast or (range(len(block[1])), {})
                     del fast
                     try:
                         events = list(self._strict(path, block, strict))
@@ -211,16 +214,16 @@ def _blocks(path: Path) -> Iterator[Block]:
         packed = raw.read(2) == b"\x1f\x8b"
     with gzip.open(path) if packed else path.open("rb") as file:
         first = 1
-        while block := file.read(BLOCK) + file.readline(MAX_LINE):
-            lines = [(number, line.strip()) for number, line in enumerate(block.split(b"\n"), first)]
-            first += block.count(b"\n")
-            too_long = [number for number, line in lines if len(line) >= MAX_LINE]
-            if too_long:
-                del block, lines
+        while data := file.read(BLOCK) + file.readline(MAX_LINE):
+            lines = data.replace(b"\r\n", b"\n").split(b"\n")
+            too_long = next((place for place, line in enumerate(lines) if len(line) >= MAX_LINE), None)
+            if too_long is not None:
+                del data, lines
                 raise InvalidRequest(
-                    f"{path.name}, line {too_long[0]}: longer than {MAX_LINE:,} bytes", of="events.read"
+                    f"{path.name}, line {first + too_long}: longer than {MAX_LINE:,} bytes", of="events.read"
                 )
-            yield [(number, line) for number, line in lines if line]
+            yield first, lines
+            first += data.count(b"\n")
 
 
 # -- lines to columns
@@ -315,21 +318,29 @@ Fast = tuple[list[int], dict[str, Any]]  # places of lines to be read strictly; 
 def _regular(engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], block: Block) -> Fast | None:
     """Return the columns of regular lines; None if the block has to be read strictly."""
     try:
-        texts = pa.array([line for _, line in block], pa.large_binary())
-        texts = texts.cast(pa.large_string())  # refuses what is not UTF-8
+        texts = pa.array(block[1], pa.large_binary()).cast(pa.large_string())  # refuses what is not UTF-8
     except pa.ArrowInvalid:
         return None
+    places = pa.array(range(len(texts)), pa.int64())
+    invalid: list[int] = []
+    if kinds is not None:  # a line without the word of a resource, and without escapes, is of another kind
+        tests = [pc.match_substring(texts, word) for word in ("\\", *{kind.partition(".")[0] for kind in kinds})]
+        maybe = reduce(pc.or_, tests)
+        rest = pa.table({"line": texts.filter(pc.invert(maybe)), "place": places.filter(pc.invert(maybe))})
+        query = "select place from lines where not json_valid(line)"
+        invalid = engine.from_arrow(rest).query("lines", query).to_arrow_table().column(0).to_pylist()
+        texts, places = texts.filter(maybe), places.filter(maybe)
     marks, names, *nulls = (pc.count_substring(texts, mark) for mark in ('"', '":', '":null', '": null'))
     members = pc.subtract(pc.subtract(names, nulls[0]), nulls[1])
     members = pc.if_else(pc.match_substring_regex(texts, _UNUSUAL), -1, members)
     given = pa.table({"line": texts, "members": members, "strings": pc.subtract(pc.divide(marks, 2), names)})
-    given = pa.Table.from_batches(given.to_batches(max_chunksize=_THREAD))
+    given = pa.Table.from_batches(given.to_batches(max_chunksize=_THREAD), given.schema)
     table = engine.from_arrow(given).query("lines", _query(plan)).to_arrow_table()
-    table = table.append_column("", pa.array(range(len(block))))
+    table = table.append_column("", places)
     if kinds is not None:
         wanted = pc.is_in(table.column("kind"), pa.array(kinds, table.column("kind").type))
         table = table.filter(pc.or_(wanted, pc.is_null(table.column("kind"))))
-    strict = table.filter(pc.invert(table.column("regular"))).column("")
+    strict = [*invalid, *table.filter(pc.invert(table.column("regular"))).column("").to_pylist()]
     table = table.filter(table.column("regular")).combine_chunks()
     columns: dict[str, Any] = {"": table.column("").to_pylist()}
     for column in plan.columns:
@@ -337,7 +348,7 @@ def _regular(engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], bloc
         if columns[column.name] is None:
             return None
     columns[EXTRA] = pa.nulls(table.num_rows, pa.large_string())
-    return strict.to_pylist(), columns
+    return sorted(strict), columns
 
 
 def _converted(column: Column, values: Any, shown: bool) -> Any:
