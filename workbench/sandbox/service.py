@@ -6,6 +6,7 @@ The order of checks: route, key, environment, role, syntax of ids, body, team, r
 import re
 from collections.abc import Callable, Mapping
 from email.utils import format_datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,7 +20,7 @@ from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
 from workbench.interface.walk import members
 from workbench.sandbox import accounts, cards, contracts, conventions, extensions, people, rewards, signatures
-from workbench.sandbox.context import Environment, RequestContext
+from workbench.sandbox.context import Environment, RequestContext, moment_of
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1
@@ -111,6 +112,12 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
     return {path: by for path, by in by_path.items() if "{" not in path}, patterns
 
 
+@lru_cache(maxsize=16)
+def _http_date(second: int) -> str:
+    """Return a time as HTTP writes it; it is the same for all responses of a second."""
+    return format_datetime(moment_of(second * 1000), usegmt=True)
+
+
 class Service:
     """Answers requests.
 
@@ -147,7 +154,7 @@ class Service:
             status = error.status
             body = error_body(error)
         headers = {"content-type": "application/json", **context.headers} if body else dict(context.headers)
-        headers["date"] = format_datetime(context.clock.now(), usegmt=True)
+        headers["date"] = _http_date(context.clock.at // 1000)
         if context.assumed:
             headers["workbench-assumed"] = ", ".join(dict.fromkeys(context.assumed))
         return Response(status, headers, body, context)
