@@ -99,7 +99,7 @@ def test_base_works_without_extras() -> None:
     """Every module but the forms can be imported where neither notebooks nor the cluster are installed."""
     script = """
 import importlib, pkgutil, sys
-for name in ("ipywidgets", "jupyterlab", "voila", "ipykernel", "dask", "distributed", "duckdb", "openpyxl"):
+for name in ("anywidget", "ipywidgets", "jupyterlab", "voila", "ipykernel", "dask", "distributed", "duckdb", "openpyxl"):
     sys.modules[name] = None
 import workbench
 for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=lambda name: None):
@@ -156,6 +156,7 @@ REACH = {
     "dask": ("tables/",),
     "distributed": ("tables/",),
     "matplotlib": ("charts/", "forms/", "demo/", "terminal/"),
+    "anywidget": ("forms/",),
     "ipywidgets": ("forms/",),
     "IPython": ("forms/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
@@ -268,7 +269,16 @@ def test_wheel_carries_the_package_and_nothing_else(tmp_path: Path) -> None:
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
     assert carried == {str(path.relative_to(ROOT)) for path in tracked("workbench")}
-    assert {Path(name).suffix or name for name in carried} <= {".py", ".json", ".toml", ".typed", ".md", ".j2"}
+    assert {Path(name).suffix or name for name in carried} <= {
+        ".py",
+        ".json",
+        ".toml",
+        ".typed",
+        ".md",
+        ".j2",
+        ".js",
+        ".css",
+    }
     assert wheel.stat().st_size < 2_000_000
 
 

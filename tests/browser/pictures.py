@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect, sync_playwright
 from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, open_notebook, run_all, write_notebook
 from tests.browser.test_forms import PURCHASE, START
 from tests.browser.test_long import SLOWLY, run_cell
+from tests.browser.test_panel import LIVED, go, open_row, shown_panel
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 APPLICATION = """
@@ -23,7 +24,6 @@ live = wb.connect(seed=7, environment="production")
 live.arm(operations={"delete_payment_account"}, minutes=10, reason="tidy up")
 wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["payment_accounts"][0])
 """
-PANEL = PURCHASE.rsplit("made", 1)[0] + "made.fill(amount=1250).submit()\nwb.browse(api)"
 
 
 def shown(page: Page, lab: Server, name: str, *cells: str) -> Locator:
@@ -77,30 +77,25 @@ def main() -> None:
 
         take(shown(page, lab, "production", LIVE), "form-production")
 
-        room = shown(page, lab, "panel", PANEL)
-        take(room, "panel-contracts")
-        page.get_by_role("tab", name="Transactions").click()
-        page.locator(".wb-tab-transactions button.wb-open").first.click()
-        expect(page.locator(".wb-tab-transactions .wb-detail")).to_contain_text("Related requests")
-        take(room, "panel-transaction")
-        page.get_by_role("tab", name="Rewards").click()
-        user = page.locator(".wb-user input")
-        user.fill(page.evaluate("document.querySelector('.wb-user datalist option').value"))
-        user.press("Tab")
-        page.locator("button.wb-read").click()
-        expect(page.locator(".wb-tab-rewards .wb-grid-row").first).to_be_visible()
-        page.locator("button.wb-draw").click()
-        expect(page.locator(".wb-picture")).to_be_visible()
-        take(room, "panel-rewards")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        panel = shown_panel(page, lab, "panel", START, LIVED)
+        take(panel, "panel-overview")
+        go(panel, "Contracts")
+        take(panel, "panel-contracts")
+        go(panel, "Transactions")
+        open_row(panel, 1)
+        take(panel, "panel-transaction")
         theme(page, "JupyterLab Dark")
-        page.get_by_role("tab", name="Users").click()
-        expect(page.locator(".wb-tab-users .wb-grid-row").first).to_be_visible()
-        take(room, "panel-dark")
+        take(panel, "panel-dark")
         theme(page, "JupyterLab Light")
-        page.locator(".wb-tab-users button.wb-open").first.click()
-        page.locator(".wb-tab-users").get_by_role("button", name="Edit user", exact=True).click()
+        go(panel, "Users")
+        open_row(panel).get_by_role("button", name="Edit user", exact=True).click()
         expect(page.locator(".wb-form-update-user .wb-email input")).to_be_visible()
-        take(room, "panel-user")
+        take(panel, "panel-user")
+        page.set_viewport_size({"width": 700, "height": 900})
+        go(panel, "Transactions")
+        take(panel, "panel-narrow")
+        page.set_viewport_size({"width": 1280, "height": 1900})
 
         open_notebook(page, lab, write_notebook(lab, "read.ipynb", START, SLOWLY))
         for number in range(2):

@@ -167,7 +167,7 @@ FAINT = """() => {
     return (own[3] ?? 1) >= 1 ? own : over(own, under());
   };
   const faint = new Set();
-  for (const one of document.querySelectorAll('.wb-root *')) {
+  for (const one of document.querySelectorAll(':is(.wb-root, .wbp) *')) {
     const words = [...one.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent.trim()).join('');
     const style = getComputedStyle(one), box = one.getBoundingClientRect();
     if (!words || one.closest('style, :disabled, option') || !box.width || style.visibility === 'hidden') continue;
@@ -183,7 +183,6 @@ SHOWN = (
     START,
     PURCHASE.replace("\nmade\n", ""),
     "panel = wb.browse(api)",
-    'panel.open("users").open(0)',
     'live = wb.connect(seed=7, environment="production")\ndelete = wb.form(live.delete_payment_account, payment_account_id="x")',
     'display(made, panel, delete, wb.bulk.panel(api.update_user, [], path="none.db"))',
 )

@@ -145,7 +145,7 @@ def _exports(kind: str) -> Callable[[Life, Path], Texts]:
 
 def _panel_exports(life: Life, folder: Path) -> Iterator[bytes]:
     panel = wb.browse(life.api)
-    for name in ("users", "payment accounts", "disputes", "events", "journal"):
+    for name in ("users", "payment accounts", "disputes", "events", "requests"):
         panel.open(name).export(folder / f"{name}.csv")
         yield (folder / f"{name}.csv").read_bytes()
     panel.close()
@@ -217,21 +217,13 @@ def _forms(_: Life, __: Path) -> Iterator[str]:
 
 def _panel(life: Life, _: Path) -> Iterator[str]:
     panel = wb.browse(life.api)
-    for name in (
-        "contracts",
-        "users",
-        "payment accounts",
-        "disputes",
-        "transactions",
-        "sequences",
-        "events",
-        "journal",
-    ):
-        tab = panel.open(name)
-        assert tab.view is not None
-        for number in range(min(len(tab.view.rows), 12)):
-            tab.open(number)
-            yield tab.detail.value
+    yield json.dumps([panel.answer({"do": do}) for do in ("start", "overview", "tick")])
+    for name, listing in panel.lists.items():
+        answer = panel.answer({"do": "rows", "list": name, "count": 500})
+        yield json.dumps(answer)
+        for row in answer["rows"][:12]:
+            yield json.dumps(panel.answer({"do": "details", "list": name, "id": row["id"]}))
+        yield listing.python()
     yield from (panel.html, repr(panel), widgets())
     panel.close()
 
@@ -334,7 +326,7 @@ PLACES: dict[str, Place] = {
     "Parquet": Place(_exports("parquet"), "approved"),
     "exports of the panel": Place(_panel_exports, "approved"),
     "forms and their widgets": Place(_forms, "wb-form", slow=True),
-    "the panel and its widgets": Place(_panel, "wb-card", slow=True),
+    "the panel and its widgets": Place(_panel, "timeline", slow=True),
     "bulk work and its widgets": Place(_bulk, "create_user_application", slow=True),
     "the terminal": Place(_terminal, "9 digits", slow=True),
     "reports about a client": Place(_reports, "key_fingerprint"),

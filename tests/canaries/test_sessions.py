@@ -35,7 +35,7 @@ CELLS = (
     "form.put_in_cell()",
     "form.snippets",
     "form.close()",
-    "panel = wb.browse(api).open('users'); panel.open(0)",
+    "panel = wb.browse(api); panel.show('users', made.id)",
     "wb.form(api.update_user, user_id=made.id, **changes).submit()",
     "api.create_user_application(**{**person, 'national_id': '1'})",
     "client = wb.Client(base_url='https://api.example.com/v1', api_key=fetch); client",

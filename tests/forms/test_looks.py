@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ import pytest
 import workbench
 from tests.forms.conftest import below
 from workbench.forms import style
-from workbench.forms.browse import browse
 from workbench.forms.bulk_panel import panel as bulk_panel
 from workbench.forms.form import form
-from workbench.forms.pager import Pager
+from workbench.forms.panel import browse
 from workbench.forms.work import Work
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
+from workbench.rendering import design
 from workbench.session import Session, connect
 
 TAGS = frozenset(
@@ -62,17 +63,31 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.parametrize("ground", design.GROUNDS)
+@pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
+def test_the_design_has_contrast_in_both_themes(tokens: Mapping[str, str], ground: str) -> None:
+    """Each color of text has 4.5 to 1 on each ground of its theme, also on the ground of a pill; marks have 3 to 1."""
+    faint = {name: contrast(tokens[name], tokens[ground]) for name in design.TEXTS}
+    faint |= {f"{name} on a pill": contrast(tokens[name], mixed(tokens[name], tokens[ground])) for name in design.TEXTS}
+    marks = {name: contrast(tokens[name], tokens[ground]) for name in design.MARKS}
+
+    assert {} == {name: value for name, value in faint.items() if value < 4.5}
+    assert {} == {name: value for name, value in marks.items() if value < 3}
+    assert contrast(tokens["accent"], tokens["on-accent"]) >= 4.5
+    assert contrast("#ffffff", tokens["live"]) >= 4.5
+
+
+def mixed(color: str, ground: str) -> str:
+    """Return the ground of a pill: 12 percent of its color."""
+    parts = [(int(color[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(0.12 * top + 0.88 * under):02x}" for top, under in parts)
+
+
 @pytest.mark.parametrize("name", ["bad", "warn", "good", "quiet"])
-@pytest.mark.parametrize("theme, colors", [("light", style.LIGHT), ("dark", style.DARK)])
-def test_words_have_contrast_in_both_themes(theme: str, colors: dict[str, str], name: str) -> None:
-    """Each color of words has 4.5 to 1 on the ground of its theme."""
-    assert contrast(colors[name], style.PAGES[theme]) >= 4.5
-
-
-@pytest.mark.parametrize("colors", [style.LIGHT, style.DARK], ids=["light", "dark"])
-def test_production_has_contrast(colors: dict[str, str]) -> None:
-    """White words on the ground of production have 4.5 to 1."""
-    assert contrast("#ffffff", colors["live"]) >= 4.5
+@pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
+def test_forms_use_the_design(tokens: Mapping[str, str], name: str) -> None:
+    """The style sheet of forms has the colors of the design."""
+    assert f"--wb-{name}:{tokens[name]};" in style.CSS
 
 
 def puts_in_a_cell(attributes: dict[str, str | None]) -> bool:
@@ -122,15 +137,12 @@ def test_hostile_text_is_text_in_forms_and_panels(api: Session, purchase: dict[s
     before = odd(made.widget)
     made.submit()
     panel = browse(api)
-    for name in ("contracts", "transactions", "events", "journal"):
-        tab = panel.open(name)
-        tab.open(len(tab.view.rows) - 1)
+    for name in ("contracts", "transactions", "events", "requests"):
+        panel.open(name)
     parser = Found()
     parser.feed(made.html + panel.html)
-    pager = Pager((text,), [(text,)], opened=lambda _: None)
 
-    assert [] == before + odd(made.widget) + odd(panel.widget) + parser.odd + odd(pager.widget)
-    assert all(" " not in name for one in below(pager.widget) for name in getattr(one, "_dom_classes", ()))
+    assert [] == before + odd(made.widget) + parser.odd
 
 
 @pytest.mark.slow
@@ -176,25 +188,39 @@ def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
         gauge = Work("read", "Read rewards", api, lambda *_: None, resumable=bool)
         one = form(api.update_user)
         rendering = {
-            "form": (one.widget, one.html), "panel": (browse(api).widget, browse(api).html),
-            "bulk": (work.widget, work._repr_mimebundle_()["text/html"]), "read": (gauge.widget, gauge.head),
+            "form": (one.widget, one.html), "bulk": (work.widget, work._repr_mimebundle_()["text/html"]), "read": (gauge.widget, gauge.head),
         }  # fmt: skip
         key = api.info()["key_fingerprint"]
 
     for name, (widget, html) in rendering.items():
         head = next(one.value for one in below(widget) if "wb-head" in getattr(one, "_dom_classes", ()))
-        for told in (head, html):
-            assert where.upper() in told, name
-            assert key in told, name
+        for text in (head, html):
+            assert where.upper() in text, name
+            assert key in text, name
         assert f"wb-where-{where}" in head
         assert (where == "production") == ("wb-production" in widget._dom_classes), name
 
 
-def test_direction_marks_are_shown(api: Session) -> None:
-    """A character that turns text around is shown as an escape."""
-    pager = Pager(("name",), [("\u202egnp.exe",)])
+def test_the_panel_names_where_it_works() -> None:
+    """The panel says environment and key, alive and as static HTML."""
+    for where in ("sandbox", "production"):
+        with connect(seed=7, environment=where) as api:
+            panel = browse(api)
+            start = panel.answer({"do": "start"})
+            key = api.info()["key_fingerprint"]
 
-    assert "\\u202egnp.exe" in pager.lines[0][1].value
+        assert (where, key) == (start["environment"], start["key"])
+        assert where.upper() in panel.html
+        assert key in panel.html
+
+
+def test_a_page_sets_text_as_text_alone() -> None:
+    """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
+    script = (Path(workbench.__file__).parent / "forms" / "panel.js").read_text()
+    ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
+
+    assert [] == re.findall(ways, script)
+    assert len(script.encode()) <= 60_000
 
 
 def test_static_html_stands_beside_the_widget(api: Session) -> None:

@@ -1,14 +1,13 @@
-"""Actions of the panel: forms with the ids filled in, nothing sent by opening one, rows read again afterwards."""
+"""Actions of the panel: forms with the ids filled in, nothing sent by opening one, lists read again afterwards."""
 
 from typing import Any
 
 import pytest
 
 import workbench as wb
-from tests.forms.conftest import ACCOUNT, CANARY, PERSON, SECRETS, state
+from tests.forms.conftest import ACCOUNT, CANARY, PERSON
 from workbench.forms import offers
-from workbench.forms.browse import Panel, browse
-from workbench.forms.tabs import Tab
+from workbench.forms.panel import Panel, browse
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
 from workbench.session import Session
@@ -23,153 +22,168 @@ def panel(api: Session, purchase: dict[str, Any]) -> Panel:
     return browse(api)
 
 
-def buttons(tab: Tab) -> dict[str, Any]:
-    """Return the buttons for the opened row, by their words."""
-    return {one.description: one for one in tab.actions.of_row.children if hasattr(one, "on_click")}
-
-
-def opened(tab: Tab, **facts: Any) -> dict[str, Any]:
-    """Open the first row that says something, and give its buttons."""
-    assert tab.view is not None
-    for number, row in enumerate(tab.view.rows):
-        if all(row[tab.view.columns.index(name)] == value for name, value in facts.items()):
-            tab.open(number)
-            return buttons(tab)
+def opened(panel: Panel, name: str, **facts: Any) -> list[str]:
+    """Open the first thing of a list that says something; give the words of its actions."""
+    listing = panel.open(name)
+    for number, key in enumerate(listing.data.ids):
+        known = listing.data.facts(number)
+        if all(known.get(fact) == value for fact, value in facts.items()):
+            return [one["label"] for one in panel.show(name, key)["actions"]]
     raise AssertionError(f"no row has {facts}")
+
+
+def pressed(panel: Panel, do: str, **more: Any) -> dict[str, Any]:
+    """Return the answer to a press of the button of an action."""
+    return panel.answer({"ask": 1, "do": more.pop("way", "form"), "do_what": do, **more})
 
 
 def test_every_operation_with_arguments_can_be_reached() -> None:
     """A panel offers each of them, for a tab or for a row."""
-    offered = {one.do for table in (offers.OF_TABS, offers.OF_ROWS) for group in table.values() for one in group}
+    offered = {
+        one.do
+        for table in (offers.OF_TABS, offers.OF_ROWS)
+        for group in table.values()
+        for one in group
+        if not one.control
+    }
 
     assert {name for name, one in OPERATIONS.items() if walk.members(one.request)} == offered
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, facts, wanted",
-    [
-        ("contracts", {}, {"Withdraw this token"}),
-        ("users", {"kind": "user"}, {"Edit user", "Show rewards", "Add payment account"}),
-        ("users", {"kind": "company"}, {"Add payment account"}),
-        ("users", {"kind": "owner"}, {"Edit owner"}),
-        ("payment accounts", {}, {"Delete account"}),
-        ("disputes", {"status": "pending"}, {"Edit dispute"}),
-        ("transactions", {"status": "authorized"}, {"Reverse authorization"}),
-        ("events", {}, set()),
-        ("assumptions", {}, set()),
-    ],
-)
-def test_a_row_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dict[str, Any], wanted: set[str]) -> None:
-    """Each button opens a form that names the row's ids; opening one sends nothing."""
-    tab = panel.open(name)
-    before = len(panel._api.sandbox.requests())
-    found = opened(tab, **facts)
-    made = []
-    for words, button in found.items():
-        if words != "Show rewards":
-            button.click()
-            made.append(tab.actions.form)
-            ids = [path for path in tab.actions.form.draft.given if path.endswith("_id") or path == "token"]
-            assert ids
-            assert not {"uuid", "pattern", "type"} & {one.rule for one in tab.actions.form.problems if one.path in ids}
+ACTIONS = [
+    ("contracts", {}, {"sign_withdrawal"}),
+    ("users", {"kind": "user"}, {"update_user", "list_rewards_activity", "create_payment_account", "review"}),
+    ("users", {"kind": "owner"}, {"update_ubo", "review"}),
+    ("companies", {}, {"create_payment_account", "review"}),
+    ("cards", {"status": "active"}, {"simulate_authorization", "lock_card", "cancel_card"}),
+    ("cards", {"status": "locked"}, {"unlock_card", "cancel_card"}),
+    ("payment accounts", {}, {"delete_payment_account"}),
+    ("disputes", {"status": "pending"}, {"update_dispute"}),
+    ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
+    ("transactions", {"status": "settled"}, {"simulate_refund"}),
+    ("events", {}, {"resend"}),
+    ("assumptions", {}, set()),
+]
 
-    assert wanted == set(found)
-    assert before == len(panel._api.sandbox.requests())
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, facts, wanted", ACTIONS)
+def test_a_thing_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dict[str, Any], wanted: set[str]) -> None:
+    """Each action of an operation opens a form that names the thing's ids; opening one sends nothing."""
+    opened(panel, name, **facts)
+    before = len(panel.sandbox.requests())
+    offered = panel.show(*panel.opened)["actions"] if panel.opened else []
+    made = []
+    for one in offered:
+        if not one["control"] and one["do"] != "list_rewards_activity":
+            assert "model" in pressed(panel, one["do"])
+            made.append(panel.form)
+            ids = [path for path in panel.form.draft.given if path.endswith("_id") or path == "token"]
+            assert ids
+            assert not {"uuid", "pattern", "type"} & {one.rule for one in panel.form.problems if one.path in ids}
+
+    assert wanted == {one["do"] for one in offered}
+    assert before == len(panel.sandbox.requests())
     assert all(one.state == "closed" for one in made[:-1])  # one form is open at a time
 
 
-def test_a_settled_transaction_is_refunded(panel: Panel) -> None:
-    """What is offered follows the status."""
-    tab = panel.open("transactions")
-    assert tab.view is not None
-    panel._api.sandbox.settle(tab.view.ids[0])
-    tab.read()
+def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
+    """Settle, lock and review change the sandbox at a press; a wrong amount is reported, and nothing changes."""
+    opened(panel, "transactions", status="authorized")
+    wrong = pressed(panel, "settle", way="control", values={"amount": "12.50"})
+    done = pressed(panel, "settle", way="control", values={"amount": "1000"})
+    settled = opened(panel, "transactions", status="settled", posted_cents=1000)
+    opened(panel, "cards", status="active")
+    card = panel.opened[1]
+    pressed(panel, "lock_card", way="control")
+    opened(panel, "users", kind="user", application_status="manualReview")
+    user = panel.opened[1]
+    pressed(panel, "review", way="control", values={"status": "approved"})
 
-    assert {"Refund"} == set(opened(tab, status="settled"))
+    assert "whole number of cents" in wrong["error"]
+    assert "Settle: done." == done["text"]
+    assert ["Refund"] == settled
+    assert "locked" == panel.sandbox.state(card)["status"]
+    assert "approved" == panel.sandbox.state(user)["status"]
 
 
 def test_a_change_is_seen_at_once(panel: Panel) -> None:
-    """After the answer the tab is read again: the row stays open with its new request, filter and order stay."""
-    tab = panel.open("users")
-    tab.pager.filter("approved")
-    tab.pager.sort("id", descending=True)
-    shown = tab.pager.view()
-    opened(tab, kind="user", application_status="approved")["Edit user"].click()
-    key, made = tab.opened, tab.actions.form
-    made.fill(is_active=False)
-    made.view.button.click()
+    """After the answer the lists are read again: filter and order stay, the thing stays open with its new request."""
+    users = panel.open("users")
+    users.filter("status:approved kind:user")
+    users.sort("-id")
+    shown = users.ids
+    opened(panel, "users", kind="user", application_status="approved")
+    panel.act("update_user", is_active=False).view.button.click()
 
-    assert "done" == made.state, made.view.error.value
-    assert made.widget in tab.actions.box.children
-    assert key == tab.opened
+    assert "done" == panel.form.state, panel.form.view.error.value
     assert "update_user" in str([one.operation for one in panel._api.journal])
-    assert "Related requests: 1" in tab.detail.value
-    assert [row[0] for row in shown] == [row[0] for row in tab.pager.view()]
-    assert "Edit user" in buttons(tab)
+    assert 1 == len(panel.answer({"do": "details", "list": "users", "id": panel.opened[1]})["requests"])
+    assert "done" == panel.form.state  # its answer stays
+    assert shown == users.ids
 
 
 def test_alternatives_are_reached_from_the_panel(panel: Panel) -> None:
     """User or company, individual or business, personal data or share token: each is a choice in a form opened here."""
-    choosers = {}
-    for name, words in (("users", "Create application"), ("payment accounts", "Add payment account")):
-        tab = panel.open(name)
-        next(one for one in tab.actions.of_tab.children if one.description == words).click()
-        choosers[name] = {one.rule.groups for one in tab.actions.form.draft.alternatives}
-        for alternative, chooser in tab.actions.form.view.inputs.choosers.items():
+    groups = {}
+    for name, do in (("users", "create_user_application"), ("payment accounts", "create_payment_account")):
+        panel.open(name)
+        pressed(panel, do, for_list=True)
+        draft = panel.form.draft
+        groups[name] = {one.rule.groups for one in draft.alternatives}
+        for alternative, chooser in panel.form.view.inputs.choosers.items():
             for number, group in enumerate(alternative.rule.groups):
                 chooser.value = number
                 prefix = f"{alternative.section}." if alternative.section else ""
-                assert all(tab.actions.form.draft.shown(prefix + one) for one in group)
-    account = panel.tabs["payment accounts"].actions.form
-    kinds = account.view.inputs.fields["external_fiat_account.beneficiary_type"].input
+                assert all(draft.shown(prefix + one) for one in group)
+    kinds = panel.form.view.inputs.fields["external_fiat_account.beneficiary_type"].input
     for kind, field in (("individual", "beneficiary_first_name"), ("business", "beneficiary_name")):
         kinds.value = kind
-        assert account.draft.shown(f"external_fiat_account.{field}"), (kind, field)
+        assert panel.form.draft.shown(f"external_fiat_account.{field}"), (kind, field)
 
-    assert any(("user_id",) in groups and ("company_id",) in groups for groups in choosers["payment accounts"])
-    assert any(any("first_name" in group for group in groups) for groups in choosers["users"])
+    assert any(("user_id",) in found and ("company_id",) in found for found in groups["payment accounts"])
+    assert any(any("first_name" in group for group in found) for found in groups["users"])
 
 
-def test_the_rewards_of_a_user_are_one_click_away(panel: Panel) -> None:
-    """The rewards tab opens with what the user earned."""
-    tab = panel.open("users")
+def test_the_rewards_of_a_user_are_one_press_away(panel: Panel) -> None:
+    """The list of rewards opens with what the user earned."""
     user = panel._api.sandbox.guide()["rewards_users"][0]["id"]
-    opened(tab, id=user)["Show rewards"].click()
+    opened(panel, "users", id=user)
 
-    assert user == panel.rewards.user.value
-    assert panel.rewards.view.rows
-    assert "rewards" == panel.selected
+    answer = pressed(panel, "list_rewards_activity")
+
+    assert "rewards" == answer["list"]
+    assert user == panel.rewards.inputs["user"]
+    assert panel.rewards.rows
 
 
 def test_a_deleted_account_offers_nothing(panel: Panel) -> None:
     """What is over is not done again."""
-    tab = panel.open("payment accounts")
-    opened(tab)["Delete account"].click()
-    tab.actions.form.submit()
+    opened(panel, "payment accounts")
+    key = panel.opened[1]
+    panel.act("delete_payment_account").submit()
 
-    assert {} == buttons(tab)
-    assert "deleted" in tab.view.columns
+    assert [] == panel.show("payment accounts", key)["actions"]
 
 
-def test_another_row_closes_the_form(panel: Panel) -> None:
-    """A form belongs to its row: what was typed goes with it."""
-    tab = panel.open("users")
-    opened(tab, kind="user")["Edit user"].click()
-    made = tab.actions.form
+def test_another_thing_closes_the_form(panel: Panel) -> None:
+    """A form belongs to its thing: what was typed goes with it."""
+    opened(panel, "users", kind="user")
+    pressed(panel, "update_user")
+    made = panel.form
     made.view.inputs.fields["first_name"].input.value = CANARY
-    tab.open(1)
+    other = next(key for key in panel.open("users").ids if key != panel.opened[1])
+    panel.answer({"do": "details", "list": "users", "id": other})
 
     assert "closed" == made.state
     assert {} == dict(made.draft.given)
-    assert [] == [secret for secret in SECRETS if secret in state(panel.widget).lower()]
 
 
 def test_steps_of_the_panel_make_one_sequence(panel: Panel) -> None:
-    """Forms of all tabs add to the panel's script, and say where it is."""
-    for name, words in (("disputes", "Edit dispute"), ("payment accounts", "Delete account")):
-        opened(panel.open(name))[words].click()
-        made = panel.tabs[name].actions.form
+    """Forms of all lists add to the panel's script, and say where it is."""
+    for name, do in (("disputes", "update_dispute"), ("payment accounts", "delete_payment_account")):
+        opened(panel, name)
+        made = panel.act(do)
         made.view.snippets.add_button.click()
 
     assert ("update_dispute", "delete_payment_account") == tuple(one.do for one in panel.script.sequence.steps)
@@ -180,9 +194,11 @@ def test_production_offers_no_simulation_and_asks() -> None:
     """What exists in a sandbox alone is not offered; what has an effect waits for arming."""
     with wb.connect(seed=7, environment="production") as live:
         panel = browse(live)
-        assert () == panel.open("transactions").actions.of_tab.children
-        tab = panel.open("payment accounts")
-        opened(tab)["Delete account"].click()
+        shown = panel.answer({"do": "rows", "list": "transactions"})
+        opened(panel, "payment accounts")
+        made = panel.act("delete_payment_account")
 
-        assert tab.actions.form.view.button.disabled
-        assert "Arm" in tab.actions.form.view.arming.children[-1].description
+        assert [] == shown["actions"]
+        assert "is not offered here" in pressed(panel, "settle", way="control")["error"]
+        assert made.view.button.disabled
+        assert "Arm" in made.view.arming.children[-1].description

@@ -1,22 +1,20 @@
-"""The panel: every tab reads, rows open to their card, events and request, 100,000 rows turn within a second."""
+"""The panel: every list reads, rows open to their details, and a page is sent no more than it asks for."""
 
-import random
-import time
-from datetime import UTC, datetime, timedelta
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import pandas as pd
 import pytest
 
-from tests.forms.conftest import PERSON, SECRETS, state
-from workbench.bulk import load
+from tests.forms.conftest import PERSON, SECRETS
 from workbench.client.client import AsyncClient
 from workbench.errors import InvalidArguments
-from workbench.forms.browse import browse
-from workbench.forms.pager import Pager
-from workbench.session import Session
+from workbench.forms import things
+from workbench.forms.panel import Panel, browse
+from workbench.session import Session, connect
 
 
 @pytest.fixture
@@ -27,118 +25,255 @@ def lived(api: Session, purchase: dict[str, Any]) -> Session:
     return api
 
 
-TABS = (
-    "contracts", "users", "payment accounts", "disputes", "transactions", "sequences", "events", "journal",
-    "assumptions",
+LISTS = (
+    "contracts", "users", "companies", "cards", "transactions", "payment accounts", "disputes", "events", "requests",
+    "sequences", "assumptions",
 )  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TABS)
-def test_every_tab_reads_and_its_rows_open(lived: Session, name: str) -> None:
-    """A tab shows rows, and a row opens to a card."""
-    tab = browse(lived).open(name)
+def answered(panel: Panel, do: str, **more: Any) -> dict[str, Any]:
+    """Return the kernel's answer to a message of the page."""
+    answer = panel.answer({"ask": 1, "do": do, **more})
+    assert json.loads(json.dumps(answer)) == answer  # plain values
+    return answer
 
-    assert tab.view is not None
-    assert tab.view.rows
-    tab.pager.open(0)
-    assert "wb-card" in tab.detail.value
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_reads_and_its_rows_open(lived: Session, name: str) -> None:
+    """A list shows rows, and a row opens to its fields."""
+    panel = browse(lived)
+
+    answer = answered(panel, "rows", list=name, count=5)
+    details = answered(panel, "details", list=name, id=answer["rows"][0]["id"])
+
+    assert answer["all"] == len(panel.lists[name]) > 0
+    assert all(len(row["cells"]) == len(answer["columns"]) for row in answer["rows"])
+    assert details["facts"]
 
 
 def test_a_row_shows_its_events_and_the_request_that_made_it(lived: Session) -> None:
     """A user opens to the event about it and to the call that filed it."""
-    tab = browse(lived).open("users")
     (made,) = [entry for entry in lived.journal if entry.operation == "create_user_application"]
-    number = [row[-1] for row in tab.view.rows].index("event")
+    panel = browse(lived)
 
-    tab.open(number)
+    details = panel.show("users", made.answer["id"])
 
-    assert "user.updated" in tab.detail.value
-    assert made.id in tab.detail.value
+    assert "user.updated" in {one["title"] for one in details["events"]}
+    assert [made.id] == [one["id"] for one in details["requests"]]
+
+
+def test_a_transaction_has_its_timeline(lived: Session) -> None:
+    """What happened to a transaction is listed in order, with amounts and the time of the sandbox."""
+    transaction = browse(lived).open("transactions").ids[0]
+    lived.sandbox.settle(transaction)
+    lived.simulate_refund(transaction_id=transaction, amount=500)
+
+    details = browse(lived).show("transactions", transaction)
+
+    assert [
+        ("Authorization requested", "12.50 USD"), ("Authorized", "12.50 USD"), ("Posted", "12.50 USD"), ("Refunded", "-5.00 USD"),
+    ] == [(one["title"].partition(" (")[0], one["amount"]) for one in details["timeline"]]  # fmt: skip
+    assert all(one["at"].startswith("2026-01-15T15:00:00") for one in details["timeline"])
+
+
+def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:
+    """Authorized 100.00, settled, 15.00 refunded: a net of 85.00; the same from the sandbox and from events alone."""
+    transaction = api.simulate_authorization(**{**purchase, "amount": 10_000}).transaction_id
+    api.sandbox.settle(transaction)
+    api.simulate_refund(transaction_id=transaction, amount=1_500)
+
+    for read in (things.transactions, lambda session: things.transactions(OnlyEvents(session))):
+        data = read(api)
+        facts = data.facts(data.ids.index(transaction))
+        assert [10_000, 0, 10_000, 1_500, 8_500] == [facts[f"{name}_cents"] for name in things.MONEY]
+        assert "settled" == facts["status"]
+
+
+class OnlyEvents:
+    """A session of which only the inbox is known."""
+
+    def __init__(self, session: Session) -> None:
+        self.inbox = session.inbox
+
+
+def test_an_id_leads_to_its_thing(lived: Session) -> None:
+    """A card, a user or a transaction is found from its id, whichever list has it."""
+    panel = browse(lived)
+    transaction = panel.open("transactions").data.facts(0)
+
+    for to, key in (("cards", transaction["card_id"]), ("users", transaction["user_id"]), ("any", transaction["id"])):
+        found = answered(panel, "find", to=to, id=key)
+        assert key in panel.lists[found["list"]].ids
+        assert to in (found["list"], "any")
+    assert "is not known here" in answered(panel, "find", to="cards", id="nothing")["error"]
+
+
+def test_the_overview_leads_to_lists(lived: Session) -> None:
+    """Each figure of the overview names a list and a filter that it can be checked with."""
+    panel = browse(lived)
+    tiles = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
+
+    holds = tiles["Open holds"]
+    found = answered(panel, "rows", list=holds["list"], filter=holds["filter"])
+
+    assert "12.50 USD" == holds["figure"]
+    assert 1 == found["shown"]
+    assert {one["list"] for one in tiles.values()} <= set(panel.lists)
 
 
 def test_private_values_stay_masked_in_the_panel(lived: Session) -> None:
-    """No tab, card or static HTML holds private values of a person."""
+    """No list, detail, static HTML or widget's state holds private values of a person."""
     panel = browse(lived)
-    told = []
-    for name in TABS:
-        tab = panel.open(name)
-        for number in range(min(len(tab.view.rows), 40)):
-            tab.open(number)
-            told.append(tab.detail.value)
-    told += [panel.html, repr(panel), state(panel.widget)]
+    shown: list[Any] = [answered(panel, "start"), answered(panel, "overview")]
+    for name in LISTS:
+        rows = answered(panel, "rows", list=name, count=40)["rows"]
+        shown += [rows, *(answered(panel, "details", list=name, id=row["id"]) for row in rows)]
+    text = json.dumps(shown) + panel.html + repr(panel) + json.dumps(ipywidgets.Widget.get_manager_state(), default=str)
 
-    assert [] == [secret for secret in SECRETS if any(secret in text.lower() for text in told)]
+    assert [] == [secret for secret in SECRETS if secret in text.lower()]
+
+
+def test_a_panel_is_one_widget(lived: Session) -> None:
+    """Whatever is opened, the page holds one widget, and no row is part of its state."""
+    ipywidgets.Widget.close_all()
+    panel = browse(lived)
+    for name in LISTS:
+        panel.open(name)
+    state = ipywidgets.Widget.get_manager_state()["state"].values()
+
+    assert ["AnyModel"] == [one["model_name"] for one in state if one["model_name"] != "LayoutModel"]
+    assert lived.list_contracts()[0].id not in json.dumps(list(state), default=str)
 
 
 def test_addresses_stand_in_full(lived: Session) -> None:
-    """No id and no address is cut: contracts show theirs whole."""
-    tab = browse(lived).open("contracts")
+    """No id and no address is cut in what the page is sent: contracts show theirs whole."""
+    panel = browse(lived)
     contract = lived.list_contracts()[0]
-
-    tab.open(0)
+    details = json.dumps(panel.show("contracts", panel.open("contracts").ids[0]))
 
     for address in (contract.deposit_address, contract.proxy_address, contract.controller_address):
-        assert address in tab.detail.value
-    assert contract.deposit_address in tab.pager.lines[0][1].value
+        assert address in details
 
 
 def test_rewards_are_asked_for_by_user_type_and_time(lived: Session) -> None:
-    """The rewards of a user are read by type and time, and drawn."""
-    tab = browse(lived).open("rewards")
-    tab.user.value = lived.sandbox.guide()["rewards_users"][0]["id"]
-    tab.type.value = "earned"
+    """The rewards of a user are read by type and time."""
+    panel = browse(lived)
+    user = lived.sandbox.guide()["rewards_users"][0]["id"]
 
-    tab.read()
-    earned = len(tab.view.rows)
-    tab.draw()
-    tab.since.value = "2026-13-01"
-    tab.read()
+    answer = answered(panel, "rows", list="rewards", inputs={"user": user, "type": "earned"})
+    wrong = answered(panel, "rows", list="rewards", inputs={"user": user, "since": "2026-13-01"})
 
-    assert {"earned"} == {row[tab.view.columns.index("type")] for row in tab.view.rows}
-    assert earned > 0
-    assert bytes(tab.picture.children[0].value).startswith(b"\x89PNG")
-    assert "must be a calendar date" in tab.message.value
+    assert {"+ earned"} == {row["cells"][0][0] for row in answer["rows"]}
+    assert "must be a calendar date" in wrong["error"]
 
 
-def test_a_refusal_is_shown_in_its_tab(lived: Session) -> None:
-    """A user that is none is a refusal on the page, no trace."""
-    tab = browse(lived).open("rewards")
-    tab.user.value = "nobody"
-
-    tab.read()
-
-    assert "UUID" in tab.message.value
+def test_a_refusal_is_answered_as_text(lived: Session) -> None:
+    """A user that is none is reported in words; there is no trace."""
+    assert "UUID" in answered(browse(lived), "rows", list="rewards", inputs={"user": "nobody"})["error"]
 
 
-def test_the_view_is_exported_as_it_is_shown(lived: Session, tmp_path: Path) -> None:
-    """The export has the filtered rows, in the order shown."""
-    tab = browse(lived).open("assumptions")
-    tab.pager.filter("withdrawal")
-    tab.pager.sort("id", descending=True)
+@pytest.mark.parametrize(
+    "message",
+    [
+        {}, {"do": None}, {"do": "rows"}, {"do": "rows", "list": "users", "first": "x"}, {"do": "details", "list": "users", "id": []},
+        {"do": "rows", "list": "users", "sort": ["nothing"]}, {"do": "form", "do_what": "__class__"}, {"do": "form", "do_what": "close"},
+        {"do": "control", "do_what": "reset"}, {"do": "export", "list": "users", "file": "../../x"}, {"do": "_close"},
+    ],
+)  # fmt: skip
+def test_no_message_of_a_page_does_what_is_not_offered(lived: Session, message: dict[str, Any]) -> None:
+    """A message that is wrong is answered in words or with nothing new; nothing is sent, nothing is written."""
+    panel = browse(lived)
+    panel.open("transactions")
+    before = len(lived.sandbox.requests())
 
-    saved = tab.export(tmp_path / "guesses.csv")
-    tab.file.value = str(tmp_path / "guesses.csv")
-    tab.guard(lambda: tab.export(tab.file.value))
+    answer = panel.answer({"ask": 7, **message})
 
-    frame = pd.read_csv(saved.path, dtype=str)
-    assert [row[-1] for row in tab.pager.view()] == frame["id"].tolist()
-    assert 0 < saved.rows < len(tab.view.rows)
-    assert "exists" in tab.message.value
+    assert 7 == answer["answer"]
+    assert "error" in answer or "code" in answer
+    assert before == len(lived.sandbox.requests())
+    assert panel.form is None
+
+
+def test_the_view_is_exported_as_it_is_shown(lived: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The export has the filtered rows, in the order shown; a page does not replace a file."""
+    monkeypatch.chdir(tmp_path)
+    panel = browse(lived)
+    answered(panel, "rows", list="assumptions", filter="withdrawal", sort=["-id"])
+
+    saved = answered(panel, "export", list="assumptions", file="csv")
+    again = answered(panel, "export", list="assumptions", file="csv")
+
+    listing = panel.lists["assumptions"]
+    assert listing.ids == pd.read_csv(tmp_path / "assumptions.csv", dtype=str)["id"].tolist()
+    assert f"{len(listing)} rows" in saved["text"]
+    assert 0 < len(listing) < len(listing.data.rows)
+    assert "exists" in again["error"]
+
+
+def test_a_view_in_python_makes_the_same_frame(lived: Session) -> None:
+    """The lines that a page shows make the frame of its view."""
+    panel = browse(lived)
+    answered(
+        panel,
+        "rows",
+        list="transactions",
+        filter='merchant:"corner grocery" amount>20',
+        sort=["-amount_cents", "id"],
+    )
+    names: dict[str, Any] = {"api": lived}
+
+    exec(f"import workbench as wb\n{answered(panel, 'export', list='transactions', file='python')['code']}", names)
+
+    assert len(names["frame"]) > 1
+    assert panel.lists["transactions"].frame().equals(names["frame"])
 
 
 def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path) -> None:
     """Rewards keep exact decimals and times in an export."""
-    tab = browse(lived).open("rewards")
-    tab.user.value = lived.sandbox.guide()["rewards_users"][0]["id"]
-    tab.read()
-    tab.pager.sort("points")
+    panel = browse(lived)
+    panel.rewards.show(lived.sandbox.guide()["rewards_users"][0]["id"])
+    panel.rewards.sort("points")
 
-    saved = tab.export(tmp_path / "rewards.parquet")
+    saved = panel.rewards.export(tmp_path / "rewards.parquet")
 
     read = pd.read_parquet(saved.path)
     assert all(isinstance(value, Decimal) for value in read["points"])
-    assert [row[tab.view.columns.index("id")] for row in tab.pager.view()] == read["id"].tolist()
+    assert panel.rewards.ids == read["id"].tolist()
+
+
+def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> None:
+    """A view of text is a file of text: nothing becomes a number on the way."""
+    requests = browse(lived).open("requests")
+    saved = requests.export(tmp_path / "requests.csv")
+
+    assert len(requests.data.rows) == len(pd.read_csv(saved.path))
+
+
+def test_what_is_new_is_marked(lived: Session, purchase: dict[str, Any]) -> None:
+    """A change is noticed by its stamp; read again, the new row is marked, filter and order stay."""
+    panel = browse(lived)
+    stamp = answered(panel, "start")["stamp"]
+    before = answered(panel, "rows", list="transactions", filter="example", sort=["-authorized_at"])
+    for name in LISTS:
+        answered(panel, "rows", list=name)
+    unchanged = answered(panel, "tick", stamp=stamp)
+    lived.simulate_authorization(**purchase)
+
+    changed = answered(panel, "tick", stamp=stamp)
+    after = answered(panel, "rows", list="transactions", filter="example", sort=["-authorized_at"], again=True)
+
+    assert (False, True) == (unchanged["changed"], changed["changed"])
+    assert before["shown"] + 1 == after["shown"]
+    assert 1 == sum(row["new"] for row in after["rows"])
+
+
+def test_another_service_shows_what_is_known(tmp_path: Path) -> None:
+    """Without a sandbox's records every list is read all the same, from events and the journal."""
+    with connect(seed=7, environment="production") as live:
+        panel = browse(live)
+        for name in LISTS:
+            assert "error" not in answered(panel, "rows", list=name)
 
 
 def test_a_panel_takes_a_client() -> None:
@@ -148,95 +283,9 @@ def test_a_panel_takes_a_client() -> None:
             browse(wrong)
 
 
-def many_rows(count: int) -> list[tuple[Any, ...]]:
-    """Return rows like rewards, the same each time."""
-    chance, begun = random.Random(1), datetime(2026, 1, 1, tzinfo=UTC)
-    return [
-        (
-            "earned" if number % 5 else "redeemed", f"{number:08x}-0000-4000-8000-{chance.getrandbits(48):012x}",
-            Decimal(chance.randrange(1, 9999)), f"Shop {chance.randrange(1000)}", chance.randrange(1, 99999),
-            begun + timedelta(seconds=chance.randrange(10**7)) if number % 7 else None,
-        )
-        for number in range(count)
-    ]  # fmt: skip
-
-
-COLUMNS = ("type", "id", "points", "merchant_name", "transaction_amount_cents", "posted_at")
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_rows_turn_within_a_second() -> None:
-    """Sorting, filtering and paging over 100,000 rows take less than a second a step."""
-    pager = Pager(COLUMNS, many_rows(100_000))
-    steps = {
-        "sort": lambda: pager.sort("points", descending=True),
-        "sort by time": lambda: pager.sort("posted_at"),
-        "filter": lambda: pager.filter("shop 77"),
-        "clear": lambda: pager.filter(""),
-        "last page": lambda: pager.go(10**9),
-    }
-    took = {}
-    for name, step in steps.items():
-        began = time.process_time()
-        step()
-        took[name] = time.process_time() - began
-
-    assert {name: seconds for name, seconds in took.items() if seconds >= 1} == {}
-
-
-def test_sorting_and_filtering_agree_with_pandas() -> None:
-    """The order and the choice of rows are those that pandas makes."""
-    rows = many_rows(2_000)
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    pager = Pager(COLUMNS, rows)
-
-    pager.filter("shop 7 redeemed")
-    pager.sort("transaction_amount_cents")
-
-    kept = frame[frame["merchant_name"].str.lower().str.contains("shop 7") & (frame["type"] == "redeemed")]
-    kept = kept.sort_values("transaction_amount_cents", kind="stable")
-    assert set(kept["id"]) <= {row[1] for row in pager.view()}
-    amounts = [row[4] for row in pager.view()]
-    assert sorted(amounts) == amounts
-
-
-def test_empty_cells_come_last_either_way() -> None:
-    """What has no value stands at the end, up and down."""
-    pager = Pager(("a",), [(3,), (None,), (1,)])
-
-    pager.sort("a")
-    up = pager.view()
-    pager.sort("a", descending=True)
-
-    assert [(1,), (3,), (None,)] == up
-    assert [(3,), (1,), (None,)] == pager.view()
-
-
-def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> None:
-    """A view of text is a file of text: nothing becomes a number on the way."""
-    tab = browse(lived).open("journal")
-    saved = tab.export(tmp_path / "journal.csv")
-
-    assert len(tab.view.rows) == len(load(saved.path))
-
-
-def test_a_column_is_as_wide_as_its_longest_word() -> None:
-    """No ordinary word is broken; ids, which are longer, may wrap."""
-    pager = Pager(("kind", "id"), [("entertainment and more", "rwd_" + "1" * 32), ("gas", "rwd_" + "2" * 32)])
-
-    assert ["minmax(14ch,", "24fr)", "minmax(11ch,", "38fr)"] == pager.column_widths.split()
-
-
-def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:
-    """Authorized 100.00, settled, 15.00 refunded: a net of 85.00, not the amount of the last event."""
-    transaction = api.simulate_authorization(**{**purchase, "amount": 10_000}).transaction_id
-    api.sandbox.settle(transaction)
-    api.simulate_refund(transaction_id=transaction, amount=1_500)
-    tab = browse(api).open("transactions")
-    assert tab.view is not None
-    row = dict(zip(tab.view.columns, tab.view.rows[0], strict=True))
-
-    assert [10_000, 0, 10_000, 1_500, 8_500] == [
-        row[name] for name in ("authorized", "held", "posted", "refunded", "net")
-    ]
-    assert row["status"] == "settled"
+def test_names_of_lists_are_answered(lived: Session) -> None:
+    """A list or a thing that is none is refused with what there is."""
+    with pytest.raises(InvalidArguments, match="the lists are contracts, users"):
+        browse(lived).open("journal entries")
+    with pytest.raises(InvalidArguments, match="has no nothing"):
+        browse(lived).show("users", "nothing")

@@ -22,7 +22,7 @@ CELLS = (
         "    typed.view.inputs.fields[name].input.value = person[name]\n"
         "typed.close()\nprint(len(typed.draft.given))"
     ),
-    "wb.browse(api).open('users').open(0)\nhalf.snippets['Python']",
+    "panel = wb.browse(api)\npanel.open('users')\npanel\nhalf.snippets['Python']",
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.table import OPERATIONS
 
 _ANY: Mapping[str, Any] = MappingProxyType({})
@@ -19,6 +20,7 @@ class Offer:
         takes: For each argument the column of the row, or the path in the answer or request ("request.id").
         only: For each column the values for which it is offered; an unknown value is allowed.
         extra: Further arguments, as a person would type them.
+        asks: Further arguments of a control, each with its choices; without choices it is optional and typed.
     """
 
     do: str
@@ -26,6 +28,7 @@ class Offer:
     takes: Mapping[str, str] = _ANY
     only: Mapping[str, frozenset[str]] = _ANY
     extra: Mapping[str, str] = _ANY
+    asks: Mapping[str, tuple[str, ...]] = _ANY
 
     @property
     def control(self) -> bool:
@@ -44,6 +47,7 @@ def _only(fact: str, *values: str) -> Mapping[str, frozenset[str]]:
 
 
 _ADD_ACCOUNT = "Add payment account"
+_STATUSES = tuple(str(one) for one in EventApplicationStatus)
 OF_TABS: Mapping[str, tuple[Offer, ...]] = {
     "users": (
         Offer("create_user_application", "Create application"),
@@ -68,15 +72,29 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
         Offer("update_user", "Edit user", {"user_id": "id"}, _only("kind", "user")),
         Offer("list_rewards_activity", "Show rewards", {"user_id": "id"}, _only("kind", "user")),
         Offer("create_payment_account", _ADD_ACCOUNT, {"user_id": "id"}, _only("kind", "user")),
-        Offer("create_payment_account", _ADD_ACCOUNT, {"company_id": "id"}, _only("kind", "company")),
         Offer("update_ubo", "Edit owner", {"company_id": "company_id", "ubo_id": "id"}, _only("kind", "owner")),
+        Offer("review", "Decide review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
+    ),
+    "companies": (
+        Offer("create_payment_account", _ADD_ACCOUNT, {"company_id": "id"}),
+        Offer("review", "Decide review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
+    ),
+    "cards": (
+        Offer("simulate_authorization", "Simulate purchase", {"card_id": "id"}, _only("status", "active")),
+        Offer("activate_card", "Activate card", {"card_id": "id"}, _only("status", "notActivated")),
+        Offer("lock_card", "Lock card", {"card_id": "id"}, _only("status", "active")),
+        Offer("unlock_card", "Unlock card", {"card_id": "id"}, _only("status", "locked")),
+        Offer("cancel_card", "Cancel card", {"card_id": "id"}, _only("status", "active", "locked", "notActivated")),
     ),
     "payment accounts": (Offer("delete_payment_account", "Delete account", {"payment_account_id": "id"}),),
     "disputes": (Offer("update_dispute", "Edit dispute", {"dispute_id": "id"}),),
     "transactions": (
         Offer("simulate_reversal", "Reverse authorization", {"transaction_id": "id"}, _only("status", "authorized")),
+        Offer("settle", "Settle", {"transaction_id": "id"}, _only("status", "authorized"), asks={"amount": ()}),
         Offer("simulate_refund", "Refund", {"transaction_id": "id"}, _only("status", "settled")),
     ),
+    "events": (Offer("resend", "Redeliver", {"event_id": "id"}),),
+    "deliveries": (Offer("resend", "Redeliver", {"event_id": "event_id"}),),
 }
 """Offered for an opened row."""
 _FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
@@ -134,4 +152,4 @@ def after_call(name: str, request: Any, answer: Any) -> list[tuple[Offer, dict[s
 
 
 def _available(one: Offer, environment: str) -> bool:
-    return environment == "sandbox" or not OPERATIONS[one.do].sandbox_only
+    return environment == "sandbox" or not (one.control or OPERATIONS[one.do].sandbox_only)

@@ -1,35 +1,10 @@
 """The style sheet of forms and panels, for light and dark themes, wide and narrow pages."""
 
-LIGHT = {
-    "bad": "#a3180b",
-    "warn": "#7a4a00",
-    "good": "#00664a",
-    "quiet": "#5a5f66",
-    "line": "#c4c8ce",
-    "live": "#a3180b",
-}
-DARK = {
-    "bad": "#ffb3a8",
-    "warn": "#ffd07a",
-    "good": "#7fe0bd",
-    "quiet": "#b3b8bf",
-    "line": "#4d525a",
-    "live": "#c22a1c",
-}
-"""Text keeps a contrast of 4.5 to 1 with the page in both; a test checks it. `live` is a background of white text."""
+from workbench.rendering.design import variables
 
-PAGES = {"light": "#ffffff", "dark": "#111111"}
-"""The backgrounds of JupyterLab's two themes."""
-
-
-def _colors(named: dict[str, str]) -> str:
-    return "".join(f"--wb-{name}:{color};" for name, color in named.items())
-
-
-_COLORS = f"""
-.wb-root {{ {_colors(LIGHT)} max-width: 1180px; font-family: var(--jp-ui-font-family, sans-serif); }}
-[data-jp-theme-light="false"] .wb-root, .theme-dark .wb-root {{ {_colors(DARK)} }}
-"""
+_COLORS = (
+    variables(".wb-root") + ".wb-root { max-width: 1180px; font-family: var(--wb-sans); --wb-ok: var(--wb-good); }\n"
+)
 _RULES = """
 .wb-root { color: var(--jp-content-font-color1, inherit); overflow: visible; }
 .wb-root .widget-html, .wb-root .widget-html-content { height: auto; line-height: 1.45; margin: 0; overflow: visible; }

@@ -53,10 +53,15 @@ class StaticView:
     """
 
     def __init__(self) -> None:
-        self._name = f"wb-static-{secrets.token_hex(6)}"
-        self.rule = ipywidgets.HTML(f"<style>.{self._name} {{ display: none; }}</style>")
-        self.rule.layout.height = "0"
+        self.name = f"wb-static-{secrets.token_hex(6)}"
+        """The class of the HTML that is hidden."""
         self._handles: list[Any] = []
+
+    @property
+    def rule(self) -> Any:
+        """The widget whose style sheet hides the HTML."""
+        hidden = f"<style>.{self.name} {{ display: none; }}</style>"
+        return ipywidgets.HTML(hidden, layout=ipywidgets.Layout(height="0"))
 
     def display(self, widget: Any, html: str, plain: str) -> None:
         """Show the HTML and the widget as two outputs."""
@@ -64,7 +69,7 @@ class StaticView:
 
         show: Any = IPython.display.display
         self._handles.append(show(self._bundle(html, plain), raw=True, display_id=True))
-        show({**widget._repr_mimebundle_(), "text/plain": plain}, raw=True)
+        show({**view_of(widget), "text/plain": plain}, raw=True)
 
     def update(self, html: str, plain: str) -> None:
         """Replace the HTML."""
@@ -72,7 +77,7 @@ class StaticView:
             handle.update(self._bundle(html, plain), raw=True)
 
     def _bundle(self, html: str, plain: str) -> dict[str, str]:
-        return {"text/html": f'<div class="{self._name}">{html}</div>', "text/plain": plain}
+        return {"text/html": f'<div class="{self.name}">{html}</div>', "text/plain": plain}
 
 
 class Displayed:
@@ -94,7 +99,16 @@ class Displayed:
         self.static.display(self.widget, self.html, repr(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {**self.widget._repr_mimebundle_(), "text/html": self.html, "text/plain": repr(self)}
+        return {**view_of(self.widget), "text/html": self.html, "text/plain": repr(self)}
+
+
+def view_of(widget: Any) -> dict[str, Any]:
+    """Return what shows a widget in an output."""
+    return {
+        "application/vnd.jupyter.widget-view+json": {
+            "version_major": 2, "version_minor": 0, "model_id": widget.model_id,
+        },
+    }  # fmt: skip
 
 
 def style_sheet() -> Any:

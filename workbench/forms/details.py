@@ -1,0 +1,134 @@
+"""The details of a thing in the panel: its fields, its timeline, and the events, deliveries and requests about it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from workbench import rendering
+from workbench.errors import visible
+from workbench.forms import things
+from workbench.interface import masks, walk
+from workbench.rendering.describe import describe
+from workbench.rendering.layout import Block, Cell, Grid, Sheet, Stack
+from workbench.rendering.palette import word
+from workbench.sandbox.results import StoredRecord
+from workbench.sequences import Sequence
+from workbench.session import sandbox_of
+
+_MAX_RELATED = 20
+_CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
+
+
+def block(shown: Block) -> dict[str, Any]:
+    """Return what is to be shown as plain values for a page; every text in it is safe to print."""
+    match shown:
+        case Cell():
+            return {"text": "\n".join(shown.lines), "role": shown.role}
+        case Sheet():
+            rows = [
+                {"label": one.label, "value": block(one.value), "assumed": one.assumed, "warning": one.warning}
+                for one in shown.rows
+            ]
+            status = None if shown.status is None else block(shown.status)
+            return {"title": shown.title, "status": status, "rows": rows, "words": [*shown.words, *shown.notes]}
+        case Grid():
+            cells = [[block(one) for one in row] for row in shown.rows]
+            return {"title": shown.title, "columns": list(shown.columns), "cells": cells}
+        case Stack():
+            return {"title": shown.title, "parts": [block(one) for one in shown.parts]}
+
+
+def fields(thing: Any) -> dict[str, Any] | None:
+    """Return the fields of a thing; None if its row says all."""
+    if isinstance(thing, Sequence):
+        return {"code": thing.to_toml()}
+    if isinstance(thing, StoredRecord):
+        return block(describe(dict(_readable(thing.shown()))))
+    return None if thing is None or thing == {} else block(describe(thing))
+
+
+def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the members of a stored record with money and times as people read them."""
+    for name, value in stored.items():
+        if value is None or value == "" or name == "tenant":
+            continue
+        if name.endswith("_at") and isinstance(value, int):
+            yield name, datetime.fromtimestamp(value / 1000, UTC)
+        elif name in _CENTS and type(value) is int:
+            yield name, rendering.money(value, stored.get("currency"))
+        else:
+            yield name, value
+
+
+def related(api: Any, key: str) -> dict[str, Any]:
+    """Return the timeline, and the events, deliveries and requests about an id; the newest of each."""
+    known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
+    sandbox = sandbox_of(api)
+    caused = [] if sandbox is None or not key else [one for one in sandbox.events() if things.mentions(dict(one), key)]
+    ids = {kept.event.id for kept in known_events} | {one["event"]["id"] for one in caused} | {key}
+    delivered = [] if sandbox is None else [one for one in sandbox.deliveries() if one.event_id in ids]
+    called = [one for one in things.entries(api) if key and things.mentions([one.id, one.request, one.answer], key)]
+    return {
+        "timeline": list(_timeline(api, key, caused, known_events)),
+        "events": [
+            {
+                "id": kept.event.id, "title": visible(kept.event.kind, 80), "at": iso(kept.arrived),
+                "json": json.dumps(masks.masked(kept.event), indent=2, ensure_ascii=False, default=str),
+            }
+            for kept in known_events[: -_MAX_RELATED - 1 : -1]
+        ],
+        "deliveries": [
+            {"id": one.event_id, "title": f"{one.kind}: {one.state}", "at": iso(one.attempts[-1].at if one.attempts else one.due)}
+            for one in delivered[-_MAX_RELATED:]
+        ],
+        "requests": [
+            {
+                "id": one.id, "title": visible(f"{one.outcome}: {one.what}", 200), "at": iso(one.started),
+                "fields": block(describe(things.call_facts(one))),
+            }
+            for one in called[: -_MAX_RELATED - 1 : -1]
+        ],
+    }  # fmt: skip
+
+
+def _timeline(api: Any, key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock where there is one."""
+    if caused:
+        found = [(one["at"], one["event"]["action"], one["event"]["body"], one["cause"]) for one in caused]
+    else:
+        found = [
+            (iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
+            for kept in known_events
+        ]
+    for at, action, body, cause in found:
+        if not isinstance(body, Mapping) or body.get("id") != key:
+            continue
+        held = body.get("spend") or body
+        status, cents = held.get("status") or held.get("applicationStatus"), held.get("amount")
+        amount = rendering.money(cents, held.get("currency")) if type(cents) is int else None
+        yield {"at": at, "title": _happened(str(action), status, cents, cause), "amount": amount}
+
+
+_HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "completed": "Posted"}
+
+
+def _happened(action: str, status: Any, cents: Any, cause: str | None) -> str:
+    """Return what an event says in words: `Posted (settle)`, `updated: approved (review)`."""
+    if type(cents) is int:
+        refunded = action == "completed" and cents < 0
+        words = "Refunded" if refunded else "Declined" if status == "declined" else _HAPPENED.get(action, action)
+    else:
+        words = f"{action}: {word(str(status))}" if status else action
+    return visible(words + (f" ({rendering.label(cause)})" if cause else ""), 120)
+
+
+def iso(value: Any) -> str | None:
+    return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
+
+
+def facts_of(data: things.Rows, number: int) -> dict[str, Any]:
+    """Return all that is known of a row, by attribute name: what actions take their arguments from."""
+    thing = data.things[number]
+    held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
+    return {**held, "id": data.ids[number], **data.facts(number)}

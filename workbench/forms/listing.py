@@ -1,0 +1,301 @@
+"""A list of the panel: rows that are searched, filtered, sorted and exported in the kernel; a page sees a window of them."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cached_property
+from operator import eq, ge, gt, le, lt, ne
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+import attrs
+
+from workbench import rendering
+from workbench.errors import InvalidArguments, visible
+from workbench.forms.things import Column, Rows
+from workbench.forms.widgets import sentence
+from workbench.rendering.design import TONES
+from workbench.rendering.palette import look, word
+
+_LONGEST = 500  # characters of a cell
+_MANY = 2_000  # rows whose texts take a noticeable time
+_TERM = re.compile(r'(?:([\w .]*?\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))')
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, ">": gt, "<": lt, ">=": ge, "<=": le}
+
+
+@attrs.frozen
+class Term:
+    """A part of a filter: a word that may stand in any column, or a comparison with one column."""
+
+    column: str | None
+    compare: str
+    value: str
+
+
+def terms(text: str) -> list[Term]:
+    """Return the terms of a filter: `status:declined amount>200 merchant:"Coats and More" coffee`."""
+    found = []
+    for name, compare, quoted, bare in (match.groups() for match in _TERM.finditer(text)):
+        found.append(Term(name.rpartition(" ")[2] if name else None, compare or ":", (quoted or bare or "").lower()))
+    return [one for one in found if one.value]
+
+
+def label_of(column: Column) -> str:
+    """Return the head of a column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
+    name = re.sub(r"_id$" if column.kind == "id" else "_cents$", "", column.name)
+    return sentence(rendering.label(name))
+
+
+class Listing:
+    """Rows with a filter and an order. From code: `filter`, `sort`, `rows`, `frame()`, `export(path)`.
+
+    Args:
+        name: What is listed.
+        load: Reads the rows.
+    """
+
+    def __init__(self, name: str, load: Callable[[], Rows]) -> None:
+        self.name = name
+        self.text = ""
+        """The filter."""
+        self.sorted: tuple[tuple[str, bool], ...] = ()
+        """The columns of the order, each with whether it descends."""
+        self.fresh: frozenset[str] = frozenset()
+        """The ids that the last reading found for the first time."""
+        self._load = load
+        self._data: Rows | None = None
+        self._order: list[int] = []
+        self._prepared = False  # whether the texts that are searched are made, or are being made
+
+    @property
+    def data(self) -> Rows:
+        """All rows, read when they are first needed."""
+        if self._data is None:
+            self.read()
+        assert self._data is not None
+        return self._data
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the rows were read."""
+        return self._data is not None
+
+    def read(self) -> None:
+        """Read the rows again; filter and order stay."""
+        before = None if self._data is None else set(self._data.ids)
+        self._data = self._load()
+        self._prepared = False
+        self.fresh = frozenset() if before is None else frozenset(self._data.ids) - before
+        for name in ("searched", "_currency_place"):
+            self.__dict__.pop(name, None)
+        self._arrange()
+
+    def filter(self, text: str) -> None:
+        """Show only rows that fit every term of a filter.
+
+        Args:
+            text: Words that stand in any column, and comparisons with one, as `status:declined amount>200`; text with
+                spaces in quotation marks. Money is compared in dollars, times by their ISO text.
+        """
+        self.text = text
+        self._arrange()
+
+    def sort(self, *columns: str) -> None:
+        """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.
+
+        Raises:
+            InvalidArguments: There is no such column.
+        """
+        names = [one.name for one in self.data.columns]
+        wrong = [one for one in columns if one.lstrip("-") not in names]
+        if wrong:
+            raise InvalidArguments(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
+        self.sorted = tuple((one.lstrip("-"), one.startswith("-")) for one in columns)
+        self._arrange()
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def order(self) -> list[int]:
+        """The numbers of the rows that pass the filter, in their order."""
+        if self._data is None:
+            self.read()
+        return self._order
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows that pass the filter, in their order."""
+        return [self.data.rows[number] for number in self.order]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of these rows."""
+        return [self.data.ids[number] for number in self.order]
+
+    def _arrange(self) -> None:
+        numbers: Iterable[int] = range(len(self.data.rows))
+        for term in terms(self.text):
+            numbers = self._fitting(term, numbers)
+        order = list(numbers)
+        for name, descending in reversed(self.sorted):
+            place = self._place(name)
+            if place is not None:
+                order = self._in_order(order, place, descending)
+        self._order = order
+
+    def _place(self, name: str) -> int | None:
+        wanted = name.lower().replace(" ", "_")
+        for test in (str.__eq__, str.startswith, str.__contains__):
+            for place, one in enumerate(self.data.columns):
+                if test(one.name, wanted) or test(label_of(one).lower().replace(" ", "_"), wanted):
+                    return place
+        return None
+
+    def _in_order(self, order: list[int], place: int, descending: bool) -> list[int]:
+        rows = self.data.rows
+        given = [number for number in order if rows[number][place] is not None]
+        try:
+            given.sort(key=lambda number: rows[number][place], reverse=descending)
+        except TypeError:  # values of several types
+            given.sort(key=lambda number: plain(rows[number][place]), reverse=descending)
+        return given + [number for number in order if rows[number][place] is None]
+
+    def _fitting(self, term: Term, numbers: Iterable[int]) -> list[int]:
+        place = None if term.column is None else self._place(term.column)
+        if place is None:
+            text = term.value if term.column is None else f"{term.column}{term.compare}{term.value}".lower()
+            searched = self.searched
+            return [number for number in numbers if text in searched[number]]
+        rows, column = self.data.rows, self.data.columns[place]
+        if term.compare == ":":
+            return [number for number in numbers if term.value in self._shown(rows[number], place).lower()]
+        compare = _COMPARE[term.compare]
+        if column.kind in ("money", "number"):
+            wanted = _number(term.value)
+            if wanted is None:
+                return []
+            if column.kind == "money":
+                wanted *= 100
+            values = ((number, _number(rows[number][place])) for number in numbers)
+            return [number for number, value in values if value is not None and compare(value, wanted)]
+        size = len(term.value) if column.kind in ("time", "wall") else None  # 2026-01 covers the month
+        texts = ((number, plain(rows[number][place]).lower()[:size]) for number in numbers)
+        return [number for number, value in texts if value and compare(value, term.value)]
+
+    @cached_property
+    def searched(self) -> list[str]:
+        """Each row as the text that words are looked for in."""
+        places = range(len(self.data.columns))
+        return ["\x1f".join([self._shown(row, place) for place in places]).lower() for row in self.data.rows]
+
+    def prepare(self) -> None:
+        """Make the texts of many rows in the background, before a person types."""
+        if not self._prepared and len(self.data.rows) > _MANY:
+            self._prepared = True
+            threading.Thread(target=lambda: self.searched, daemon=True).start()
+
+    def _shown(self, row: Sequence[Any], place: int) -> str:
+        value = row[place]
+        if type(value) is str:
+            return f"{value} {word(value)}" if self.data.columns[place].kind == "status" else value
+        if self.data.columns[place].kind == "money" and isinstance(value, int):
+            return rendering.money(value, self._currency(row))
+        return plain(value)
+
+    @cached_property
+    def _currency_place(self) -> int | None:
+        return next((place for place, one in enumerate(self.data.columns) if one.name == "currency"), None)
+
+    def _currency(self, row: Sequence[Any]) -> str:
+        return "USD" if self._currency_place is None else str(row[self._currency_place] or "USD")
+
+    def window(self, first: int, count: int) -> list[dict[str, Any]]:
+        """Return some of the rows as a page shows them: texts, escaped where they would not print."""
+        numbers = self.order[max(first, 0) : max(first, 0) + count]
+        return [
+            {
+                "id": self.data.ids[number],
+                "at": number,
+                "new": self.data.ids[number] in self.fresh,
+                "cells": [self.cell(self.data.rows[number], place) for place in range(len(self.data.columns))],
+            }
+            for number in numbers
+        ]
+
+    def cell(self, row: Sequence[Any], place: int) -> Any:
+        """Return a cell as a page shows it: a text, with the color of a status, or with the exact value."""
+        value, column = row[place], self.data.columns[place]
+        if value is None or value == "":
+            return ""
+        if column.kind == "status":
+            text = str(value)
+            return [f"{look(text).mark} {visible(word(text), 80)}", TONES.get(text, "other")]
+        if column.kind in ("time", "wall") and isinstance(value, datetime):
+            return value.astimezone(UTC).isoformat(timespec="milliseconds")
+        return visible(self._shown(row, place), _LONGEST)
+
+    def frame(self) -> Any:
+        """Return the rows that pass the filter as a DataFrame, in their order."""
+        import pandas as pd
+
+        if self.data.frame is not None:
+            frame = self.data.frame.iloc[self.order]
+            frame.attrs.update(self.data.frame.attrs)
+            return frame
+        return pd.DataFrame(self.rows, columns=[one.name for one in self.data.columns])
+
+    def export(self, path: str | Path, *, overwrite: bool = False) -> Any:
+        """Write the rows that pass the filter, in their order, to a .csv, .xlsx or .parquet file.
+
+        Raises:
+            FileExistsError: The file exists, and `overwrite` is False.
+            ValueError: The extension is unknown.
+        """
+        from workbench.tables.exports import export
+
+        return export(self.frame(), path, overwrite=overwrite)
+
+    def python(self) -> str:
+        """Return the lines of Python that make this view again."""
+        lines = [f"rows = wb.browse(api).open({self.name!r})"]
+        if self.text:
+            lines.append(f"rows.filter({self.text!r})")
+        if self.sorted:
+            names = ", ".join(repr(("-" if descending else "") + name) for name, descending in self.sorted)
+            lines.append(f"rows.sort({names})")
+        return "\n".join([*lines, "frame = rows.frame()"])
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        number = Decimal(str(value).replace(",", ""))
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() else None
+
+
+def _decimal(value: Decimal) -> str:
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_PLAIN: Mapping[type[Any], Callable[[Any], str]] = {
+    str: str, int: str, NoneType: lambda _: "", bool: lambda value: "yes" if value else "no",
+    Decimal: _decimal, date: date.isoformat,
+}  # fmt: skip
+
+
+def plain(value: Any) -> str:
+    """Return a value as the text that is searched and compared."""
+    write = _PLAIN.get(type(value))
+    if write is not None:
+        return write(value)
+    if isinstance(value, datetime):
+        return f"{str(value.astimezone(UTC))[:19]} UTC"
+    return str(value)

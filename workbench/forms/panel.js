@@ -1,0 +1,618 @@
+// The page's side of a panel: it asks the kernel for windows of rows and for details, and shows them.
+// Every text is set as text; nothing is fetched, and nothing is kept but names of views and widths of columns.
+
+const ROW = 32, CHUNK = 100, WAIT = 120, TICK = 3000, KEEP = "workbench-panel";
+const WIDTHS = { id: 96, address: 132, time: 112, wall: 112, money: 124, number: 88, status: 168, text: 130 };
+const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
+let panels = 0;
+
+/** Make an element: `h("button", {class: "edge", onclick}, "Save")`. Strings become text. */
+function h(tag, props = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : String(value));
+  }
+  made.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== ""));
+  return made;
+}
+
+const show = (where, ...children) => where.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined));
+const exact = (text) => `${text.slice(0, 19).replace("T", " ")} UTC`;
+const short = (text) => (text.length > 12 ? text.slice(0, 8) : text);
+const middle = (text) => (text.length > 16 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text);
+
+/** Say how long ago a time was, seen from `now`; the date, if that is more than a month. */
+function ago(text, now) {
+  const at = new Date(text), seconds = (now - at) / 1000, size = Math.abs(seconds);
+  if (!Number.isFinite(size)) return text;
+  const words = size < 45 ? "just now" : size < 3600 ? `${Math.round(size / 60)} min` : size < 86400 ? `${Math.round(size / 3600)} h`
+    : size < 30 * 86400 ? `${Math.round(size / 86400)} d` : "";
+  if (words === "just now") return words;
+  if (words) return seconds > 0 ? `${words} ago` : `in ${words}`;
+  return at.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
+}
+
+/** Split a filter into terms, as the kernel does: words, and comparisons with a column. */
+const terms = (text) => text.match(/(?:\w+(?::|>=|<=|!=|=|>|<))?(?:"[^"]*"|\S+)/g) || [];
+const compares = (term) => /^\w+(:|>=|<=|!=|=|>|<)./.test(term);
+
+function kept(change) {
+  let held = {};
+  try {
+    held = JSON.parse(localStorage.getItem(KEEP)) || {};
+    if (change) {
+      change(held);
+      localStorage.setItem(KEEP, JSON.stringify(held));
+    }
+  } catch { /* a page without storage keeps nothing */ }
+  return held;
+}
+
+function render({ model, el }) {
+  const uid = `wbp-${++panels}`, waiting = new Map();
+  let asked = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
+  let view = { list: "overview", chips: [], text: "", sort: [], id: null };
+  let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
+  const asides = { time: () => clock, wall: () => Date.now() };
+
+  // the parts of the page
+
+  const hide = h("style");
+  const headline = h("div", { class: "head" });
+  const line = h("div", { class: "say", role: "status", hidden: true });
+  const nav = h("nav", { "aria-label": "Lists" });
+  const search = h("input", { class: "search", type: "search", "aria-label": "Search or filter", placeholder: "Search, or status:declined amount>200   ( / )" });
+  const buttons = h("div", { class: "buttons" }), tools = h("div", { class: "tools" }, search, buttons), chips = h("div", { class: "chips" }), inputs = h("div", { class: "inputs" });
+  const notes = h("div", { class: "notes quiet" });
+  const heads = h("div", { role: "rowgroup", class: "heads" }), rows = h("div", { role: "rowgroup", class: "rows" });
+  const grid = h("div", { class: "grid", role: "grid", tabindex: 0 }, heads, rows);
+  const foot = h("div", { class: "foot", role: "status" });
+  const tiles = h("div", { class: "tiles", role: "group", "aria-label": "Overview", tabindex: 0 });
+  const main = h("div", { class: "main-part" });
+  const drawer = h("div", { class: "drawer", role: "region", "aria-label": "Details", tabindex: -1, hidden: true });
+  drawer.style.display = "none";
+  const root = h("div", { class: "wbp", "data-lm-suppress-shortcuts": "true" }, hide, headline, line,
+    h("div", { class: "body" }, nav, h("div", { class: "work" }, main, drawer)));
+  el.replaceChildren(root);
+
+  // asking the kernel
+
+  function ask(what, more = {}) {
+    if (dead) return Promise.reject(new Error(""));
+    const number = ++asked;
+    return new Promise((resolve, reject) => {
+      waiting.set(number, { resolve, reject });
+      model.send({ ask: number, do: what, ...more });
+    });
+  }
+
+  function heard(message) {
+    if (message.event === "changed") { stamp = message.stamp; refresh(true); }
+    if (message.event === "go" && info) go({ list: message.list, id: message.id || null, chips: [], text: "", sort: [] });
+    const waiter = waiting.get(message.answer);
+    if (!waiter) return;
+    waiting.delete(message.answer);
+    if (message.error) { say(message.error, true); waiter.reject(new Error("")); } else waiter.resolve(message);
+  }
+
+  /** Do something that asks the kernel; its errors are already told. */
+  const quietly = (act) => (...given) => Promise.resolve(act(...given)).catch((error) => { if (error.message) say(error.message, true); });
+
+  function died() {
+    if (dead) return;
+    dead = true;
+    clearInterval(timer);
+    root.classList.add("dead");
+    hide.textContent = "";
+    say("The kernel of this panel is gone. Run its cell again to go on.", true);
+  }
+
+  function say(text, wrong = false) {
+    line.hidden = !text;
+    line.style.display = text ? "" : "none";
+    line.className = wrong ? "say wrong" : "say";
+    show(line, h("span", {}, text), h("button", { class: "edge", onclick: () => say(""), "aria-label": "Dismiss message" }, "×"));
+  }
+  say("");
+
+  // values
+
+  function cell(value, column, whole = false) {
+    if (Array.isArray(value)) return h("span", { class: `pill ${value[1]}` }, value[0]);
+    if (value === "" || value === null) return "";
+    if (column.kind === "time" || column.kind === "wall") {
+      const words = ago(value, asides[column.kind]());
+      return h("span", { title: `${exact(value)}, ${CLOCKS[column.kind]}` }, whole ? `${words} · ${exact(value)}` : words);
+    }
+    if (column.kind === "id" || column.kind === "address") {
+      const text = whole ? value : column.kind === "id" ? short(value) : middle(value);
+      const shown = column.to
+        ? h("button", { class: "link mono", title: value, tabindex: whole ? 0 : -1, onclick: (event) => { event.stopPropagation(); follow(value, column.to); } }, text)
+        : h("span", { class: "mono", title: value }, text);
+      return whole ? h("span", {}, shown, " ", copier(value)) : shown;
+    }
+    return String(value);
+  }
+
+  const copier = (text) => h("button", { class: "copy edge", "aria-label": `Copy ${text}`, onclick: quietly(async (event) => {
+    await navigator.clipboard.writeText(text);
+    event.target.textContent = "Copied";
+  }) }, "Copy");
+
+  // navigation
+
+  function go(next, remember = true) {
+    if (remember && (next.list !== view.list || next.id !== view.id)) { past.push(view); future = []; }
+    const list = next.list !== view.list, same = !list && String(next.sort) === String(view.sort) && full(next) === full(view);
+    view = next;
+    search.value = view.text;
+    if (list) { data = null; active = 0; grid.scrollTop = 0; }
+    drawNav();
+    if (view.list === "overview") { drawOverview(); closeDrawer(); return; }
+    if (!same || !data) load({});
+    if (view.id) openDetails(view.id); else closeDrawer();
+  }
+
+  function step(from, to) {
+    if (!from.length) return;
+    to.push(view);
+    go(from.pop(), false);
+  }
+
+  const follow = quietly(async (id, to) => {
+    const found = await ask("find", { id, to });
+    go({ list: found.list, id: found.id, chips: [], text: "", sort: [] });
+  });
+
+  function drawNav() {
+    const places = [{ name: "overview", label: "Overview" }, ...info.lists];
+    show(nav, places.map((one) => h("button", {
+      "aria-current": one.name === view.list ? "page" : false,
+      onclick: () => go({ list: one.name, id: null, chips: [], text: "", sort: [] }),
+    }, one.label)));
+  }
+
+  function drawHead() {
+    const back = h("button", { class: "edge", "aria-label": "Back", onclick: () => step(past, future) }, "←");
+    const forth = h("button", { class: "edge", "aria-label": "Forward", onclick: () => step(future, past) }, "→");
+    show(headline, back, forth, h("strong", {}, "Workbench"), h("span", { class: `where ${info.environment}` }, info.environment.toUpperCase()),
+      h("span", { class: "quiet" }, info.host), h("span", { class: "quiet" }, `key ${info.key}`),
+      h("span", { class: "quiet far clock" }, info.clock ? `Sandbox clock ${exact(info.clock)}` : ""),
+      h("button", { class: "edge refresh", onclick: () => refresh(true, true) }, "Refresh"));
+  }
+
+  // the overview
+
+  const drawOverview = quietly(async () => {
+    show(main, tiles);
+    const answer = await ask("overview");
+    show(tiles, answer.tiles.map((one) => h("button", { class: "tile",
+      onclick: () => go({ list: one.list, id: null, chips: terms(one.filter), text: "", sort: [] }) },
+      h("span", { class: "quiet" }, one.label), h("b", {}, one.figure), h("span", { class: "quiet" }, one.note))));
+  });
+
+  // the table
+
+  const full = (one) => [...one.chips, one.text.trim()].filter(Boolean).join(" ");
+  const question = (first) => ({ list: view.list, filter: full(view), sort: view.sort, first, count: CHUNK });
+
+  const load = quietly(async ({ again = false, values = undefined, keep = false }) => {
+    const turn = ++drawn, list = view.list;
+    const first = keep ? Math.floor(grid.scrollTop / ROW / CHUNK) * CHUNK : 0;
+    const answer = await ask("rows", { ...question(first), again, inputs: values });
+    if (turn !== drawn || list !== view.list) return;
+    const fresh = !data || data.list !== list;
+    data = answer;
+    cache = new Map(answer.rows.map((row, place) => [answer.first + place, row]));
+    pending = new Set();
+    if (!keep) { active = 0; grid.scrollTop = 0; }
+    if (main.firstChild !== tools) show(main, tools, chips, inputs, notes, grid, foot);
+    if (fresh) drawTools();
+    drawInputs();
+    drawChips();
+    drawTable();
+  });
+
+  const more = quietly(async (first) => {
+    const turn = drawn;
+    pending.add(first);
+    const answer = await ask("rows", question(first));
+    if (turn !== drawn) return;
+    answer.rows.forEach((row, place) => cache.set(answer.first + place, row));
+    drawRows();
+  });
+
+  const columns = () => data.columns.map((one, place) => ({ ...one, place })).filter((one) => one.kind !== "hidden" && !hidden().has(one.name));
+  const hidden = () => new Set(kept().hidden?.[view.list] || []);
+  const width = (column) => kept().widths?.[view.list]?.[column.name] || WIDTHS[column.kind] || WIDTHS.text;
+
+  /** Give every column its width, and what is left to those of text, the same for heads and rows. */
+  function layOut() {
+    const shown = columns(), texts = shown.filter((one) => one.kind === "text" && !kept().widths?.[view.list]?.[one.name]);
+    const spare = Math.max(0, grid.clientWidth - shown.reduce((sum, one) => sum + width(one), 0));
+    const share = texts.length ? Math.floor(spare / texts.length) : 0;
+    root.style.setProperty("--wbp-columns", shown.map((one) => `${width(one) + (texts.includes(one) ? share : 0)}px`).join(" "));
+  }
+
+  function drawTable() {
+    const order = new Map(view.sort.map((one) => [one.replace(/^-/, ""), one.startsWith("-") ? "descending" : "ascending"]));
+    const shown = columns();
+    show(heads, !shown.length ? null : h("div", { class: "row", role: "row", "aria-rowindex": 1 }, shown.map((one) => {
+      const way = order.get(one.name);
+      const right = one.kind === "money" || one.kind === "number";
+      return h("div", { class: right ? "cell right" : "cell", role: "columnheader", "aria-sort": way || "none" },
+        h("button", { class: `sort-${one.name}`, title: `Sort by ${one.label}; with Shift as a further column`, onclick: (event) => sort(one.name, event.shiftKey) },
+          one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : "")),
+        h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) }));
+    })));
+    grid.hidden = !shown.length;
+    layOut();
+    grid.setAttribute("aria-label", `${label()}, ${data.shown} rows`);
+    grid.setAttribute("aria-rowcount", data.shown + 1);
+    rows.style.height = `${data.shown * ROW}px`;
+    show(notes, data.notes.map((one) => h("div", {}, one)));
+    const some = data.shown.toLocaleString("en"), all = data.all.toLocaleString("en");
+    const none = !data.shown && full(view);
+    show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? `${all} rows` : `${some} of ${all} rows`),
+      none ? h("button", { class: "edge clear", onclick: () => filter([], "") }, "Clear filter") : null);
+    drawRows();
+  }
+
+  function drawRows() {
+    if (!data || view.list === "overview") return;
+    const first = Math.max(0, Math.floor(grid.scrollTop / ROW) - 8);
+    const last = Math.min(data.shown, first + Math.ceil(grid.clientHeight / ROW) + 16);
+    const shown = columns(), made = [];
+    for (let place = first; place < last; place++) {
+      const row = cache.get(place);
+      if (!row) {
+        const chunk = Math.floor(place / CHUNK) * CHUNK;
+        if (!pending.has(chunk)) more(chunk);
+        continue;
+      }
+      const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}`, role: "row", id: `${uid}-${place}`,
+        "aria-rowindex": place + 2, "aria-selected": place === active },
+        shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell" }, cell(row.cells[one.place], one))));
+      box.style.top = `${place * ROW}px`;
+      made.push(box);
+    }
+    show(rows, made);
+    if (data.shown) grid.setAttribute("aria-activedescendant", `${uid}-${active}`);
+    else grid.removeAttribute("aria-activedescendant");
+  }
+
+  const label = () => info.lists.find((one) => one.name === view.list)?.label || "Overview";
+
+  function drawTools() {
+    const popup = (text, name, build) => h("button", { class: `edge ${name}`, "aria-haspopup": "true", onclick: (event) => toggle(event.currentTarget, build) }, text);
+    tools.querySelector(".pop")?.remove();
+    show(buttons, data.actions.map((one) => h("button", { class: "edge do", onclick: () => act(one, true) }, one.label)),
+      popup("Columns and views", "choose", chooser), popup("Export", "export", exporter));
+  }
+
+  function drawChips() {
+    show(chips, view.chips.map((one, place) => h("button", { class: "chip", "aria-label": `Remove filter ${one}`,
+      onclick: () => filter(view.chips.filter((_, other) => other !== place), view.text) }, `${one} ×`)));
+  }
+
+  function drawInputs() {
+    if (!data.inputs) return show(inputs);
+    if (inputs.childElementCount && inputs.contains(document.activeElement)) return;
+    const boxes = data.inputs.map((one) => {
+      const value = data.values[one.name];
+      const box = one.choices
+        ? h("select", { class: `in-${one.name}` }, one.choices.map((each) => h("option", { value: each, selected: each === value }, each || "Earned and redeemed")))
+        : h("input", { class: `in-${one.name}`, list: one.options ? `${uid}-${one.name}` : false, placeholder: one.hint });
+      if (!one.choices) box.value = value;
+      const options = one.options ? h("datalist", { id: `${uid}-${one.name}` }, one.options.map((each) => h("option", { value: each }))) : null;
+      return { name: one.name, box, row: h("label", {}, one.label, box, options) };
+    });
+    const read = () => load({ values: Object.fromEntries(boxes.map((one) => [one.name, one.box.value])) });
+    show(inputs, boxes.map((one) => one.row), h("button", { class: "main read", onclick: read }, "Read rewards"));
+    return undefined;
+  }
+
+  function sort(name, further) {
+    const now = view.sort.find((one) => one.replace(/^-/, "") === name);
+    const next = now === undefined ? [name] : now === name ? [`-${name}`] : [];
+    const others = further ? view.sort.filter((one) => one !== now) : [];
+    view = { ...view, sort: [...others, ...next] };
+    load({});
+  }
+
+  function filter(terms_, text) {
+    view = { ...view, chips: terms_, text };
+    if (search.value !== text) search.value = text;
+    load({});
+  }
+
+  let typing = 0;
+  search.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => filter(view.chips, search.value), WAIT);
+  });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      clearTimeout(typing);
+      const found = terms(search.value);
+      filter([...view.chips, ...found.filter(compares)], found.filter((one) => !compares(one)).join(" "));
+    } else if (event.key === "ArrowDown") grid.focus();
+    else if (event.key === "Backspace" && !search.value && view.chips.length) filter(view.chips.slice(0, -1), "");
+  });
+
+  function drag(event, column) {
+    event.preventDefault();
+    event.stopPropagation();
+    const start = event.clientX, from = width(column), grip = event.target;
+    grip.setPointerCapture(event.pointerId);
+    grip.onpointermove = (move) => {
+      kept((held) => { ((held.widths ??= {})[view.list] ??= {})[column.name] = Math.max(48, Math.round(from + move.clientX - start)); });
+      layOut();
+    };
+    grip.onpointerup = () => { grip.onpointermove = null; };
+  }
+
+  // menus
+
+  function toggle(button, build) {
+    const old = tools.querySelector(".pop");
+    old?.remove();
+    if (old?.dataset.of === button.textContent) return;
+    const pop = h("div", { class: "pop", role: "group", "aria-label": button.textContent, "data-of": button.textContent,
+      onkeydown: (event) => { if (event.key === "Escape") { event.stopPropagation(); pop.remove(); button.focus(); } } }, build());
+    tools.append(pop);
+    pop.querySelector("button, input")?.focus();
+  }
+
+  function chooser() {
+    const name = h("input", { "aria-label": "Name of the view", placeholder: "Name of the view" });
+    const views = kept().views?.[view.list] || {};
+    const save = () => {
+      if (!name.value.trim()) return;
+      kept((held) => { ((held.views ??= {})[view.list] ??= {})[name.value.trim()] = { chips: view.chips, text: view.text, sort: view.sort, hidden: [...hidden()] }; });
+      tools.querySelector(".pop")?.remove();
+      say(`Saved the view ${name.value.trim()} in this browser.`);
+    };
+    const use = (one) => {
+      kept((held) => { (held.hidden ??= {})[view.list] = one.hidden; });
+      tools.querySelector(".pop")?.remove();
+      view = { ...view, sort: one.sort };
+      filter(one.chips, one.text);
+    };
+    const forget = (which, row) => { kept((held) => { delete held.views[view.list][which]; }); row.remove(); };
+    return [h("h3", {}, "Columns"), ...data.columns.filter((one) => one.kind !== "hidden").map((one) => {
+      const box = h("input", { type: "checkbox" });
+      box.checked = !hidden().has(one.name);
+      box.addEventListener("change", () => {
+        kept((held) => {
+          const now = new Set(held.hidden?.[view.list] || []);
+          if (box.checked) now.delete(one.name); else now.add(one.name);
+          (held.hidden ??= {})[view.list] = [...now];
+        });
+        drawTable();
+      });
+      return h("label", {}, box, one.label);
+    }), h("h3", {}, "Views"), ...Object.entries(views).map(([which, one]) => {
+      const row = h("div", {}, h("button", { onclick: () => use(one) }, which));
+      row.append(h("button", { class: "copy", "aria-label": `Delete view ${which}`, onclick: () => forget(which, row) }, "Delete"));
+      return row;
+    }), h("div", { class: "actions" }, name, h("button", { class: "edge", onclick: save }, "Save view"))];
+  }
+
+  function exporter() {
+    const names = { csv: "CSV", xlsx: "Excel", parquet: "Parquet" };
+    const write = quietly(async (file) => {
+      tools.querySelector(".pop")?.remove();
+      say((await ask("export", { list: view.list, file })).text);
+    });
+    const python = quietly(async () => {
+      const { code } = await ask("export", { list: view.list, file: "python" });
+      const pop = tools.querySelector(".pop");
+      if (pop) show(pop, h("h3", {}, "This view in Python"), h("pre", { tabindex: 0 }, code), copier(code));
+      pop?.querySelector("pre").focus();
+    });
+    return [h("div", { class: "quiet" }, "The rows shown, in their order"), ...info.files.map((one) => h("button", { onclick: () => write(one) }, names[one] || one)),
+      h("button", { onclick: python }, "As Python")];
+  }
+
+  // the drawer
+
+  function open(id) { go({ ...view, id }); drawRows(); }
+
+  function closeDrawer() {
+    if (opened || formView) ask("close form").catch(() => {});
+    dropForm();
+    opened = null;
+    drawer.hidden = true;
+    drawer.style.display = "none";
+    show(drawer);
+  }
+
+  function dropForm() {
+    formView?.remove();
+    formView = null;
+  }
+
+  function header(title) {
+    return h("header", {}, h("h2", {}, title), h("button", { class: "edge close", "aria-label": "Close details", onclick: () => { go({ ...view, id: null }); closeDrawer(); grid.focus(); } }, "×"));
+  }
+
+  const openDetails = quietly(async (id, keepForm = false) => {
+    const list = view.list;
+    if (!keepForm) dropForm();
+    const answer = await ask("details", { list, id });
+    if (list !== view.list || id !== view.id) return;
+    opened = answer;
+    const held = keepForm ? drawer.querySelector(".formed") : null;
+    drawer.hidden = false;
+    drawer.style.display = "";
+    const lost = drawer.contains(document.activeElement) && !held?.contains(document.activeElement); // what had the focus is replaced
+    const title = answer.facts.find((one) => one.kind === "text" && one.value)?.value || answer.id;
+    show(drawer, header(String(title)), actions(answer), held || h("section", { class: "formed", hidden: true }), facts(answer), timeline(answer),
+      folded("Events", answer.events, (one) => [h("pre", { tabindex: 0 }, one.json)], "events"),
+      folded("Deliveries", answer.deliveries, () => [], null), folded("Requests", answer.requests, (one) => [sheet(one.fields)], null),
+      record(answer.fields));
+    if (!keepForm) { drawer.scrollTop = 0; drawer.scrollIntoView({ block: "nearest" }); }
+    if (lost) drawer.focus();
+  });
+
+  function actions(answer) {
+    if (!answer.actions.length) return null;
+    return h("section", { class: "actions", "aria-label": "Actions" }, answer.actions.map((one) => h("button", { class: "edge do", onclick: () => act(one, false) }, one.label)));
+  }
+
+  function facts(answer) {
+    return h("section", {}, h("dl", { class: "facts" }, answer.facts.map((one) => [h("dt", {}, one.label), h("dd", {}, cell(one.value, one, true))])));
+  }
+
+  function timeline(answer) {
+    if (!answer.timeline.length) return null;
+    return h("section", {}, h("h3", {}, "Timeline"), h("ol", { class: "timeline" }, answer.timeline.map((one) =>
+      h("li", {}, h("span", {}, one.title), h("span", { class: "amount" }, one.amount || ""), h("span", { class: "quiet", title: one.at ? exact(one.at) : "" }, one.at ? ago(one.at, clock) : "")))));
+  }
+
+  function folded(title, found, build, to) {
+    if (!found.length) return null;
+    return h("section", { class: `related-${title.toLowerCase()}` }, h("h3", {}, `${title} (${found.length})`), found.map((one) =>
+      h("details", {}, h("summary", {}, one.title, " ", h("span", { class: "quiet" }, one.at ? exact(one.at) : "")),
+        to ? h("button", { class: "link", onclick: () => follow(one.id, to) }, "Open event") : null, build(one))));
+  }
+
+  function record(fields) {
+    if (!fields) return null;
+    const inner = fields.code ? h("pre", { tabindex: 0 }, fields.code) : sheet(fields);
+    return h("section", {}, h("details", { open: !!fields.code }, h("summary", {}, fields.code ? "File" : "All fields"), inner));
+  }
+
+  function sheet(one) {
+    if (one.text !== undefined) return one.role.startsWith("status") ? h("span", { class: "pill other" }, one.text) : one.text;
+    if (one.parts) return h("div", {}, one.parts.map(sheet));
+    if (one.cells) {
+      return h("table", {}, h("thead", {}, h("tr", {}, one.columns.map((each) => h("th", {}, each)))),
+        h("tbody", {}, one.cells.map((row) => h("tr", {}, row.map((each) => h("td", {}, sheet(each)))))));
+    }
+    return h("div", {}, one.words.map((each) => h("div", { class: "quiet" }, each)), h("dl", {}, one.rows.map((each) => [
+      h("dt", {}, each.label), h("dd", {}, sheet(each.value), each.warning ? h("div", { class: "warn" }, each.warning) : null,
+        each.assumed ? h("details", { class: "quiet" }, h("summary", {}, "assumed"), each.assumed) : null)])));
+  }
+
+  // actions
+
+  const act = quietly(async (one, forList) => {
+    if (one.control) return askFor(one);
+    if (forList) { view = { ...view, id: null }; opened = null; }
+    const answer = await ask("form", { do_what: one.do, for_list: forList });
+    if (answer.list) return go({ list: answer.list, id: null, chips: [], text: "", sort: [] });
+    const child = await model.widget_manager.get_model(answer.model);
+    const made = await child.widget_manager.create_view(child);
+    dropForm();
+    formView = made;
+    drawer.hidden = false;
+    drawer.style.display = "";
+    if (forList) show(drawer, header(one.label), h("section", { class: "formed" }));
+    const place = drawer.querySelector(".formed");
+    place.hidden = false;
+    show(place, h("div", { class: "bar" }, h("h3", {}, forList ? "" : one.label), h("button", { class: "edge close-form", onclick: quietly(async () => {
+      await ask("close form");
+      dropForm();
+      if (forList) closeDrawer(); else { show(place); place.hidden = true; }
+    }) }, "Close form")));
+    if (made.luminoWidget) made.luminoWidget.constructor.attach(made.luminoWidget, place);
+    else place.append(made.el);
+    place.scrollIntoView({ block: "nearest" });
+    place.querySelector("input:not([disabled]), select, textarea")?.focus();
+    return undefined;
+  });
+
+  /** Ask for what a control of the sandbox takes, where it takes more than the id. */
+  function askFor(one) {
+    const place = drawer.querySelector(".formed");
+    dropForm();
+    place.hidden = false;
+    const boxes = one.asks.map((each) => [each.name, each.choices.length
+      ? h("select", {}, each.choices.map((choice) => h("option", { value: choice }, choice)))
+      : h("input", { placeholder: "all, or cents", inputmode: "numeric" })]);
+    const run = quietly(async () => {
+      const values = Object.fromEntries(boxes.map(([name, box]) => [name, box.value]));
+      const answer = await ask("control", { do_what: one.do, values });
+      show(place);
+      place.hidden = true;
+      say(answer.text);
+    });
+    show(place, h("h3", {}, `${one.label} in the sandbox`), h("div", { class: "ask" },
+      boxes.map(([name, box]) => h("label", {}, name[0].toUpperCase() + name.slice(1), box)), h("button", { class: "main run", onclick: run }, one.label)));
+    place.querySelector("input, select, button").focus();
+  }
+
+  // keys, changes, life
+
+  root.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // a notebook has shortcuts of its own
+    const inField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.key === "/" && !inField && view.list !== "overview") { event.preventDefault(); search.focus(); }
+    else if (event.key === "Escape" && !drawer.hidden && !inField) { go({ ...view, id: null }); closeDrawer(); grid.focus(); }
+    else if (event.altKey && event.key === "ArrowLeft") { event.preventDefault(); step(past, future); }
+    else if (event.altKey && event.key === "ArrowRight") { event.preventDefault(); step(future, past); }
+  });
+  grid.addEventListener("keydown", (event) => {
+    if (event.target !== grid || !data?.shown || event.altKey) return;
+    const page = Math.max(1, Math.floor(grid.clientHeight / ROW) - 2);
+    const moves = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: data.shown - 1 };
+    if (event.key in moves) {
+      event.preventDefault();
+      active = Math.min(Math.max(moves[event.key], 0), data.shown - 1);
+      const top = active * ROW;
+      if (top < grid.scrollTop) grid.scrollTop = top;
+      else if (top + 3 * ROW > grid.scrollTop + grid.clientHeight) grid.scrollTop = top + 3 * ROW - grid.clientHeight;
+      drawRows();
+    } else if (event.key === "Enter" && cache.get(active)) open(cache.get(active).id);
+  });
+  rows.addEventListener("click", (event) => { // by its place: rows may be drawn anew between press and release
+    if (event.target.closest("button")) return;
+    const place = Math.floor((event.clientY - rows.getBoundingClientRect().top) / ROW);
+    if (!cache.get(place)) return;
+    active = place;
+    open(cache.get(place).id);
+  });
+  let frame = 0;
+  grid.addEventListener("scroll", () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(drawRows); });
+  const resized = new ResizeObserver(() => { if (data && view.list === data.list) { layOut(); drawRows(); } });
+  resized.observe(grid);
+
+  /** Show what is there now; `again` reads the list again in the kernel. */
+  function refresh(keep, again = false) {
+    if (dead) return;
+    if (view.list === "overview") drawOverview();
+    else load({ keep, again });
+    if (view.id) openDetails(view.id, Boolean(formView) || !drawer.querySelector(".formed")?.hidden);
+  }
+
+  let ticking = false;
+  const tick = async () => {
+    if (ticking || dead || document.hidden || !root.isConnected) return;
+    ticking = true;
+    try {
+      const answer = await ask("tick", { stamp });
+      if (answer.clock) { clock = new Date(answer.clock).getTime(); info.clock = answer.clock; headline.querySelector(".clock").textContent = `Sandbox clock ${exact(answer.clock)}`; }
+      if (answer.changed && stamp !== answer.stamp) { stamp = answer.stamp; refresh(true, view.list !== "rewards"); }
+    } catch { /* told already */ }
+    ticking = false;
+  };
+
+  model.on("msg:custom", heard);
+  model.on("comm_live_update", died);
+  quietly(async () => {
+    info = await ask("start");
+    stamp = info.stamp;
+    hide.textContent = `.${info.static} { display: none; }`;
+    if (info.clock) clock = new Date(info.clock).getTime();
+    drawHead();
+    go({ list: info.list, id: info.id, chips: [], text: "", sort: [] }, false);
+    timer = setInterval(tick, TICK);
+  })();
+  return () => { clearInterval(timer); resized.disconnect(); model.off("msg:custom", heard); model.off("comm_live_update", died); };
+}
+
+export default { render };

@@ -1,0 +1,434 @@
+"""The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are asked for."""
+
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from workbench import rendering
+from workbench.chains.values import refuse_private_key
+from workbench.client.base import BaseClient
+from workbench.client.client import AsyncClient
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, WorkbenchError, visible
+from workbench.forms import details, offers, things
+from workbench.forms.form import Form, form
+from workbench.forms.listing import Listing, label_of
+from workbench.forms.offers import Offer
+from workbench.forms.snippets import Script
+from workbench.forms.things import Rows
+from workbench.forms.widgets import Displayed, StaticView, close, headline, sentence
+from workbench.interface.rules import ISO_DAY, RewardType
+from workbench.rendering.design import variables
+from workbench.session import sandbox_of
+
+_HERE = Path(__file__).parent
+_TITLE = "Workbench"
+_STATIC_ROWS = 20
+_FILES = ("csv", "xlsx", "parquet")
+
+
+def browse(api: Any) -> "Panel":
+    """Return a panel of what this client can read and this session has received.
+
+    Browsing only reads. What has an effect is a form that is opened here, with its own button.
+
+    Args:
+        api: A Client or a session.
+
+    Raises:
+        InvalidArguments: `api` is something else.
+    """
+    return Panel(api)
+
+
+class PanelWidget(anywidget.AnyWidget):
+    """The page's side of a panel. Nothing that it shows is part of its state, so that no saved notebook holds it."""
+
+    _esm = _HERE / "panel.js"
+    _css = variables(".wbp") + (_HERE / "panel.css").read_text(encoding="utf-8")
+
+
+class Rewards(Listing):
+    """The rewards of one user, by id, type and time."""
+
+    def __init__(self, api: Any) -> None:
+        super().__init__("rewards", self._read)
+        self.inputs = {"user": "", "type": "", "since": "", "until": ""}
+        self._api = api
+
+    def _read(self) -> Rows:
+        user = self.inputs["user"].strip()
+        if not user:
+            return Rows(columns=(), rows=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
+        refuse_private_key(user, "userId")
+        days = {name: _day(name, self.inputs[name]) for name in ("since", "until") if self.inputs[name]}
+        return things.rewards(self._api, user, type=self.inputs["type"] or None, **days)
+
+    def show(self, user: str, **inputs: str) -> None:
+        """Read the rewards of a user; `type`, `since` and `until` limit them."""
+        self.inputs = {"user": user, **{name: inputs.get(name, "") for name in ("type", "since", "until")}}
+        self.read()
+        self.fresh = frozenset()
+
+
+def _day(name: str, text: str) -> datetime:
+    if ISO_DAY.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text).replace(tzinfo=UTC)
+        except ValueError:
+            pass
+    raise InvalidRequest([Problem(name, "date", "must be a calendar date written YYYY-MM-DD")], of="rewards")
+
+
+class Panel(Displayed):
+    """Lists, each read when it is first opened. From code: `open("users")` returns one; `show("users", id)` opens a thing."""
+
+    def __init__(self, api: Any) -> None:
+        if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
+            raise InvalidArguments("browse() takes a Client or a session", of="browse")
+        self._api: Any = api
+        self.script = Script(called="panel.script")
+        """The steps that forms of the panel added."""
+        self.form: Form | None = None
+        """The open form."""
+        self.selected = "overview"
+        """The name of the list in view."""
+        self.opened: tuple[str, str] | None = None
+        """The list and the id of the thing whose details are open."""
+        self.rewards = Rewards(api)
+        self.lists: dict[str, Listing] = {}
+        for name, load in things.KINDS.items():
+            self.lists[name] = Listing(name, lambda load=load: load(api))  # type: ignore[misc]
+            if name == "disputes":
+                self.lists["rewards"] = self.rewards
+        self.static = StaticView()
+        self.widget = PanelWidget()
+        self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox or its control; None for another service."""
+        return sandbox_of(self._api)
+
+    # from code
+
+    def open(self, name: str) -> Listing:
+        """Open a list by its name, and read it if it was not read before.
+
+        Raises:
+            InvalidArguments: There is no such list.
+        """
+        if name not in self.lists:
+            raise InvalidArguments(f"the lists are {', '.join(self.lists)}", of="browse")
+        self.selected = name
+        listing = self.lists[name]
+        if not listing.is_read:
+            listing.read()
+        self.update_static()
+        self._tell("go", list=name)
+        return listing
+
+    def show(self, name: str, key: str) -> dict[str, Any]:
+        """Open the details of a thing: its fields, its timeline, the events, deliveries and requests about it, its actions.
+
+        Raises:
+            InvalidArguments: There is no such list, or it has no such thing.
+        """
+        listing = self.open(name)
+        if key not in listing.data.ids:
+            raise InvalidArguments(f"{name} has no {visible(key, 80)}", of="browse")
+        self._close_form()
+        self.opened = (name, key)
+        self._tell("go", list=name, id=key)
+        return self._details(name, key)
+
+    def act(self, do: str, **values: Any) -> Form:
+        """Open the form of an operation for the thing that is open, or for the list; nothing is sent yet.
+
+        Args:
+            do: The operation.
+            values: Further arguments.
+        """
+        known = {one.do: arguments for one, arguments in self._offered()}
+        self._close_form()
+        self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
+        self.form.when_done = self._changed
+        return self.form
+
+    def close(self) -> None:
+        """Close the widget and its form."""
+        self._close_form()
+        close(self.widget)
+
+    @property
+    def html(self) -> str:
+        """The lists that were read, as static HTML."""
+        parts = [headline(_TITLE, self._api)]
+        for name, one in self.lists.items():
+            if one.is_read and one.data.rows:
+                labels = [label_of(column) for column in one.data.columns]
+                rows = [dict(zip(labels, map(_text, row["cells"]), strict=True)) for row in one.window(0, _STATIC_ROWS)]
+                parts.append(f"<div><strong>{escape(sentence(name))}</strong>: {len(one):,} rows</div>")
+                parts.append(rendering.html_table(rows))
+        return "".join(parts)
+
+    def __repr__(self) -> str:
+        read = ", ".join(f"{name} {len(one.data.rows):,}" for name, one in self.lists.items() if one.is_read)
+        return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
+
+    # for the page
+
+    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a message of the page; what goes wrong is shown as text."""
+        number = asked.get("ask")
+        try:
+            with self._lock:
+                do = _ANSWERS[str(asked.get("do"))]
+                return {"answer": number, **do(self, asked)}
+        except WorkbenchError as error:
+            return {"answer": number, "error": visible(str(error), 600)}
+        except (OSError, ValueError) as error:  # the file exists, the folder does not, or the extension is unknown
+            return {"answer": number, "error": visible(str(error), 600)}
+        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+            return {"answer": number, "error": f"unexpected {type(error).__name__}: an error of the workbench itself"}
+
+    def _tell(self, event: str, **facts: Any) -> None:
+        self.widget.send({"event": event, **facts})
+
+    def _start(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        info, sandbox = self._api.info(), self.sandbox
+        return {
+            "environment": info["environment"], "host": info["host"], "key": info["key_fingerprint"],
+            "clock": None if sandbox is None else details.iso(sandbox.clock.now()),
+            "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
+            "list": self.selected, "id": self.opened[1] if self.opened else None, "static": self.static.name,
+            "stamp": self._stamp(), "files": list(_FILES),
+        }  # fmt: skip
+
+    def _overview(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        return {"tiles": list(tiles(self))}
+
+    def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        self.selected = name
+        if isinstance(listing, Rewards) and isinstance(inputs := asked.get("inputs"), Mapping):
+            listing.show(**{one: str(inputs.get(one, "")) for one in ("user", "type", "since", "until")})
+        if asked.get("again") and listing.is_read:
+            listing.read()
+        if (text := str(asked.get("filter", ""))[:500]) != listing.text:
+            listing.filter(text)
+        if (order := [str(one) for one in asked.get("sort", ())]) != listing_order(listing):
+            listing.sort(*order)
+        first = max(int(asked.get("first", 0)), 0)
+        listing.prepare()
+        return {
+            "list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500)),
+            "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],
+            "columns": [
+                {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to} for one in listing.data.columns
+            ],
+            "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api.environment)],
+            **self._inputs(listing),
+        }  # fmt: skip
+
+    def _inputs(self, listing: Listing) -> dict[str, Any]:
+        if not isinstance(listing, Rewards):
+            return {}
+        guide = {} if self.sandbox is None else self._api.guide()
+        return {
+            "inputs": [
+                {"name": "user", "label": "User ID", "options": [one["id"] for one in guide.get("rewards_users", ())]},
+                {"name": "type", "label": "Type", "choices": ["", *(str(one) for one in RewardType)]},
+                {"name": "since", "label": "Since", "hint": "2026-01-31"},
+                {"name": "until", "label": "Until", "hint": "2026-02-28"},
+            ],
+            "values": listing.inputs,
+        }
+
+    def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
+        name = str(asked.get("list"))
+        if name not in self.lists:
+            raise InvalidArguments(f"there is no list {visible(name, 40)}", of="browse")
+        return name, self.lists[name]
+
+    def _open_details(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        key = str(asked.get("id"))
+        if key not in listing.data.ids:
+            raise InvalidArguments(f"{name} has no {visible(key, 80)}", of="browse")
+        if (name, key) != self.opened:
+            self._close_form()
+        self.opened = (name, key)
+        return self._details(name, key)
+
+    def _details(self, name: str, key: str) -> dict[str, Any]:
+        listing = self.lists[name]
+        number = listing.data.ids.index(key)
+        facts = [
+            {
+                "label": label_of(one),
+                "kind": one.kind,
+                "to": one.to,
+                "value": listing.cell(listing.data.rows[number], place),
+            }
+            for place, one in enumerate(listing.data.columns)
+            if listing.data.rows[number][place] is not None and one.kind != "hidden"
+        ]
+        actions = [
+            {
+                "do": one.do, "label": one.label, "control": one.control,
+                "asks": [{"name": asked, "choices": list(choices)} for asked, choices in one.asks.items()],
+            }
+            for one, _ in self._offered_for(name, number)
+        ]  # fmt: skip
+        related = details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0])
+        fields = details.fields(listing.data.things[number])
+        return {"list": name, "id": key, "facts": facts, "fields": fields, "actions": actions, **related}
+
+    def _offered_for(self, name: str, number: int) -> list[tuple[Offer, dict[str, Any]]]:
+        found = offers.of_row(name, details.facts_of(self.lists[name].data, number), self._api.environment)
+        return [one for one in found if not one[0].control or self.sandbox is not None]
+
+    def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
+        """Return the actions of the thing that is open, with their arguments."""
+        if self.opened is None or self.opened[1] not in self.lists[self.opened[0]].data.ids:
+            return []
+        name, key = self.opened
+        return self._offered_for(name, self.lists[name].data.ids.index(key))
+
+    def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Find the list that has a thing; one that the page names is searched first."""
+        key, hint = str(asked.get("id")), str(asked.get("to"))
+        for name in sorted(self.lists, key=lambda one: one != hint):
+            if name != "rewards" and key in self.lists[name].data.ids:
+                return {"list": name, "id": key}
+        raise InvalidArguments(f"{visible(key, 80)} is not known here", of="browse")
+
+    def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        do = str(asked.get("do_what"))
+        if do == "list_rewards_activity" and self.opened is not None:
+            self.rewards.show(self.opened[1])
+            return {"list": "rewards"}
+        if asked.get("for_list"):
+            self.opened = None
+        if do not in {one.do for one, _ in self._offered()} | {
+            one.do for one in offers.of_tab(self.selected, self._api.environment)
+        }:
+            raise InvalidArguments(f"{visible(do, 60)} is not offered here", of="browse")
+        return {"model": self.act(do).widget.model_id}
+
+    def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Use a control of the sandbox, as offered for the thing that is open."""
+        do = str(asked.get("do_what"))
+        for one, arguments in self._offered():
+            if one.do == do and one.control:
+                typed = asked.get("values") or {}
+                for name, choices in one.asks.items():
+                    if text := str(typed.get(name, "")).strip():
+                        arguments[name] = text if choices else _cents(name, text)
+                getattr(self.sandbox, do)(**arguments)
+                self._changed()
+                return {"text": f"{one.label}: done."}
+        raise InvalidArguments(f"{visible(do, 60)} is not offered here", of="browse")
+
+    def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        kind = str(asked.get("file"))
+        if kind not in _FILES:
+            return {"code": listing.python()}
+        return {"text": str(listing.export(f"{name.replace(' ', '-')}.{kind}", overwrite=bool(asked.get("overwrite"))))}
+
+    def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Say whether something changed since a stamp; lists that were read are then read again when they are shown."""
+        stamp, sandbox = self._stamp(), self.sandbox
+        clock = None if sandbox is None else details.iso(sandbox.clock.now())
+        return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
+
+    def _stamp(self) -> str:
+        return repr(things.stamp(self._api))
+
+    def _changed(self) -> None:
+        """Read again what an action may have changed; filter, order, details and the form's answer stay."""
+        for name, listing in self.lists.items():
+            if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
+                listing.read()
+        self.update_static()
+        self._tell("changed", stamp=self._stamp())
+
+    def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        if self.form is not None:
+            self.form.close()
+            self.form = None
+        return {}
+
+
+def listing_order(listing: Listing) -> list[str]:
+    """Return the order of a list as `sort` takes it."""
+    return [("-" if descending else "") + name for name, descending in listing.sorted]
+
+
+def _text(cell: Any) -> str:
+    return str(cell[0]) if isinstance(cell, list) else str(cell)
+
+
+def _cents(name: str, text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise InvalidRequest([Problem(name, "cents", "must be a whole number of cents")], of="browse")
+
+
+_ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
+    "start": Panel._start, "overview": Panel._overview, "rows": Panel._rows, "details": Panel._open_details,
+    "find": Panel._find, "form": Panel._open_form, "close form": Panel._close_form, "control": Panel._control,
+    "export": Panel._export, "tick": Panel._tick,
+}  # fmt: skip
+
+
+def tiles(panel: Panel) -> Any:
+    """Yield the figures of the overview, each with the list and the filter that it leads to."""
+    sandbox = panel.sandbox
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        data = panel.lists[name].data
+        return [data.facts(number) for number in range(len(data.rows))]
+
+    def tile(label: str, figure: str, note: str, to: str, text: str = "") -> dict[str, str]:
+        return {"label": label, "figure": figure, "note": note, "list": to, "filter": text}
+
+    try:
+        held = [one["credit_cents"] for one in rows("contracts") if one.get("credit_cents") is not None]
+        yield tile("Collateral credit", rendering.money(sum(held)), f"{len(held):,} tokens of contracts", "contracts")
+    except WorkbenchError as error:
+        yield tile("Collateral credit", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
+    found = rows("transactions")
+    held = [one["held_cents"] for one in found if one.get("held_cents")]
+    note = f"{len(held):,} authorized"
+    yield tile("Open holds", rendering.money(sum(held)), note, "transactions", "status:authorized")
+    now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+    month = f"{now:%Y-%m}"
+    posted = [one for one in found if one.get("posted_at") and f"{one['posted_at']:%Y-%m}" == month]
+    total = sum(one.get("net_cents") or 0 for one in posted)
+    note = f"{len(posted):,} transactions, less refunds"
+    yield tile("Posted this month", rendering.money(total), note, "transactions", f"posted_at={month}")
+    declined = sum(one.get("status") == "declined" for one in found)
+    rate = f"{(len(found) - declined) / len(found):.0%}" if found else "–"
+    yield tile("Approval rate", rate, f"{declined:,} of {len(found):,} declined", "transactions", "status:declined")
+    waiting = [one for one in rows("users") if one.get("application_status") in _REVIEWED]
+    yield tile("Pending reviews", f"{len(waiting):,}", "users and owners in manual review", "users", '"manual review"')
+    failed = [one for one in rows("deliveries") if one.get("state") not in ("delivered", "waiting")]
+    yield tile(
+        "Failed deliveries", f"{len(failed):,}", "events that no endpoint accepted", "deliveries", "state:failed"
+    )
+    unknown = [one for one in rows("requests") if one.get("outcome") == "unknown"]
+    yield tile(
+        "Unknown outcomes", f"{len(unknown):,}", "calls to be resolved in the journal", "requests", "outcome:unknown"
+    )
+    yield tile("Rewards", f"{len(panel.rewards.data.rows):,}", "items read of a user", "rewards")
+
+
+_REVIEWED = ("manualReview",)
