@@ -21,6 +21,7 @@ from typing import Any
 
 import attrs
 
+from workbench.client import options
 from workbench.client.base import client_problems
 from workbench.client.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.guards import Limits
@@ -123,47 +124,15 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
     return tables
 
 
-_Rule = tuple[Callable[[Any], object], str]
-_TEXT: _Rule = (lambda value: isinstance(value, str) and value, "must be text")
-_FLAG: _Rule = (lambda value: isinstance(value, bool), "must be true or false")
-_TABLE: _Rule = (lambda value: isinstance(value, dict), "must be a table")
-_RATE: _Rule = (lambda value: _is_number(value), "must be a number above 0")
-_COUNT: _Rule = (lambda value: type(value) is int and value >= 0, "must be a whole number")
-_SECONDS: _Rule = (
-    lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600",
-)  # fmt: skip
-_ADDRESSES: _Rule = (
-    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value), "must be a list of addresses",
-)  # fmt: skip
-_RULES: Mapping[str, _Rule] = {
-    "base_url": _TEXT, "environment": _TEXT, "timeout": _SECONDS, "ca_file": _TEXT, "journal": _TEXT,
-    "key_variable": _TEXT, "forget_key_variable": _FLAG, "idempotency_header": _TEXT, "wire_names": _TABLE,
-    "sandbox": _TABLE, "limits": _TABLE, "http": _TABLE,
+_RULES: Mapping[str, options.Rule] = {
+    "base_url": options.TEXT, "environment": options.TEXT, "timeout": options.SECONDS, "ca_file": options.TEXT, "journal": options.TEXT,
+    "key_variable": options.TEXT, "forget_key_variable": options.FLAG, "idempotency_header": options.TEXT, "wire_names": options.TABLE,
+    "sandbox": options.TABLE, "limits": options.TABLE, "http": options.TABLE,
 }  # fmt: skip
-_LIMITS: Mapping[str, _Rule] = {
-    "reads_per_second": _RATE, "writes_per_second": _RATE, "amount": _COUNT, "native_amount": _COUNT, "rows": _COUNT,
-    "sum": _COUNT, "recipients": _ADDRESSES,
+_LIMITS: Mapping[str, options.Rule] = {
+    "reads_per_second": options.RATE, "writes_per_second": options.RATE, "amount": options.COUNT, "native_amount": options.COUNT, "rows": options.COUNT,
+    "sum": options.COUNT, "recipients": options.ADDRESSES,
 }  # fmt: skip
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _checked(
-    table: Mapping[str, Any], rules: Mapping[str, _Rule], where: str, problems: list[Problem]
-) -> dict[str, Any]:
-    """Return the members of a table that follow their rule; say what is wrong with the others."""
-    right = {}
-    for key, value in table.items():
-        follows, words = rules.get(key, (None, f"is not known; there are {', '.join(rules)}"))
-        if follows is None:
-            problems.append(Problem(where + visible(key, 60), "unknown", words))
-        elif not follows(value):
-            problems.append(Problem(where + key, "type", words))
-        else:
-            right[key] = value
-    return right
 
 
 def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem]) -> Profile:
@@ -174,7 +143,7 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     for key in [key for key in table if key not in _RULES and _KEYLIKE.search(key)]:
         table.pop(key)
         problems.append(_key_in_file(where + visible(key, 60), name, path))
-    table = _checked(table, _RULES, where, problems)
+    table = options.checked(table, _RULES, where, problems)
     if (
         "base_url" not in table
         and not table.get("sandbox")
@@ -188,7 +157,7 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     if "ca_file" in table and not Path(table["ca_file"]).is_file():
         problems.append(Problem(f"{where}ca_file", "file", "is not a file"))
     url = base_url_or_problem(table.get("base_url"))
-    limits = _checked(table.get("limits", {}), _LIMITS, f"{where}limits.", problems)
+    limits = options.checked(table.get("limits", {}), _LIMITS, f"{where}limits.", problems)
     if "recipients" in limits:
         limits["recipients"] = tuple(limits["recipients"])
     rates = RATES if isinstance(url, BaseUrl) and not url.local else {}

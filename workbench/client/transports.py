@@ -17,8 +17,8 @@ from typing import Any
 import httpcore
 import httpx
 
-from workbench.client.http_options import HttpOptions
 from workbench.client.messages import WRITTEN, Body, Broken, Request, Response, TooLarge
+from workbench.client.options import HttpOptions
 from workbench.errors import visible
 
 

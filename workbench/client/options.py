@@ -1,4 +1,4 @@
-"""Options of the connections to a real service: proxies, limits, HTTP/2, hooks. They are passed to httpx."""
+"""Rules of options, as profiles have them, and the options of connections to a real service, which are passed to httpx."""
 
 import importlib.util
 import os
@@ -48,37 +48,59 @@ class HttpOptions:
         return found.get(scheme) or found.get("all")
 
 
-_TYPES: Mapping[str, tuple[type[Any] | tuple[type[Any], ...], str]] = {
-    "trust_env": (bool, "must be true or false"),
-    "http2": (bool, "must be true or false"),
-    "max_connections": (int, "must be a whole number"),
-    "max_keepalive_connections": (int, "must be a whole number"),
-    "keepalive_expiry": ((int, float), "must be a number of seconds"),
-    "connect_timeout": ((int, float), "must be a number of seconds"),
-}
+Rule = tuple[Callable[[Any], object], str]
+TEXT: Rule = (lambda value: isinstance(value, str) and value, "must be text")
+FLAG: Rule = (lambda value: isinstance(value, bool), "must be true or false")
+TABLE: Rule = (lambda value: isinstance(value, dict), "must be a table")
+RATE: Rule = (lambda value: _is_number(value), "must be a number above 0")
+COUNT: Rule = (lambda value: type(value) is int and value >= 0, "must be a whole number")
+SECONDS: Rule = (
+    lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600",
+)  # fmt: skip
+ADDRESSES: Rule = (
+    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value), "must be a list of addresses",
+)  # fmt: skip
+_POSITIVE: Rule = (lambda value: type(value) is int and value > 0, "must be a whole number above 0")
+_FUNCTION: Rule = (callable, "must be a function")
+_URL: Rule = (
+    lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
+    "must be a URL, as http://proxy.example.com:3128",
+)
+_HTTP2: Rule = (
+    lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
+    "must be true or false, and needs the package h2; run: pip install h2",
+)
+_HTTP: Mapping[str, Rule] = {
+    "trust_env": FLAG, "proxy": _URL, "http2": _HTTP2, "max_connections": _POSITIVE,
+    "max_keepalive_connections": _POSITIVE, "keepalive_expiry": SECONDS, "connect_timeout": SECONDS,
+    "on_request": _FUNCTION, "on_response": _FUNCTION,
+}  # fmt: skip
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, problems: list[Problem]) -> dict[str, Any]:
+    """Return the members of a table that follow their rule; say what is wrong with the others."""
+    right = {}
+    for key, value in table.items():
+        follows, words = rules.get(key, (None, f"is not known; there are {', '.join(rules)}"))
+        if follows is None:
+            problems.append(Problem(where + visible(key, 60), "unknown", words))
+        elif not follows(value):
+            problems.append(Problem(where + key, "type", words))
+        else:
+            right[key] = value
+    return right
 
 
 def http_problems(given: Any) -> list[Problem]:
     """Return what is wrong with the options of connections."""
     if not isinstance(given, Mapping):
         return [Problem("http", "type", "must be a mapping of options, as {'trust_env': True}")]
-    known = [field.name for field in attrs.fields(HttpOptions)]
-    found = []
-    for name, value in given.items():
-        path = f"http.{visible(str(name), 60)}"
-        if name not in known:
-            found.append(Problem(path, "unknown", f"is not known; there are {', '.join(known)}"))
-        elif name == "proxy" and not (isinstance(value, str) and value.startswith(("http://", "https://"))):
-            found.append(Problem(path, "type", "must be a URL, as http://proxy.example.com:3128"))
-        elif name.startswith("on_") and not callable(value):
-            found.append(Problem(path, "type", "must be a function"))
-        elif name in _TYPES:
-            of, words = _TYPES[name]
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not isinstance(value, of) or (of is not bool and not (number and value > 0)):
-                found.append(Problem(path, "type", words))
-            elif name == "http2" and value and importlib.util.find_spec("h2") is None:
-                found.append(Problem(path, "missing", "needs the package h2; run: pip install h2"))
+    found: list[Problem] = []
+    checked(given, _HTTP, "http.", found)
     return found
 
 
