@@ -93,15 +93,18 @@ def test_python_says_what_it_says(block):
 def test_terminal_says_what_it_says(block, tmp_path):
     """Each transcript gives exactly what stands there, stdout and stderr together; … stands for what differs."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
-    environ |= {"WORKBENCH_STATE": str(tmp_path), "WORKBENCH_CONFIG": str(tmp_path / "none.toml")}
+    environ |= {
+        "WORKBENCH_STATE": str(tmp_path),
+        "WORKBENCH_CONFIG": str(tmp_path / "none.toml"),
+        "PYTHONPATH": str(ROOT),
+    }
     steps = re.findall(r"^\$ (.*?)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
     assert steps
     for command, expected in steps:
-        program, *words = shlex.split(command)
-        assert program == "workbench"
+        assert shlex.split(command)[0] == "workbench"
         done = subprocess.run(
-            [sys.executable, "-m", "workbench", *words],
-            cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60,
+            ["bash", "-c", f'workbench() {{ {sys.executable} -m workbench "$@"; }}; {command}'],
+            cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60,
         )  # fmt: skip
         pattern = ".*".join(re.escape(part) for part in expected.split("…"))
         assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"

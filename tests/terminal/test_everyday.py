@@ -162,6 +162,12 @@ def test_quiet(wb):
     assert wb("sandbox", "reset").err != ""
 
 
+@pytest.mark.parametrize("words", [["add-fault", "latency"], ["requests"]], ids=" ".join)
+def test_what_ends_with_a_command_is_said(wb, words):
+    """A fault rule of a command that serves nothing ends with it; how to keep it is said."""
+    assert "workbench sandbox serve --own" in " ".join(wb("sandbox", *words).err.split())
+
+
 def test_a_journal_of_an_application(wb, tmp_path):
     """`--path` opens the journal that an application keeps."""
     path = tmp_path / "app.db"

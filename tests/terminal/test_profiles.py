@@ -252,3 +252,11 @@ def test_doctor_names_a_file_others_can_read(wb, profiles):
     assert ended.code == 5
     assert f"chmod 600 {profiles}" in ended.out
     assert "canary" not in ended.out + ended.err
+
+
+def test_a_new_sandbox_is_new_whatever_the_environment_says(wb, monkeypatch):
+    """`--fresh` never opens the profile that WORKBENCH_PROFILE names; without it, commands do."""
+    monkeypatch.setenv("WORKBENCH_PROFILE", "here")
+
+    assert wb("contracts", "list", "--fresh").code == 0
+    assert wb("contracts", "list").code == 2  # a production profile that was not confirmed
