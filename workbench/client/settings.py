@@ -21,12 +21,12 @@ from typing import Any
 
 import attrs
 
-from workbench.client import options
 from workbench.client.base import client_problems
 from workbench.client.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.client.keys import Key, pin
+from workbench.client.options import ADDRESSES, COUNT, FLAG, RATE, SECONDS, TABLE, TEXT, Rule, checked
 from workbench.client.state import APPLICATION, state_path
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
@@ -124,14 +124,14 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
     return tables
 
 
-_RULES: Mapping[str, options.Rule] = {
-    "base_url": options.TEXT, "environment": options.TEXT, "timeout": options.SECONDS, "ca_file": options.TEXT, "journal": options.TEXT,
-    "key_variable": options.TEXT, "forget_key_variable": options.FLAG, "idempotency_header": options.TEXT, "wire_names": options.TABLE,
-    "sandbox": options.TABLE, "limits": options.TABLE, "http": options.TABLE,
+_RULES: Mapping[str, Rule] = {
+    "base_url": TEXT, "environment": TEXT, "timeout": SECONDS, "ca_file": TEXT, "journal": TEXT,
+    "key_variable": TEXT, "forget_key_variable": FLAG, "idempotency_header": TEXT, "wire_names": TABLE,
+    "sandbox": TABLE, "limits": TABLE, "http": TABLE,
 }  # fmt: skip
-_LIMITS: Mapping[str, options.Rule] = {
-    "reads_per_second": options.RATE, "writes_per_second": options.RATE, "amount": options.COUNT, "native_amount": options.COUNT, "rows": options.COUNT,
-    "sum": options.COUNT, "recipients": options.ADDRESSES,
+_LIMITS: Mapping[str, Rule] = {
+    "reads_per_second": RATE, "writes_per_second": RATE, "amount": COUNT, "native_amount": COUNT, "rows": COUNT,
+    "sum": COUNT, "recipients": ADDRESSES,
 }  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     for key in [key for key in table if key not in _RULES and _KEYLIKE.search(key)]:
         table.pop(key)
         problems.append(_key_in_file(where + visible(key, 60), name, path))
-    table = options.checked(table, _RULES, where, problems)
+    table = checked(table, _RULES, where, problems)
     if (
         "base_url" not in table
         and not table.get("sandbox")
@@ -151,13 +151,13 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     ):
         words = "is missing; a profile without it needs a [sandbox] table"
         problems.append(Problem(f"{where}base_url", "required", words))
-    checked = ("base_url", "environment", "idempotency_header", "wire_names", "http")
-    found = client_problems(**{key: table[key] for key in checked if key in table})
+    shared = ("base_url", "environment", "idempotency_header", "wire_names", "http")
+    found = client_problems(**{key: table[key] for key in shared if key in table})
     problems.extend(attrs.evolve(problem, path=where + problem.path) for problem in found)
     if "ca_file" in table and not Path(table["ca_file"]).is_file():
         problems.append(Problem(f"{where}ca_file", "file", "is not a file"))
     url = base_url_or_problem(table.get("base_url"))
-    limits = options.checked(table.get("limits", {}), _LIMITS, f"{where}limits.", problems)
+    limits = checked(table.get("limits", {}), _LIMITS, f"{where}limits.", problems)
     if "recipients" in limits:
         limits["recipients"] = tuple(limits["recipients"])
     rates = RATES if isinstance(url, BaseUrl) and not url.local else {}
