@@ -57,6 +57,8 @@ def test_a_cluster_reads_the_same_rows(
     assert frame["id"].tolist() == here.frame()["id"].tolist()
     assert frame["points"].sum() == here.frame()["points"].sum()
 
+    assert frame["points"].dtype == here.frame()["points"].dtype
+
     on_disk = read(url, wanted, progress=False, cluster=machines, path=tmp_path)
     assert sorted(on_disk.frame().compute()["id"]) == sorted(frame["id"])
 
@@ -81,6 +83,13 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
     assert not any(key.encode() in one for one in sent)
     with connect(seed=1) as own, pytest.raises(InvalidRequest, match="so that no key travels"):
         read(own, users(url), progress=False, cluster=machines)
+
+
+def test_every_worker_has_a_task(machines: Any, url: str) -> None:
+    """A read of few users uses all workers, not one."""
+    there = read(url, users(url)[:4], progress=False, cluster=machines)
+
+    assert there.frame().npartitions == 2
 
 
 def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPatch) -> None:

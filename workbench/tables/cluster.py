@@ -1,6 +1,6 @@
 """Reads on more than one machine, with dask.distributed (the extra `cluster`).
 
-Users are divided into tasks of at least a thousand pages. A worker gets the name of a profile, or the URL of a served
+Users are divided into tasks of about a thousand pages, or one for each thread. A worker gets the name of a profile, or the URL of a served
 sandbox, and makes its own client from its own settings: no key is in the graph. The requests in flight and the rate of
 reads are divided among the workers' threads; after a 429, each of them slows down by itself.
 
@@ -25,6 +25,7 @@ from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest, WorkbenchError
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.session import connect
+from workbench.tables.decimals import WIDTHS
 from workbench.tables.folder import SCHEMA, read_folder, uniform
 from workbench.tables.paging import PageCursor
 from workbench.tables.read_job import parameter_names, read_in_thread, read_notes, summary_line
@@ -61,7 +62,7 @@ def read_on_cluster(
     threads = sum(cluster.nthreads().values())
     if not threads:
         raise InvalidRequest("the cluster has no workers", of="rewards.read")
-    size = TASK_PAGES // MIN_USER_PAGES
+    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # every thread has a task
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     if len(tasks) > 1 and len(tasks[-1]) < size:
         tasks[-2:] = [tasks[-2] + tasks[-1]]
@@ -124,11 +125,12 @@ def _cursors(result: Result) -> dict[str, PageCursor]:
 
 
 def _rows(result: Result) -> pd.DataFrame | None:
-    return None if result[1] is None else _partition(uniform(result[1]))
+    return None if result[1] is None else _partition(result[1])
 
 
 def _partition(table: Any) -> pd.DataFrame:
-    """Return a partition; the dtypes are the same in each, so the type is text and points have 18 places."""
+    """Return a partition; the dtypes are the same in each, so the type is text, and points are the usual decimals."""
+    table = uniform(table, WIDTHS[0])
     columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
     return pd.DataFrame(columns, copy=False)
 

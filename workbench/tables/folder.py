@@ -78,29 +78,31 @@ def _about(path: Path) -> dict[str, Any]:
     return about
 
 
-def uniform(table: Any) -> Any:
-    """Return rows in the schema of the folder. Points that do not fit its decimals move to `extra`."""
-    points = table.column("points")
-    if pa.types.is_decimal(points.type):
+def uniform(table: Any, points: Any = POINTS) -> Any:
+    """Return rows in the schema of the folder, with points of a type. Those that do not fit it move to `extra`."""
+    place = SCHEMA.get_field_index("points")
+    schema = SCHEMA.set(place, pa.field("points", points))
+    column = table.column("points")
+    if pa.types.is_decimal(column.type):
         try:
-            return _with(table, points=pc.cast(points, POINTS))
+            return _with(table, schema, points=pc.cast(column, points))
         except pa.ArrowInvalid:
             pass
     kept, extras = [], []
-    for value, extra in zip(points.to_pylist(), table.column(EXTRA).to_pylist(), strict=True):
+    for value, extra in zip(column.to_pylist(), table.column(EXTRA).to_pylist(), strict=True):
         try:
-            kept.append(None if value is None else pa.scalar(Decimal(value), POINTS).as_py())
+            kept.append(None if value is None else pa.scalar(Decimal(value), points).as_py())
         except (pa.ArrowInvalid, ValueError):
             kept.append(None)
             extra = json_text({**json.loads(extra or "{}"), "points": str(value)})
         extras.append(extra)
-    return _with(table, points=pa.array(kept, POINTS), extra=pa.array(extras, pa.large_string()))
+    return _with(table, schema, points=pa.array(kept, points), extra=pa.array(extras, pa.large_string()))
 
 
-def _with(table: Any, **columns: Any) -> Any:
+def _with(table: Any, schema: Any, **columns: Any) -> Any:
     for name, values in columns.items():
         table = table.set_column(table.schema.get_field_index(name), name, values)
-    return table.select(SCHEMA.names).cast(SCHEMA)
+    return table.select(schema.names).cast(schema)
 
 
 def read_folder(path: Path) -> Any:
