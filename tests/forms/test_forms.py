@@ -75,6 +75,25 @@ def test_a_filled_form_is_sent_and_answers(api: Session, purchase: dict[str, Any
     assert "Next: reverse authorization" in buttons
 
 
+def test_what_comes_next_is_a_press_away(api: Session, purchase: dict[str, Any]) -> None:
+    """A purchase is settled and then refunded from its answer; a control is used once."""
+    made = form(api.simulate_authorization, **purchase)
+    made.submit()
+
+    def buttons() -> dict[str, Any]:
+        return {one.description: one for one in below(made.widget) if isinstance(one, ipywidgets.Button)}
+
+    settle = buttons()["Next: settle"]
+    settle.click()
+    events = made.view.card.events.value
+    buttons()["Next: refund"].click()
+
+    assert settle.disabled
+    assert "settled" == api.sandbox.state(made.answer.transaction_id)["status"]
+    assert "transaction.completed" in events
+    assert made.answer.transaction_id == made.opened[0].draft.given["transaction_id"]
+
+
 def test_problems_stand_beside_their_field(api: Session) -> None:
     """A wrong value is named at its field as soon as it is typed, and no longer once it is right."""
     made = form(api.simulate_authorization)

@@ -1,7 +1,6 @@
 """The answer of a form: its card, the events that followed, next steps, and private values shown for a minute."""
 
 from collections.abc import Callable, Sequence
-from html import escape
 from types import NoneType
 from typing import Any
 
@@ -10,7 +9,7 @@ import ipywidgets
 from workbench import rendering
 from workbench.client.base import context_of
 from workbench.errors import WorkbenchError, visible
-from workbench.forms.offers import Offer
+from workbench.forms.offers import Offer, after_call
 from workbench.forms.widgets import Later, after, button, close, line, row
 from workbench.interface import walk
 from workbench.interface.events import Event
@@ -80,19 +79,33 @@ class AnswerCard:
         if self.may_reveal:
             actions.append(button(f"Show private values for {REVEAL_SECONDS:.0f} s", self.show_private))
         actions.append(button("New form", lambda: self._open(operation, {})))
+        self._actions = row(*actions)
         done = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
         self.widget = ipywidgets.VBox([
             ipywidgets.HTML(line("ok", done)), ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
-            self._shown, self.events, row(*actions), self._more,
+            self._shown, self.events, self._actions, self._more,
         ])  # fmt: skip
         self.check_events()
 
     def _step(self, one: Offer, arguments: dict[str, Any]) -> Any:
         if not one.control:
             return button(f"Next: {one.label}", lambda: self._open(one.do, arguments))
-        shown = [f"{name}={value!r}" for name, value in arguments.items()]
-        shown += [f"{name}={value}" for name, value in one.extra.items()]
-        return ipywidgets.HTML(f"<pre>api.sandbox.{escape(one.do)}({escape(', '.join(shown))})</pre>")
+        made = button(
+            f"Next: {one.label}", lambda: self._use(made, one, arguments), "wb-control", "A control of the sandbox"
+        )
+        return made
+
+    def _use(self, pressed: Any, one: Offer, arguments: dict[str, Any]) -> None:
+        """Use a control of the sandbox, once; then show what followed and what can be done next."""
+        pressed.disabled = True
+        try:
+            answer = getattr(sandbox_of(self._api), one.do)(**arguments, **one.extra)
+        except WorkbenchError as error:
+            self.events.value = rendering.html(error)
+            return
+        self.check_events()
+        steps = [self._step(*step) for step in after_call(one.do, None, answer)]
+        self._actions.children = (*steps, *self._actions.children)
 
     def _open(self, name: str, values: dict[str, Any]) -> None:
         self._more.children = (*self._more.children, self._open_form(name, values))

@@ -19,7 +19,7 @@ class Offer:
     Args:
         takes: For each argument the column of the row, or the path in the answer or request ("request.id").
         only: For each column the values for which it is offered; an unknown value is allowed.
-        extra: Further arguments, as a person would type them.
+        extra: Further arguments of a control.
         asks: Further arguments of a control, each with its choices; without choices it is optional and typed.
     """
 
@@ -106,7 +106,7 @@ _EDIT_USER = (
 _TRANSACTION = {"transaction_id": "transaction_id"}
 AFTER: Mapping[str, tuple[Offer, ...]] = {
     "create_user_application": (
-        Offer("review", "decide the review", {"user_or_owner_id": "id"}, extra={"status": '"approved"'}),
+        Offer("review", "approve in the sandbox", {"user_or_owner_id": "id"}, extra={"status": "approved"}),
         *_EDIT_USER,
     ),
     "update_user": _EDIT_USER,
@@ -121,6 +121,7 @@ AFTER: Mapping[str, tuple[Offer, ...]] = {
         Offer("settle", "settle", _TRANSACTION),
     ),
     "simulate_reversal": (Offer("settle", "settle the remaining amount", _TRANSACTION),),
+    "settle": (Offer("simulate_refund", "refund", _TRANSACTION),),
     "simulate_refund": (Offer("simulate_refund", "refund more", {"transaction_id": "request.transaction_id"}),),
     "update_dispute": (Offer("update_dispute", "add evidence", {"dispute_id": "request.dispute_id"}),),
 }
