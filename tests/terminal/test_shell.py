@@ -36,7 +36,7 @@ def test_one_line(piped, tmp_path):
     said = done.stdout.decode()
 
     assert done.returncode == 0
-    assert re.search(r"\(4, +FULL", said.replace("\n", ""))
+    assert re.search(r"\(3, +FULL", said.replace("\n", ""))
     assert "<pandas, loaded when first used>" in said
 
 
@@ -59,7 +59,7 @@ def test_magics(ipython):
     ipython.run_line_magic("advance", "2d 3h")
 
     assert (made.status, declined.status) == ("authorized", "declined")
-    assert len(ipython.run_line_magic("contracts", "")) == 4
+    assert len(ipython.run_line_magic("contracts", "")) == 3
     assert [event.kind for event in ipython.run_line_magic("events", "transaction.created")] == [
         "transaction.created"
     ] * 2
@@ -114,7 +114,7 @@ def test_what_counts_as_a_key(text, holds):
 def test_as_an_extension(ipython):
     """`%load_ext workbench` brings faces and magics, and `%unload_ext` takes them back."""
     ipython.run_line_magic("load_ext", "workbench")
-    assert len(ipython.run_line_magic("contracts", "")) == 4
+    assert len(ipython.run_line_magic("contracts", "")) == 3
     ipython.run_line_magic("unload_ext", "workbench")
 
     assert "contracts" not in ipython.magics_manager.magics["line"]
