@@ -64,11 +64,11 @@ class Member:
 
     def kill(self) -> None:
         """End it, and what it forked, without a chance to tidy up."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
+        process, self.process = self.process, None
+        if process is not None and process.stdout is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
 
     def limit_files(self, size: int) -> None:
         """Let it write no file beyond a size, as on a full disk; -1 lifts that."""

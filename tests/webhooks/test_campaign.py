@@ -35,7 +35,13 @@ def free_ports(number: int) -> list[int]:
     ],
 )  # fmt: skip
 def test_each_event_is_handled(
-    tmp_path: Path, roles: tuple[str, ...], events: int, kills: int, holds: int, seconds: float
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    roles: tuple[str, ...],
+    events: int,
+    kills: int,
+    holds: int,
+    seconds: float,
 ) -> None:
     """Each event is handled exactly once by an atomic handler and at least once by the other; nothing forged is stored.
 
@@ -51,6 +57,7 @@ def test_each_event_is_handled(
     ]
     for member in members:
         member.start()
+        request.addfinalizer(member.kill)
     queue = deliveries(events, seed=events)
     ids = {event_id for event_id, *_ in queue if event_id is not None}
     began = time.monotonic()
