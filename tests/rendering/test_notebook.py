@@ -59,3 +59,19 @@ def test_taking_faces_back_leaves_the_shell_as_it_was(shell):
     undo()
 
     assert shell.display_formatter.format([USER])[0] == before
+
+
+def test_a_long_list_of_events_is_twenty_lines(shell):
+    """Thousands of events show as a table of twenty lines that says how to see the others; a few show whole."""
+    from workbench.interface.events import Event
+
+    events = [
+        build(Event, {"id": str(n), "resource": "user", "action": "updated", "body": {"id": "u"}}) for n in range(7_000)
+    ]
+    rendering.register(shell)
+    data, _ = shell.display_formatter.format(events)
+
+    assert data["text/plain"].startswith("7,000 events, the first 20; wb.to_frame has all")
+    assert data["text/plain"].count("user.updated") == 20
+    assert len(data["text/html"]) < 20_000
+    assert "wb.to_frame" not in shell.display_formatter.format(events[:2])[0]["text/plain"]

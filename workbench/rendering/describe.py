@@ -62,6 +62,8 @@ def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = Non
 def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows: int) -> Block:
     first, shown = type(x[0]), x[:rows]
     alike = all(type(item) is first for item in x)
+    if alike and first is Event and len(x) > MAX_EVENTS and not columns:
+        return event_grid(shown[:SHOWN_EVENTS], len(x))
     if alike and is_record(x[0]):
         if columns or not _holds_many(first):
             return record_grid(plural(first, len(x)), shown, len(x), reveal, columns)
@@ -115,6 +117,23 @@ def record_grid(
     names = tuple(columns or _columns(type(shown[0]), shown))
     rows = ((_leaf(item, name, reveal) for name in names) for item in shown)
     return _grid(title, (label(name.replace(".", "_")) for name in names), rows, total)
+
+
+def event_grid(shown: Sequence[Event], total: int) -> Grid:
+    """Put many events into a grid, a line each; the title says how to see the others."""
+    lines = []
+    for one in shown:
+        about = str(get_path(one.body, "id") or "")
+        status = next(filter(None, (get_path(one.body, name) for name in _EVENT_STATUS)), None)
+        at = next(filter(None, (get_path(one, name) for name in _EVENT_TIME)), None)
+        lines.append(
+            (
+                visible(one.kind, 40), visible(about[:8]) + "…" * (len(about) > 8),
+                "" if status is None else _plain("status", str(status)), "" if at is None else _inline(at, ()),
+            )
+        )  # fmt: skip
+    hint = f", the first {len(lines)}; wb.to_frame has all" if total > len(lines) else ""
+    return _grid(plural(Event, total) + hint, ("kind", "about", "status", "time"), lines, total)
 
 
 def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
@@ -247,6 +266,10 @@ def _confidence(one: Assumption) -> Cell:
     return Cell((f"{mark} {one.confidence}",), f"status:{one.confidence}")
 
 
+MAX_EVENTS, SHOWN_EVENTS = 5, 20
+"""Events in a list that are shown whole, and lines of a longer one."""
+_EVENT_STATUS = ("application_status", "spend.status", "status")
+_EVENT_TIME = ("event_received_at", "body.spend.posted_at", "body.spend.authorized_at", "body.received_at")
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (OutcomeUnknown, "unknown"),
     (ApiError, "refused"),
