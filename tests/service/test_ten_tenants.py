@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import workbench as wb
-from workbench.forms.browse import browse
+from workbench.forms.panel import browse
 from workbench.terminal import main
 
 NAMES = [f"tenant {number}" for number in range(10)]
@@ -58,13 +58,12 @@ def live(name: str, api: wb.Session, together: threading.Barrier) -> Own:
 
 
 def panel_rows(api: wb.Session, tab: str) -> str:
-    """Return what a tab of the panel lists, and opens to."""
-    shown = browse(api).open(tab)
-    opened = []
-    for number in range(min(len(shown.view.rows), 5)):
-        shown.open(number)
-        opened.append(shown.detail.value)
-    return repr(shown.view.rows) + " ".join(opened)
+    """Return what a list of the panel has, and opens to."""
+    panel = browse(api)
+    listing = panel.open(tab)
+    opened = [panel.show(tab, key) for key in listing.data.ids[:5]]
+    panel.close()
+    return repr(listing.data.rows) + repr(opened)
 
 
 def terminal(*words: str) -> Callable[[Own, Any], str]:
@@ -85,7 +84,7 @@ FACES: dict[str, Callable[[Own, Any], str]] = {
     "journal": lambda own, _: repr([dict(entry.request) for entry in own.api.journal]),
     "guide": lambda own, _: repr({name: one for name, one in own.api.guide().items() if name != "tenants"}),
     "contracts": lambda own, _: repr([one.id for one in own.api.list_contracts()]),
-    **{f"panel: {tab}": lambda own, _, tab=tab: panel_rows(own.api, tab) for tab in ("users", "contracts", "transactions", "events", "journal")},
+    **{f"panel: {tab}": lambda own, _, tab=tab: panel_rows(own.api, tab) for tab in ("users", "contracts", "transactions", "events", "requests")},
     "terminal: events": terminal("sandbox", "events"),
     "terminal: users": terminal("sandbox", "records", "user"),
     "terminal: requests": terminal("sandbox", "requests"),
