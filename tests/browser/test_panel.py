@@ -265,6 +265,22 @@ def test_after_a_restart_the_panel_says_how_to_go_on(lab: Server, page: Page) ->
     expect(page.locator(".jupyter-widgets-error-widget")).to_have_count(0)
 
 
+def test_a_panel_reopened_without_its_kernel_shows_what_was_read(lab: Server, page: Page) -> None:
+    """A saved notebook shows the rows that were read, a line that says how to go on, and nothing that looks broken."""
+    panel = shown_panel(page, lab, "reopened", START, LIVED)
+    go(panel, "Users")
+    open_row(panel)
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty", timeout=SLOW)
+    page.evaluate("window.jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.goto(lab.url("reopened.ipynb"))
+
+    expect(page.get_by_text("Run the cell for a live panel.")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("manual review")).to_have_count(1)
+    expect(page.get_by_text("model not found")).to_be_attached()
+    expect(page.get_by_text("model not found")).to_be_hidden()
+
+
 HOSTILE = r"""
 import workbench as wb
 from html import escape

@@ -108,6 +108,7 @@ class Panel(Displayed):
         self.static = StaticView()
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
     @property
@@ -168,7 +169,7 @@ class Panel(Displayed):
     @property
     def html(self) -> str:
         """The lists that were read, as static HTML."""
-        parts = [headline(_TITLE, self._api)]
+        parts = [headline(_TITLE, self._api), "<div>What was read. Run the cell for a live panel.</div>"]
         for name, one in self.lists.items():
             if one.is_read and one.data.rows:
                 labels = [label_of(column) for column in one.data.columns]
@@ -226,6 +227,9 @@ class Panel(Displayed):
             listing.sort(*order)
         first = max(int(asked.get("first", 0)), 0)
         listing.prepare()
+        if name not in self._seen:
+            self._seen.add(name)
+            self.update_static()
         return {
             "list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500)),
             "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],

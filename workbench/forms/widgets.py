@@ -77,7 +77,10 @@ class StaticView:
             handle.update(self._bundle(html, plain), raw=True)
 
     def _bundle(self, html: str, plain: str) -> dict[str, str]:
-        return {"text/html": f'<div class="{self.name}">{html}</div>', "text/plain": plain}
+        # A widget without its kernel leaves a text of JupyterLab alone in the output below, that no model was found.
+        below = f".jp-OutputArea-child:has(.{self.name}) + * > .jp-OutputArea-output.jupyter-widgets:not(:has(*))"
+        rule = f"<style>{below} {{ display: none; }}</style>"
+        return {"text/html": f'{rule}<div class="{self.name}">{html}</div>', "text/plain": plain}
 
 
 class Displayed:
