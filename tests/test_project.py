@@ -278,6 +278,7 @@ def test_wheel_carries_the_package_and_nothing_else(tmp_path: Path) -> None:
         ".j2",
         ".js",
         ".css",
+        ".html",
     }
     assert wheel.stat().st_size < 2_000_000
 

@@ -5,6 +5,7 @@ Digests, recoveries and call data are made a second time here with another libra
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
 
@@ -59,6 +60,7 @@ def draws(api: wb.Session, count: int):
     for _ in range(count):
         number = draw.source.randrange(2)
         contract = api.list_contracts()[number]
+        held = int(Decimal(contract.tokens[0].balance))  # whole tokens
         changes = {
             "contract": contract,
             "token": contract.tokens[0].address,
@@ -66,10 +68,10 @@ def draws(api: wb.Session, count: int):
             "to": draw.address(),
         }
         if draw.source.random() < 0.5:
-            cents = draw.source.randrange(1, 2_500_000)
+            cents = draw.source.randrange(1, held * 100)
             yield number, {**changes, "amount": wb.withdrawals.usd(f"{cents // 100}.{cents % 100:02d}")}, cents * 10_000
         else:
-            units = draw.source.randrange(1, 25_000_000_000)
+            units = draw.source.randrange(1, held * 10**6)
             yield number, {**changes, "amount": wb.withdrawals.native_units(units)}, units
 
 
