@@ -15,6 +15,7 @@ from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, o
 pytestmark = pytest.mark.notebook
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
+_TWICE = ("01", "03", "09", "14")  # the others in `make soak`
 Run = Callable[[Path], Executed]
 PLANTED = (
     "000123456", "5550123", "5550142", "1990-01-01", "1985-06-15", "ada@example.com", "203.0.113.7", "The cardholder was",
@@ -101,7 +102,11 @@ def test_most_cells_are_quick(path: Path, ran: Run) -> None:
     assert len(slow) <= (0.1 if path in COURSE else 0.4) * len(ran(path).seconds) + 1
 
 
-@each
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=() if path.stem[:2] in _TWICE else pytest.mark.soak) for path in NOTEBOOKS],
+    ids=IDS,
+)
 def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
     """Graded twice, a notebook gives the same outputs: no clock, no chance, no prompt."""
     assert ran(path).outputs == execute(path, tmp_path).outputs
