@@ -289,6 +289,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         where = os.environ.get("WORKBENCH_PROFILE") or None
     if where is None and learner and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
         production = embedded.get("environment") == "production"
+        if authority := os.environ.get("WORKBENCH_CLASS_CA"):
+            client = {"ca_file": authority, **client}
         return _served(learner.rstrip("/") + ("/production" if production else ""), client)
     if where is None:
         return _embedded(client, embedded)

@@ -1,7 +1,9 @@
 """A class on one server: isolation of learners, the board, locks and notes, results, and a restart."""
 
 import json
+import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import workbench as wb
 from workbench.classroom import board
 from workbench.classroom.results import Results, read_roster
 from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
+from workbench.sandbox.certificate import self_signed
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 
@@ -123,7 +126,11 @@ def test_clock_faults_snapshots_and_reset_are_a_learners_own(ann: Caller, bob: C
 def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
     guide = ann.get("production/_sandbox/guide").json()
 
-    answer = httpx.post(f"{ann.url}/production/v1/simulate/transactions/authorize", json={}, headers=ann.key)
+    answer = httpx.post(
+        f"{ann.url}/production/v1/simulate/transactions/authorize",
+        json={},
+        headers={"api-key": guide["api_keys"]["full"]},
+    )
     assert guide["base_url"] == f"{ann.url}/production/v1"
     assert answer.status_code == 404
 
@@ -286,3 +293,45 @@ def test_the_board_is_shown_in_a_notebook(server: ClassServer, url: str, ann: Ca
     assert "&lt;b&gt;" in shown._repr_html_()
     with pytest.raises(wb.errors.WrongEnvironment, match="trainer's key"):
         board(url, "x")
+
+
+def test_keys_are_a_learners_own(ann: Caller, bob: Caller) -> None:
+    with wb.connect(seed=7) as own:
+        assert len({ann.key["api-key"], bob.key["api-key"], own.sandbox.full_key}) == 3
+
+    crossed = httpx.post(f"{ann.url}/_sandbox/reset", json={}, headers=bob.key)
+    assert crossed.status_code == 401
+
+
+def test_a_class_is_joined_over_tls(server: ClassServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"
+    self_signed(certificate, key, ["127.0.0.1"])
+    with server.serve(certfile=certificate, keyfile=key) as url:
+        assert url.startswith("https://")
+        code = server.learners[0].code
+        with wb.connect(url, code=code, ca_file=certificate) as api:
+            assert api.sandbox.class_status()["learner"] == "Ann"
+            assert api.list_contracts()
+        with pytest.raises(wb.WorkbenchError):
+            wb.connect(url, code=code)
+        monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{code}")
+        monkeypatch.setenv("WORKBENCH_CLASS_CA", str(certificate))
+        with wb.connect(seed=7) as api:
+            assert api.sandbox.in_class
+            assert api.list_contracts()
+
+
+def test_a_class_for_others_does_not_send_webhooks_to_this_machine(server: ClassServer) -> None:
+    with ExitStack() as stack:
+        warned = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        url = stack.enter_context(server.serve("0.0.0.0", hosts=["class.example"]))
+        port = url.rpartition(":")[2]
+        place = f"http://127.0.0.1:{port}/{server.learners[0].code}/_sandbox"
+        headers = {"host": f"class.example:{port}"}
+        guide = httpx.get(f"{place}/guide", headers=headers).json()
+        key = {"api-key": guide["api_keys"]["full"], **headers}
+        refused = httpx.post(f"{place}/register_endpoint", json={"url": "http://127.0.0.1:9/"}, headers=key)
+
+    assert refused.status_code == 400
+    assert any("without TLS" in str(one.message) for one in warned)

@@ -23,13 +23,14 @@ from workbench import http_server
 from workbench.classroom.results import ExerciseResult, Learner, Results
 from workbench.course.exercise import SandboxEvidence
 from workbench.course.learner import EXERCISES
-from workbench.errors import ApiError, WorkbenchError
+from workbench.errors import ApiError, WorkbenchError, advise
+from workbench.http_post import LOOPBACK
 from workbench.http_server import Request, Response
 from workbench.interface import strict_json
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.results import to_json
-from workbench.sandbox.server import App, refused
+from workbench.sandbox.server import CONTROL_PATH, App, refused
 
 DEFAULT_SEED = 7  # of the notebooks
 MAX_WRONG_CODES = 30  # a minute, of all callers; then no code is accepted for the rest of it
@@ -65,19 +66,27 @@ class _LearnerSandboxes:
         # the code in the path is what a connection from this machine is elsewhere
         inner = attrs.evolve(request, target=request.target.removeprefix(prefix), local=True)
         made = self._made.get(prefix)
-        return self._handle_first(prefix, inner) if made is None else made[1].handle(inner)
+        return self._handle_first(prefix, inner) if made is None else self._answer(*made, inner)
 
     async def _handle_first(self, prefix: str, request: Request) -> Response:
         """Make the sandbox in a thread, so that others do not wait, then answer."""
-        _, app = await asyncio.to_thread(self._make, prefix)
-        answer = app.handle(request)
+        answer = self._answer(*await asyncio.to_thread(self._make, prefix), request)
         return answer if isinstance(answer, Response) else await answer
+
+    @staticmethod
+    def _answer(sandbox: Sandbox, app: App, request: Request) -> Response | Awaitable[Response]:
+        if request.target == f"{CONTROL_PATH}guide" and request.header("api-key") is None:  # the code opens the guide
+            request = attrs.evolve(request, headers=(*request.headers, ("api-key", sandbox.full_key)))
+        return app.handle(request)
 
     def _make(self, prefix: str) -> tuple[Sandbox, App]:
         with self._lock:
             if prefix not in self._made:
                 sandbox = self._server.make_sandbox(self.learner, "production" if prefix else "sandbox")
-                self._made[prefix] = sandbox, sandbox.http_app(f"{self._server.url}/{self.learner.code}{prefix}")
+                self._made[prefix] = (
+                    sandbox,
+                    self._server.make_app(sandbox, f"{self._server.url}/{self.learner.code}{prefix}"),
+                )
             return self._made[prefix]
 
     def close(self) -> None:
@@ -102,6 +111,7 @@ class ClassServer:
         self.results.set("seed", self.seed)
         self.trainer_key: str = self.results.get("trainer_key")
         self.url = ""
+        self._local = True
         self._places = {learner.code: _LearnerSandboxes(self, learner) for learner in self.results.learners()}
         self._by_name = {place.learner.name: place for place in self._places.values()}
         self._wrong_codes: deque[float] = deque(maxlen=MAX_WRONG_CODES)
@@ -115,20 +125,43 @@ class ClassServer:
     def make_sandbox(self, learner: Learner, environment: Any) -> Sandbox:
         """Make or open the sandbox of a learner."""
         path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
-        return Sandbox(self.seed, environment, path=path)
+        return Sandbox(self.seed, environment, path=path, random_keys=True)
+
+    def make_app(self, sandbox: Sandbox, url: str) -> App:
+        """Return the HTTP application of a sandbox; webhooks of a class that others reach do not go to this machine."""
+        return sandbox.http_app(url, self._local)
 
     @contextmanager
-    def serve(self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = ()) -> Iterator[str]:
+    def serve(
+        self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), *,
+        certfile: Path | None = None, keyfile: Path | None = None,
+    ) -> Iterator[str]:  # fmt: skip
         """Serve the class while the context is open, and yield its URL.
+
+        Args:
+            host: Address to listen on; by default only this machine can connect.
+            port: Port; 0 chooses a free one.
+            hosts: Host names under which learners reach it; a wildcard address needs one.
+            certfile: Certificate for TLS, a PEM file.
+            keyfile: Its private key, if that is not in the same file.
 
         Raises:
             PortTaken: The port is in use.
+            UnusableFile: The certificate or its key cannot be used.
             ValueError: The address is a wildcard, and no host name is given.
         """
+        self._local = host in LOOPBACK
         names = http_server.served_names(host, hosts)
+        if host not in LOOPBACK and certfile is None:
+            advise(
+                "A class is reached by others without TLS: they can read codes and keys on the way. Give a certificate."
+            )
         listening = http_server.bind(host, port)
-        self.url = http_server.url_of(listening)
-        with http_server.running(self.handle, listening=listening, hosts=names, refusal=refused):
+        named = None if self._local else next(iter(hosts), None)
+        self.url = http_server.url_of(listening, host=named, secure=certfile is not None)
+        with http_server.running(
+            self.handle, listening=listening, hosts=names, refusal=refused, certfile=certfile, keyfile=keyfile
+        ):
             yield self.url
 
     def close(self) -> None:

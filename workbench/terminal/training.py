@@ -37,6 +37,9 @@ def serve(
     host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Parameter(help="Port; 0 chooses a free one.")] = 0,
     host_name: Annotated[list[str] | None, Parameter(help="Host name under which learners reach it.")] = None,
+    certfile: Annotated[Path | None, Parameter(help="Certificate for TLS, a PEM file.")] = None,
+    keyfile: Annotated[Path | None, Parameter(help="Private key of the certificate, if it is in another file.")] = None,
+    self_signed: Annotated[bool, Parameter(help="Make a certificate for TLS, in the folder of the class.")] = False,
     notebook_seed: Annotated[
         int | None, Parameter(help="Random seed of all sandboxes; 7, of the notebooks, if omitted.")
     ] = None,
@@ -44,12 +47,24 @@ def serve(
     """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost."""
     from workbench.classroom.results import read_roster
     from workbench.classroom.server import ClassServer
+    from workbench.http_server import served_names
 
+    try:
+        names = served_names(host, host_name or ())
+    except ValueError as error:
+        raise usage_error(f"--host-name is missing: {error}") from None
+    if self_signed:
+        from workbench.sandbox.certificate import self_signed as make_certificate
+
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        certfile, keyfile = folder / "class-tls.crt", folder / "class-tls.key"
+        say(f"Certificate: {certfile}, SHA-256 fingerprint {make_certificate(certfile, keyfile, names)}")
     made = ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
     if not made.learners:
         made.close()
         raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
-    with waiting_for_signals() as wait, closing(made) as server, server.serve(host, port, host_name or ()) as url:
+    served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
+    with waiting_for_signals() as wait, closing(made) as server, served as url:
         print(screen_of(sys.stdout).fit(url), flush=True)
         say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
         say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
