@@ -26,9 +26,10 @@ class Ended:
 
 @pytest.fixture(autouse=True, scope="session")
 def interruptible() -> None:
-    """Let children be interrupted also if the tests' own parent ignores SIGINT, as a shell's `&` does."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let children be interrupted also if the tests' own parent ignores signals, as a shell's `&` and `nohup` do."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)
