@@ -4,7 +4,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -28,7 +29,8 @@ class Interrupted(KeyboardInterrupt):
 class ThreadPool(Generic[T]):
     """Threads that do `work` with each item, until there is none left or the pool is stopped.
 
-    They are never joined: an interrupt inside `join` may take a running thread for one that has ended.
+    They are never joined: an interrupt inside `join` may take a running thread for one that has ended. Nor are events waited for, whose
+    lock an interrupt may leave released; a queue only wakes the caller, who looks at plain attributes.
 
     Args:
         work: Does the work of one item.
@@ -46,22 +48,23 @@ class ThreadPool(Generic[T]):
         self._items = iter(items)
         self._lock = threading.Lock()
         self._halt = halt
-        self._stopping = threading.Event()
+        self._stopping = False
         self._error: BaseException | None = None
-        self._ended = [threading.Event() for _ in range(workers)]
+        self._ended = [False] * workers
+        self._wakeup: SimpleQueue[None] = SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._loop, args=(ended,), name=f"{name}-{number}", daemon=True)
-            for number, ended in enumerate(self._ended)
+            threading.Thread(target=self._loop, args=(number,), name=f"{name}-{number}", daemon=True)
+            for number in range(workers)
         ]
 
     @property
     def stopping(self) -> bool:
         """Whether nothing new may be started."""
-        return self._stopping.is_set()
+        return self._stopping
 
     def stop(self) -> None:
         """Start nothing new. Work that has begun goes on to its end."""
-        self._stopping.set()
+        self._stopping = True
 
     def run(self, poll: Callable[[], object]) -> None:
         """Run until all threads have ended, and call `poll` meanwhile.
@@ -92,12 +95,12 @@ class ThreadPool(Generic[T]):
     def _wait(self, seconds: float = float("inf")) -> bool:
         """Wait until all threads have ended, or that long; return whether they have. One never started has."""
         until = time.monotonic() + seconds
-        for thread, ended in zip(self._threads, self._ended, strict=True):
-            while thread.ident is not None and not ended.is_set():
-                left = until - time.monotonic()
-                if left <= 0:
-                    return False
-                ended.wait(min(left, _MAX_WAIT))
+        while any(thread.ident is not None and not self._ended[n] for n, thread in enumerate(self._threads)):
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            with suppress(Empty):
+                self._wakeup.get(timeout=min(left, _MAX_WAIT))
         return True
 
     def _left(self) -> Iterator[T]:
@@ -107,7 +110,7 @@ class ThreadPool(Generic[T]):
                     return
             yield item
 
-    def _loop(self, ended: threading.Event) -> None:
+    def _loop(self, number: int) -> None:
         try:
             for item in self._left():
                 self._work(item)
@@ -115,7 +118,8 @@ class ThreadPool(Generic[T]):
             self._error = error
             self._stop_for(error)
         finally:
-            ended.set()
+            self._ended[number] = True
+            self._wakeup.put(None)
 
     def _stop_for(self, error: BaseException) -> None:
         self.stop()
