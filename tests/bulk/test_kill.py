@@ -87,10 +87,10 @@ def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, wanted: int) -> 
             kills = 0
             key = sandbox.full_key
             while kills < 3:
-                ready, told = PROCESSES.Pipe(duplex=False)
-                child = PROCESSES.Process(target=send_all, args=(url, key, folder / "run", 3, told))
+                receiver, sender = PROCESSES.Pipe(duplex=False)
+                child = PROCESSES.Process(target=send_all, args=(url, key, folder / "run", 3, sender))
                 child.start()
-                ready.recv()
+                receiver.recv()
                 time.sleep(chance.uniform(0.005, 0.2))
                 ended = not child.is_alive()
                 child.kill()

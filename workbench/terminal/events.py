@@ -69,12 +69,12 @@ def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
 
 def _row(event: Any, how: Output) -> dict[str, Any]:
     body = event.body
-    told = getattr(body, "spend", None) or body
-    status = getattr(body, "application_status", None) or getattr(told, "status", None)
-    amount, currency = getattr(told, "amount", None), getattr(told, "currency", None)
+    reported = getattr(body, "spend", None) or body
+    status = getattr(body, "application_status", None) or getattr(reported, "status", None)
+    amount, currency = getattr(reported, "amount", None), getattr(reported, "currency", None)
     if isinstance(amount, Decimal):  # of a micro deposit, in dollars; it can prove who owns an account
         amount = f"{amount} {str(currency).upper()}" if how.reveal else DOTS
-    times = (getattr(told, name, None) for name in ("posted_at", "received_at", "authorized_at"))
+    times = (getattr(reported, name, None) for name in ("posted_at", "received_at", "authorized_at"))
     when = event.event_received_at or next((one for one in times if isinstance(one, datetime)), None)
     return {
         "time": f"{when:%m-%d %H:%M}" if isinstance(when, datetime) else "",

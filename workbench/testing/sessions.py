@@ -9,8 +9,6 @@ from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.session import SandboxTime, Session
 
-FAULT_ARGUMENTS = ("kind", "of", "nth", "times", "probability", "seconds", "status", "body", "retry_after")
-
 
 @cache
 def _original(seed: int, behavior: str, environment: str, settings: tuple[tuple[str, Any], ...]) -> Sandbox:
