@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from workbench.errors import InvalidRequest, visible
+from workbench.rendering.values import guarded
 from workbench.storage import Database
 
 _APPLICATION = 0x57624331
@@ -271,13 +272,10 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(columns))
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows(
+        {name: guarded(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
+    )
     return out.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """Return a value for a spreadsheet: a text that begins like a formula does not become one."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _otter_test(exercise: str, one: ExerciseResult | None) -> dict[str, Any]:

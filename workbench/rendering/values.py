@@ -128,3 +128,12 @@ def _unit(one: Member, record: Any, value: Any) -> str:
         return f" cents, {money(int(value))}" if digits else ""
     words = unit.partition(",")[0]
     return f" {words}" if words else ""
+
+
+FORMULA = "=+-@\t\r\n＝＋－＠"
+"""Characters at the start of a cell that a spreadsheet may take for a formula, with their full-width forms."""
+
+
+def guarded(text: str) -> str:
+    """Return a text for a cell of CSV: one that a spreadsheet would run as a formula stays text."""
+    return f"'{text}" if text and text[0] in FORMULA else text

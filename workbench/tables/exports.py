@@ -21,10 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.errors import visible
+from workbench.rendering.values import FORMULA as FORMULA
 
 LOG = logging.getLogger("workbench.tables")
-FORMULA = "=+-@\t\r\n＝＋－＠"
-"""Characters at the start of a cell that a spreadsheet may take for a formula, with their full-width forms."""
 EXCEL_ROWS = 1_048_576
 EXCEL_COLUMNS = 16_384
 EXCEL_CELL = 32_767

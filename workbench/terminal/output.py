@@ -22,6 +22,7 @@ from workbench.interface.convert import converter
 from workbench.interface.text import write_time
 from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.rendering.screen import screen_of
+from workbench.rendering.values import guarded
 from workbench.terminal.exits import usage_error
 from workbench.terminal.where import Where
 
@@ -235,5 +236,4 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = visible(format(value, "f") if isinstance(value, Decimal) else "" if value is None else str(value))
-    # A spreadsheet takes these for the start of a formula.
-    return f"'{text}" if isinstance(value, str) and text[:1] in tuple("=+-@＝") and text else text
+    return guarded(text) if isinstance(value, str) else text
