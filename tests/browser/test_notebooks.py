@@ -40,7 +40,7 @@ def test_start_here(lab: Server, page: Page) -> None:
 
 def test_application(lab: Server, page: Page) -> None:
     """The application notebook goes from a mistake to approved, and files many from a file."""
-    run(page, lab, "04-file-an-application")
+    run(page, lab, "05-file-an-application")
 
     output(page, "phone_number must be digits only")
     output(page, "APPROVED")
@@ -49,7 +49,7 @@ def test_application(lab: Server, page: Page) -> None:
 
 def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
     """The withdrawal notebook plans, signs twice, and executes; the balance goes down."""
-    run(page, lab, "03-withdraw-collateral")
+    run(page, lab, "12-withdraw-collateral")
 
     output(page, "Planned withdrawal")
     output(page, "10 min 0 s left")
@@ -59,7 +59,7 @@ def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
 
 def test_report_is_a_dashboard(voila: Callable[[Path], str], page: Page) -> None:
     """Voila serves the rewards report: charts and words, and no code."""
-    page.goto(voila(NOTEBOOKS / "07-report-rewards.ipynb"))
+    page.goto(voila(NOTEBOOKS / "08-report-rewards.ipynb"))
 
     expect(page.locator("#loading")).to_be_hidden(timeout=2 * SLOW)
     expect(page.get_by_role("heading", name="Report rewards")).to_be_visible()

@@ -208,12 +208,12 @@ def test_the_trainer_acts_on_one_or_all(ann: Caller, bob: Caller, trainer: Train
 
 def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Trainer) -> None:
     trainer.act(["Ann"], "note", text="<b>well done</b>")
-    trainer.act("all", "lock", lesson="03-withdraw-collateral")
-    trainer.act(["Bob"], "unlock", lesson="03-withdraw-collateral")
+    trainer.act("all", "lock", lesson="12-withdraw-collateral")
+    trainer.act(["Bob"], "unlock", lesson="12-withdraw-collateral")
 
     status = ann.get("_class").json()
     assert [note["text"] for note in status["notes"]] == ["<b>well done</b>"]
-    assert status["locked"] == ["03-withdraw-collateral"]
+    assert status["locked"] == ["12-withdraw-collateral"]
     assert bob.get("_class").json()["locked"] == []
 
 
