@@ -22,6 +22,7 @@ define install
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) (once; a minute or two) ..." >&2
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-input -c constraints.txt -e '.$(1)'
+	@$(PY) -m compileall -q workbench  # also where an image says that Python must not write bytecode by itself
 endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.

@@ -23,6 +23,10 @@ CORES = min(os.cpu_count() or 1, 4)  # each collects by itself, so more gain lit
 
 RECURSION = sys.getrecursionlimit()
 
+# Where an image says that no bytecode is written, each of the tests' processes would compile all modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
 settings.register_profile(
