@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.interface import rules, walk
+from workbench.interface import lifecycle, rules, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
 from workbench.interface.fields import Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION
-from workbench.sandbox import lifecycle
 
 PAGE = Path(__file__).parent / "interface.md"
 SECTIONS = (

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.rendering.show import html_table as html_table
     from workbench.rendering.show import plain as plain
     from workbench.rendering.show import table as table
+    from workbench.rendering.states import state_diagram as state_diagram
     from workbench.rendering.values import cell_text as cell_text
     from workbench.rendering.values import label as label
     from workbench.rendering.values import moment as moment

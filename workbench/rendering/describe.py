@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import attrs
+
 from workbench.errors import (
     ApiError,
     DuplicateSuspected,
@@ -20,8 +22,11 @@ from workbench.errors import (
 )
 from workbench.interface import checks, masks
 from workbench.interface.assumptions import Assumption
+from workbench.interface.disputes import Dispute
 from workbench.interface.events import Event
 from workbench.interface.fields import OPEN, Answer
+from workbench.interface.people import CompanyApplication, User
+from workbench.interface.simulations import SimulatedTransaction
 from workbench.interface.strict_json import JsonObject
 from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 from workbench.rendering.layout import MAX_ROWS, Block, Cell, Grid, Row, Sheet, Stack
@@ -31,6 +36,10 @@ Reveal = Collection[str]
 
 _DEEPEST = 12
 _FEW = 8
+_STATES: Mapping[type[Any], str] = {
+    SimulatedTransaction: "transaction", User: "application", CompanyApplication: "application", Dispute: "dispute",
+}  # fmt: skip
+"""Records with a diagram of states."""
 _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"})
 """Keys of mappings whose values are shown as a status."""
 
@@ -67,7 +76,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     if alike and is_record(x[0]):
         if columns or not _holds_many(first):
             return record_grid(plural(first, len(x)), shown, len(x), reveal, columns)
-        parts = tuple(record_sheet(item, reveal) for item in shown)
+        parts = tuple(attrs.evolve(record_sheet(item, reveal), state=None) for item in shown)
         return Stack(title=plural(first, len(x)), parts=parts, total=len(x))
     if alike and first is Problem:
         return problem_grid(shown, len(x))
@@ -182,6 +191,7 @@ def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
         status=status_cell(str(status)) if chip else None,
         rows=tuple(rows),
         notes=() if prefix else tuple(_unusual(record)),
+        state=(kind, str(status)) if status and not prefix and (kind := _STATES.get(type(record))) else None,
     )
 
 

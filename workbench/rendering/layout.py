@@ -41,6 +41,7 @@ class Sheet:
     code: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
+    state: tuple[str, str] | None = None  # the kind of thing and its present state, which HTML shows as a diagram
 
     @property
     def all_assumed(self) -> bool:

@@ -5,9 +5,11 @@ notebook viewer drops the styles, mark and word remain.
 """
 
 from html import escape
+from typing import Any
 
 from workbench.rendering import palette
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, assumptions
+from workbench.rendering.states import state_diagram
 from workbench.rendering.text import ASSUMED, LEGEND
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
@@ -86,7 +88,15 @@ def _sheet(sheet: Sheet) -> str:
         rows = "".join(_row(row, sheet.all_assumed) for row in sheet.rows)
         made.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
     made += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
+    if sheet.state:
+        made.append(_states(*sheet.state))
     return "".join(made)
+
+
+def _states(kind: Any, state: str) -> str:
+    """Return the diagram of states, folded where it is large."""
+    opened = "" if kind == "application" else " open"
+    return f'<details{opened}><summary style="{_QUIET}">States</summary>{state_diagram(kind, state)}</details>'
 
 
 def _row(row: Row, quiet: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.interface import table
 from workbench.interface.disputes import Dispute, UpdateDispute
+from workbench.interface.lifecycle import CARD, DISPUTE, TRANSACTION, Table, Transition
 from workbench.interface.rules import FULL, TEXT_EVIDENCE, DeclineReason, Full
 from workbench.interface.simulations import (
     SimulateAuthorization,
@@ -18,7 +19,6 @@ from workbench.interface.simulations import (
 from workbench.sandbox import rewards
 from workbench.sandbox.context import RequestContext, moment_of
 from workbench.sandbox.extensions import SettleTransaction
-from workbench.sandbox.lifecycle import CARD, DISPUTE, TRANSACTION, Table, Transition
 
 Record = dict[str, Any]
 _HOLDER = ("id", "first_name", "last_name", "email")

@@ -7,12 +7,12 @@ word in the last name decides it immediately. Terms that are not accepted make `
 from typing import Any
 
 from workbench.interface import table
+from workbench.interface.lifecycle import APPLICATION
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.interface.walk import build, with_extra
 from workbench.sandbox import contracts
 from workbench.sandbox.context import RequestContext, moment_of, plain
-from workbench.sandbox.lifecycle import APPLICATION
 
 Record = dict[str, Any]
 LINKS = "https://sandbox.workbench.invalid/application"
