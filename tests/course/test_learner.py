@@ -76,15 +76,54 @@ def test_hints_unlock_one_after_another() -> None:
 
 
 def test_progress_outlives_the_kernel(folder: Path) -> None:
-    """It is stored in a file of the user, without keys, ids and times."""
+    """It is stored in a file of the user, with tries, hints and minutes, and without keys and ids."""
     with wb.connect(seed=SEED) as api:
         coffee(api)
         course.check("start-1")
     course.hint("contracts-1")
 
-    assert {"start-1": {"done": True}, "contracts-1": {"hints": 1}} == json.loads((folder / FILE).read_text())
+    kept = json.loads((folder / FILE).read_text())
+    assert {"begun", "tries", "done", "minutes"} == kept["start-1"].keys()
+    assert {"begun", "hints"} == kept["contracts-1"].keys()
+    assert (1, True, 0.0, 1) == (
+        *(kept["start-1"][one] for one in ("tries", "done", "minutes")),
+        kept["contracts-1"]["hints"],
+    )
     assert ("start-1",) == course.progress().done
     assert f"1 of {len(EXERCISES)} exercises done" in str(course.progress())
+
+
+def test_progress_has_a_name_tries_and_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tries count until the exercise is done; the name is that of the account until another is given, and is kept."""
+    monkeypatch.setenv("LOGNAME", "ann")
+    assert "The course of ann" in str(course.progress())
+    course.progress("Ann Example")
+    with wb.connect(seed=SEED) as api:
+        course.task("start-1")
+        course.check("start-1", api)
+        coffee(api)
+        course.check("start-1", api)
+        course.check("start-1", api)
+    shown = course.progress()
+
+    assert "Ann Example" == shown.name
+    assert (2, True) == (shown.results["start-1"]["tries"], shown.results["start-1"]["done"])
+    assert "< 1" in str(shown) or " 0" in str(shown)
+
+
+def test_a_check_says_which_session_it_looked_at() -> None:
+    """How the session was chosen, its sandbox, and how many requests that received."""
+    with wb.connect(seed=SEED) as api:
+        api.list_contracts()
+        first = course.check("start-1").looked_at
+        course.use(api)
+        second = course.check("start-1")
+    with wb.Sandbox(SEED).serve() as url, wb.connect(url) as served:
+        third = course.check("start-1", served).looked_at
+
+    assert "the session made last, on the embedded sandbox of this kernel (seed 7), which received 1 request" == first
+    assert "Checked: the session chosen by wb.course.use" in str(second)
+    assert third.startswith("the session you named, on the sandbox at 127.0.0.1:")
 
 
 def test_progress_outlives_a_kill(folder: Path) -> None:
@@ -178,6 +217,25 @@ def test_class_mode_refuses_effects(folder: Path, monkeypatch: pytest.MonkeyPatc
         real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
     assert "CLASS" in banner
     assert "reads only" in banner
+
+
+@pytest.mark.parametrize(
+    "variable, value, said",
+    [
+        ("WORKBENCH_READONLY", "1", "WORKBENCH_READONLY=1 was set before this kernel began"),
+        ("WORKBENCH_CLASS", "http://127.0.0.1:9/olive-42", "you are in a class"),
+    ],
+)
+def test_a_lock_from_outside_is_not_lifted(variable: str, value: str, said: str) -> None:
+    """Turning class mode off says who locked it, and it stays on."""
+    code = "import workbench as wb; print(wb.course.in_class(False)); from workbench.client.guards import readonly; print(readonly())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, variable: value}, capture_output=True, text=True, check=True
+    )
+
+    assert said in " ".join(done.stdout.split())
+    assert "no cell can lift that" in " ".join(done.stdout.split())
+    assert variable != "WORKBENCH_READONLY" or done.stdout.endswith("True\n")
 
 
 def test_html_is_static_and_escaped() -> None:

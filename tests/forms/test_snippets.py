@@ -5,10 +5,12 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import workbench as wb
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.forms.draft import Draft
@@ -215,3 +217,32 @@ def test_a_signature_is_never_revealed_by_a_form(api: Session) -> None:
     assert answer.signature.data not in state(made.widget)
     assert answer.signature.data not in made.html
     assert not made.view.card.may_reveal
+
+
+def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once the embedded sandbox is shared, both name its URL; before, a note says how."""
+    from workbench.forms.snippets import note
+    from workbench.terminal import main
+
+    card = api.guide()["cards"]["active"][0]
+    made = form(api.simulate_authorization, **{**CALLS["simulate_authorization"], "card_id": card})
+    assert "api.sandbox.share()" in note("Terminal", api)
+    url = api.sandbox.share()
+    code = main(shlex.split(made.snippets["Terminal"])[1:])
+    _, _, _, target, _, _, _, content, _, body = shlex.split(made.snippets["curl"])
+    headers = {"Api-Key": api.guide()["api_keys"]["full"], "Content-Type": content.partition(": ")[2]}
+    answer = httpx.post(target, headers=headers, content=body)
+
+    assert (0, 200) == (code, answer.status_code)
+    assert url == api.sandbox.share() == api.sandbox.url
+    assert ["simulate_authorization"] * 2 == [one.operation for one in api.sandbox.requests()]
+    assert note("curl", api).endswith(f"--url {url} -o csv --fields api_keys.full | tail -1)")
+    assert api.sandbox.full_key not in f"{capsys.readouterr()} {made.snippets}"
+
+
+def test_a_shared_sandbox_stops_with_its_session() -> None:
+    with wb.connect(seed=7) as api:
+        url = api.sandbox.share()
+
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url)

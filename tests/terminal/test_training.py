@@ -11,7 +11,9 @@ import httpx
 import pytest
 
 from tests.terminal.conftest import ROOT
+from workbench.classroom.server import ClassServer
 from workbench.course.drills import DRILLS
+from workbench.session import connect
 
 
 def test_drills_are_listed(wb):
@@ -94,3 +96,26 @@ def test_results_are_exported_and_verified(wb, tmp_path: Path):
 def test_a_folder_without_a_class_is_refused(wb, tmp_path: Path):
     assert wb("class", "results", "--folder", str(tmp_path)).code == 2
     assert wb("class", "serve", "--folder", str(tmp_path / "new")).code == 2
+
+
+def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPatch):
+    """WORKBENCH_CLASS leads a command to the sandbox that the learner's notebooks use."""
+    server = ClassServer(["Ann"])
+    with server.serve() as url:
+        monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{server.learners[0].code}")
+        with connect(seed=7) as api:
+            bought = wb("simulate-authorization", *_coffee(api.guide()["cards"]["active"][1]))
+            assert bought.code == 0
+            assert [one.operation for one in api.sandbox.requests()] == ["simulate_authorization"]
+    server.close()
+
+
+def _coffee(card: str) -> list[str]:
+    given = {
+        "card-id": card,
+        "amount": "420",
+        "currency": "USD",
+        "merchant-name": "Coffee",
+        "merchant-category-code": "5814",
+    }
+    return [word for name, value in given.items() for word in (f"--{name}", value)]

@@ -2,6 +2,7 @@
 
 wb.course.check("contracts-2")     # done, or what is missing
 wb.course.hint("contracts-2")      # up to three; the last one contains the code
+wb.course.quiz("start-who", "b")   # feedback to an answer
 wb.course.progress()
 """
 
@@ -14,14 +15,18 @@ if TYPE_CHECKING:
     from workbench.course.learner import CheckResult as CheckResult
     from workbench.course.learner import CourseProgress as CourseProgress
     from workbench.course.learner import Hint as Hint
+    from workbench.course.learner import QuizResult as QuizResult
     from workbench.course.learner import check as check
     from workbench.course.learner import exercises as exercises
     from workbench.course.learner import hint as hint
     from workbench.course.learner import in_class as in_class
+    from workbench.course.learner import notes as notes
     from workbench.course.learner import progress as progress
+    from workbench.course.learner import quiz as quiz
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
     from workbench.course.learner import use as use
+    from workbench.course.quizzes import Quiz as Quiz
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

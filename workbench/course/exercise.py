@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -21,6 +22,18 @@ class SandboxEvidence:
         self.api = api
         self.sandbox = api.sandbox
         self.began = datetime.now(UTC)
+
+    @property
+    def where(self) -> str:
+        """Say in words which sandbox it is, and how many requests it has received."""
+        if isinstance(self.sandbox, Sandbox):
+            place = f"the embedded sandbox of this kernel (seed {self.sandbox.seed})"
+        elif getattr(self.sandbox, "in_class", False):
+            place = "your sandbox in the class"
+        else:
+            place = f"the sandbox at {urlsplit(self.sandbox.url).netloc}"
+        count = len(self.requests)
+        return f"on {place}, which received {count} request{'' if count == 1 else 's'}"
 
     @cached_property
     def guide(self) -> Mapping[str, Any]:

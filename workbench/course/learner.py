@@ -1,19 +1,24 @@
-"""The course as a learner calls it: task, check, hint, progress, reset. Progress is kept in a file of the user's state."""
+"""The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's state."""
 
+import getpass
 import json
 import os
+import re
 import tomllib
 import weakref
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from workbench import session
+from workbench.client.guards import READONLY, class_url, readonly
 from workbench.client.state import state_folder
 from workbench.course import checks
 from workbench.course.exercise import Exercise, SandboxEvidence
+from workbench.course.quizzes import QUIZZES, Quiz
 from workbench.errors import CannotRecord, InvalidRequest, visible
-from workbench.rendering import markup, text
+from workbench.rendering import markup, money, text
 from workbench.rendering.layout import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
 
@@ -23,9 +28,14 @@ EXERCISES: Mapping[str, Exercise] = {
 }
 """All exercises by their id, in the order of the notebooks."""
 FILE = "course.json"
+_QUIZZES = "quizzes.json"
+_ABOUT = "learner"
+"""Where the file keeps the learner's name, among the exercises."""
 Stored = dict[str, dict[str, Any]]
 
 _DONE = Cell(("✓ done",), "status:done")
+_RIGHT = Cell(("✓ right",), "status:done")
+_WRONG = Cell(("✗ not yet",), "status:planned")
 _OPEN = Cell(("○ not done",), "status:planned")
 _chosen: list["weakref.ref[Any]"] = []
 
@@ -48,10 +58,11 @@ class Display:
 class CheckResult(Display):
     """The result of a check: `done`, or what is `missing`."""
 
-    def __init__(self, exercise: Exercise, missing: tuple[str, ...]) -> None:
+    def __init__(self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "") -> None:
         self.exercise = exercise
         self.missing = missing
         self.done = not missing
+        self.looked_at = looked_at
         title = f"Exercise {exercise.id}: {exercise.title}"
         if self.done:
             super().__init__(
@@ -60,7 +71,8 @@ class CheckResult(Display):
             return
         words = tuple(f"Missing: {visible(what)}" for what in missing)
         note = f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} contains the code.'
-        super().__init__(Sheet(title=title, status=_OPEN, words=words, notes=(note,)))
+        notes = (f"Checked: {looked_at}.", note) if looked_at else (note,)
+        super().__init__(Sheet(title=title, status=_OPEN, words=words, notes=notes))
 
 
 class Hint(Display):
@@ -81,29 +93,58 @@ class Hint(Display):
 
 
 class CourseProgress(Display):
-    """The exercises done and left, and the hints shown."""
+    """Your name, and for each exercise whether it is done, and the tries, hints and minutes until then."""
 
-    def __init__(self, stored: Stored) -> None:
-        self.done = tuple(name for name in EXERCISES if stored.get(name, {}).get("done") is True)
-        self.left = tuple(name for name in EXERCISES if name not in self.done)
+    def __init__(self, stored: Stored, name: str, quizzes: str = "") -> None:
+        self.name = name
+        self.done = tuple(one for one in EXERCISES if stored.get(one, {}).get("done") is True)
+        self.left = tuple(one for one in EXERCISES if one not in self.done)
+        self.results = {one: dict(stored.get(one, {})) for one in EXERCISES}
         rows = tuple(
             (
                 Cell((one.notebook.replace("-", " "),)),
                 Cell((one.id,)),
                 Cell((one.title,)),
                 _DONE if one.id in self.done else _OPEN,
-                Cell((str(stored.get(one.id, {}).get("hints") or ""),), "number"),
+                *(Cell((_number(self.results[one.id].get(kept)),), "number") for kept in ("tries", "hints", "minutes")),
             )
             for one in EXERCISES.values()
         )
         super().__init__(
             Grid(
-                title=f"The course: {len(self.done)} of {len(EXERCISES)} exercises done",
-                columns=("notebook", "exercise", "title", "status", "hints"),
+                title=f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done",
+                columns=("notebook", "exercise", "title", "status", "tries", "hints", "minutes"),
                 rows=rows,
                 total=len(rows),
+                notes=(quizzes,) if quizzes else (),
             )
         )
+
+
+def _number(value: Any) -> str:
+    """Return a number of tries, hints or minutes; an exercise that was not begun has none."""
+    return "" if not isinstance(value, int | float) else str(round(value)) if value == 0 or value >= 1 else "< 1"
+
+
+class QuizResult(Display):
+    """A question, or the feedback to an answer; `right` is None as long as there is none."""
+
+    def __init__(self, quiz: Quiz, answer: str | None, feedback: str) -> None:
+        self.quiz = quiz
+        self.right = None if answer is None else answer == quiz.right
+        self.feedback = feedback
+        if answer is None:
+            what = {
+                "choice": "a letter", "order": f"the letters in their order, such as {''.join(quiz.options)!r}",
+                "amount": "whole cents",
+            }[quiz.kind]  # fmt: skip
+            words = (quiz.question, *(f"{letter})  {text}" for letter, text in quiz.options.items()))
+            note = f"Put your answer in place of None ({what}), and run the cell again."
+            super().__init__(Sheet(title="Quiz", words=words, notes=(note,)))
+            return
+        shown = f"{money(int(answer))}" if quiz.kind == "amount" else answer
+        status = _RIGHT if self.right else _WRONG
+        super().__init__(Sheet(title=f"Quiz: {shown}", status=status, words=(feedback,)))
 
 
 def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
@@ -112,8 +153,9 @@ def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
 
 
 def task(exercise: str) -> Display:
-    """Return the task of an exercise."""
+    """Return the task of an exercise; its minutes count from the first time."""
     one = _exercise(exercise)
+    _keep(one.id)
     return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,)))
 
 
@@ -134,12 +176,13 @@ def check(exercise: str, api: Any = None) -> CheckResult:
         WrongEnvironment: The session is on a real service.
     """
     found = _exercise(exercise)
+    given = api is not None
     api = _session() if api is None else api
     in_class = _class_of(api)
     _require_open(found, in_class)
-    checked = CheckResult(found, tuple(found.check(SandboxEvidence(api))))
-    if checked.done:
-        _keep(found.id, done=True)
+    seen = SandboxEvidence(api)
+    checked = CheckResult(found, tuple(found.check(seen)), f"{_how_chosen(api, given)}, {seen.where}")
+    _keep(found.id, tried=True, done=checked.done)
     if in_class is not None:
         in_class.class_report("check", found.id, missing=checked.missing)
     return checked
@@ -160,36 +203,91 @@ def hint(exercise: str, number: int | None = None) -> Hint:
         raise InvalidRequest(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
     in_class = _class_of(_chosen[0]() if _chosen else session.latest())
     _require_open(found, in_class)
-    _keep(found.id, hints=max(shown, wanted))
+    _keep(found.id, hint=wanted)
     if in_class is not None:
         in_class.class_report("hint", found.id, number=wanted)
     return Hint(found, wanted)
 
 
-def progress() -> CourseProgress:
-    """Return your progress in the course, in this and earlier kernels."""
-    return CourseProgress(read_stored(FILE))
+def quiz(name: str, answer: Any = None) -> QuizResult:
+    """Ask a question of a notebook, or return the feedback to your answer.
+
+    Args:
+        name: Id of the quiz, as "purchases-order".
+        answer: A letter, the letters of steps in their order, or an amount in whole cents; None shows the question.
+
+    Raises:
+        InvalidRequest: There is no such quiz, or the answer is none of the possible ones.
+    """
+    found = QUIZZES.get(name)
+    if found is None:
+        raise InvalidRequest(
+            f"there is no quiz {visible(str(name), 60)!r}; there are {', '.join(QUIZZES)}", of="course.quiz"
+        )
+    if answer is None:
+        return QuizResult(found, None, "")
+    text = str(answer).strip().lower()
+    if found.kind == "order":
+        text = re.sub(r"[\s,>→-]", "", text)
+    checked = QuizResult(found, text, found.comment(text))
+    stored = read_stored(_QUIZZES)
+    facts = stored.get(name, {})
+    if not facts.get("right"):
+        write_stored(_QUIZZES, {**stored, name: {"tries": facts.get("tries", 0) + 1, "right": checked.right}})
+    return checked
+
+
+def progress(name: str | None = None) -> CourseProgress:
+    """Return your progress in the course, in this and earlier kernels, with tries, hints and minutes.
+
+    Args:
+        name: Your name, kept for later; by default that of your account on this machine.
+    """
+    if name is not None:
+        _write(_ABOUT, name=visible(name.strip(), 60))
+    answered = [one for id_, one in read_stored(_QUIZZES).items() if id_ in QUIZZES]
+    right, tries = sum(one.get("right") is True for one in answered), sum(one.get("tries", 0) for one in answered)
+    words = f"{right} of {len(QUIZZES)} quizzes answered correctly, with {tries} answer{'' if tries == 1 else 's'}."
+    stored = read_stored(FILE)
+    return CourseProgress(stored, str(stored.get(_ABOUT, {}).get("name") or _account()), words)
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in some containers
+        return "this account"
 
 
 def reset(exercise: str | None = None) -> CourseProgress:
-    """Delete your own progress, of one exercise or of all. Sandboxes are left unchanged.
+    """Delete your own progress, of one exercise, or of all exercises and quizzes. Sandboxes are left unchanged.
 
     The first cell of a notebook makes a new sandbox from the same seed.
     """
     gone = EXERCISES if exercise is None else (_exercise(exercise).id,)
     write_stored(FILE, {id_: facts for id_, facts in read_stored(FILE).items() if id_ not in gone})
+    if exercise is None:
+        write_stored(_QUIZZES, {})
     return progress()
 
 
 def in_class(on: bool = True) -> Display:
-    """Turn class mode on or off: it refuses calls with an effect on a real service, and arming."""
-    os.environ["WORKBENCH_READONLY"] = "1" if on else "0"
-    if not on:
-        return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
+    """Turn class mode on or off: it refuses calls with an effect on a real service, and arming.
+
+    A lock from outside cannot be turned off here: a class, or WORKBENCH_READONLY=1 from before this kernel began.
+    """
+    os.environ[READONLY] = "1" if on else "0"
     words = (
         "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
         "All people in the sandbox are fictitious; do not enter real ones."
     )
+    if not on and not readonly() and not class_url():
+        return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
+    if not on:
+        lock = "you are in a class (WORKBENCH_CLASS)"
+        if not class_url():
+            lock = "WORKBENCH_READONLY=1 was set before this kernel began"
+        words = f"Class mode stays on: {lock}, and no cell can lift that. Ask your trainer."
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
 
 
@@ -228,8 +326,33 @@ def _session() -> Any:
     return api
 
 
-def _keep(exercise: str, **values: Any) -> None:
-    """Store something of an exercise."""
+def _how_chosen(api: Any, given: bool) -> str:
+    """Return which session a check looked at, in words."""
+    if given:
+        return "the session you named"
+    return "the session chosen by wb.course.use" if _chosen and _chosen[0]() is api else "the session made last"
+
+
+def _keep(exercise: str, *, tried: bool = False, done: bool = False, hint: int = 0) -> None:
+    """Store a try or a hint of an exercise; a try after its solution does not count."""
+    facts = read_stored(FILE).get(exercise, {})
+    if facts.get("done") is True:
+        _write(exercise, hints=max(hint, facts.get("hints", 0)))
+        return
+    now = datetime.now(UTC)
+    begun = facts.get("begun") or now.isoformat(timespec="seconds")
+    values: dict[str, Any] = {"begun": begun}
+    if tried:
+        values["tries"] = facts.get("tries", 0) + 1
+    if hint > facts.get("hints", 0):
+        values["hints"] = hint
+    if done:
+        seconds = (now - datetime.fromisoformat(begun)).total_seconds()
+        values |= {"done": True, "minutes": round(max(seconds, 0) / 60, 1)}
+    _write(exercise, **values)
+
+
+def _write(exercise: str, **values: Any) -> None:
     stored = read_stored(FILE)
     write_stored(FILE, {**stored, exercise: {**stored.get(exercise, {}), **values}})
 

@@ -10,12 +10,15 @@ from typing import Any
 import attrs
 import ipywidgets
 
+from workbench.client.guards import class_url
 from workbench.forms.draft import Draft, joined
 from workbench.forms.widgets import button, row, shell
 from workbench.interface import masks, strict_json
 from workbench.interface.rules import Full
+from workbench.interface.table import PREFIX
 from workbench.rendering.show import curl as curl_command
 from workbench.sequences import Parameter, Sequence, Step, param
+from workbench.session import profile_of, sandbox_of
 
 _LINE_LENGTH = 90
 
@@ -44,12 +47,35 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def terminal(draft: Draft) -> str:
-    """Return the call as a command."""
+def terminal(draft: Draft, api: Any = None) -> str:
+    """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
     words = ["workbench", draft.operation.name.replace("_", "-")]
     for path, value in _flat(masked(draft, draft.nested())):
         words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(value))]
+    if (url := _url(api)) and url != class_url().rstrip("/"):  # commands of a class find it by themselves
+        words += ["--url", url]
+    elif name := profile_of(api):
+        words += ["--profile", name] + (["--live"] if api.environment == "production" else [])
     return " ".join(words)
+
+
+def _url(api: Any) -> str:
+    """Return the URL of the session's sandbox; empty where it is not served, or there is none."""
+    return getattr(sandbox_of(api), "url", "")
+
+
+def note(snippet: str, api: Any) -> str:
+    """Return what a command or curl needs to act on the sandbox of the session; empty for Python and a real service."""
+    if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
+        return ""
+    if not (url := _url(api)):
+        return (
+            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell: it serves the sandbox to commands and curl "
+            "on this machine, and this text then contains its URL."
+        )
+    if snippet == "Terminal":
+        return ""
+    return f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields api_keys.full | tail -1)"
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -68,7 +94,9 @@ def _typed(value: Any) -> str:
 
 def curl(draft: Draft, api: Any) -> str:
     """Return the call as a curl command; the key is a variable of the shell."""
-    return curl_command(draft.operation, draft.record(), base_url=api.base_url, converter=api.converter)
+    url = _url(api)
+    base_url = f"{url}{PREFIX}" if url else api.base_url
+    return curl_command(draft.operation, draft.record(), base_url=base_url, converter=api.converter)
 
 
 def step(draft: Draft) -> Sequence:
@@ -108,7 +136,7 @@ def masked(draft: Draft, values: Mapping[str, Any], prefix: str = "") -> dict[st
 
 SNIPPETS: Mapping[str, Callable[[Draft, Any], str]] = {
     "Python": lambda draft, _: python(draft),
-    "Terminal": lambda draft, _: terminal(draft),
+    "Terminal": terminal,
     "curl": curl,
     "Sequence step": lambda draft, _: step(draft).to_toml(),
 }
@@ -192,7 +220,9 @@ class SnippetPanel:
         if self.widget.selected_index is None:
             return
         place = self._tab.selected_index or 0
-        self._boxes[place].value = f"<pre>{escape(self.text(list(SNIPPETS)[place]))}</pre>"
+        name = list(SNIPPETS)[place]
+        below = f'<div class="wb-help">{escape(words)}</div>' if (words := note(name, self._api)) else ""
+        self._boxes[place].value = f"<pre>{escape(self.text(name))}</pre>{below}"
         self._insert.value = insert_button(self.text("Python"))
 
     def finish(self) -> None:

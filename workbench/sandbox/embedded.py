@@ -123,6 +123,7 @@ class Sandbox(Controls):
         self._engine = Engine(store, self.settings, self.wire_names, reach, webhook_hosts)
         self.clock = self._engine.clock
         self._key = self._engine.full_key
+        self._shared: list[Any] = []  # what `share` serves by, and its URL; views share the list
 
     @property
     def full_key(self) -> str:
@@ -220,6 +221,21 @@ class Sandbox(Controls):
             )
         return serving(self.http_app, host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile)
 
+    def share(self) -> str:
+        """Serve to this machine until this sandbox is closed, and return the URL: commands and curl act on it as well.
+
+        The URL stays the same. `workbench --url URL …` needs no key; curl sends the one of the guide.
+        """
+        if not self._shared:
+            serving = self.serve()
+            self._shared[:] = serving, serving.__enter__()
+        return self.url
+
+    @property
+    def url(self) -> str:
+        """The URL that `share` returned; empty where it was not called."""
+        return self._shared[1] if self._shared else ""
+
     def http_app(self, url: str, local: bool = True) -> "App":
         """Return the HTTP application that `serve` runs.
 
@@ -234,7 +250,10 @@ class Sandbox(Controls):
         return App(self._engine, self, url, local)
 
     def close(self) -> None:
-        """Stop webhook deliveries and close the file, if there are any."""
+        """Stop serving and webhook deliveries, and close the file, if there are any."""
+        if self._shared:
+            self._shared[0].__exit__(None, None, None)
+            self._shared.clear()
         self._engine.close()
 
     def __dir__(self) -> list[str]:

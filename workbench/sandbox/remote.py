@@ -80,6 +80,10 @@ class RemoteSandbox:
             (number, dict(headers), Delivered(body.encode())) for number, headers, body in found["deliveries"]
         ], found["last"]
 
+    def share(self) -> str:
+        """Return the URL; the sandbox is served already."""
+        return self.url
+
     def for_key(self, api_key: str) -> "RemoteSandbox":
         """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
         seen = copy.copy(self)

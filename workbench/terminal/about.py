@@ -176,7 +176,7 @@ ENVIRONMENT = {
     "WORKBENCH_ENVIRONMENT": "Environment of that URL: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "Key that verifies and signs webhooks",
     "WORKBENCH_READONLY": "1 refuses everything that has an effect on a real service",
-    "WORKBENCH_CLASS": "URL of a learner's sandbox in a class",
+    "WORKBENCH_CLASS": "URL of a learner's sandbox in a class, on which commands act",
     "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
     "WORKBENCH_CONFIG": "File of the profiles",
     "WORKBENCH_STATE": "Folder of the kept sandbox, journals and inboxes",

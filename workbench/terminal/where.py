@@ -1,4 +1,4 @@
-"""Where a command acts: the user's own sandbox kept in a file, a new one, a served one, or the service of a profile."""
+"""Where a command acts: the user's own sandbox kept in a file, that of a class, a new or served one, or the service of a profile."""
 
 import json
 import os
@@ -67,6 +67,7 @@ def session(where: Where) -> Iterator[Any]:
 
 
 def _opened(where: Where) -> Any:
+    from workbench.client.guards import class_url
     from workbench.session import connect
 
     name = chosen_profile(where)
@@ -74,6 +75,8 @@ def _opened(where: Where) -> Any:
         return connect(where.url, tenant=where.tenant)
     if where.fresh:
         return connect(seed=1, tenant=where.tenant)
+    if name is None and class_url():
+        return connect(tenant=where.tenant)
     if name is None:
         path = kept_path()
         return connect(path=path, tenant=where.tenant, journal=path.with_name("journal-sandbox.db"))

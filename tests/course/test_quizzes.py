@@ -1,0 +1,75 @@
+"""Quizzes: every answer has feedback, amounts are what the sandbox computes, and results are kept."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.course.lessons import scene
+from tests.course.predicted import PREDICTED
+from workbench import course
+from workbench.course.learner import EXERCISES
+from workbench.course.quizzes import QUIZZES, Quiz
+
+each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep progress in a folder of the test's own."""
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+
+
+@each
+def test_every_wrong_answer_has_feedback(quiz: Quiz) -> None:
+    """It says why, in a sentence, and never praises; the right one begins with a reason too."""
+    answers = {
+        "choice": list(quiz.options),
+        "order": ["".join(one) for one in list(permutations(quiz.options))[:24]],
+        "amount": [*quiz.feedback, "123456789"],
+    }[quiz.kind]
+    for answer in answers:
+        result = course.quiz(quiz.id, answer)
+
+        assert (answer == quiz.right) is result.right
+        assert result.feedback.endswith((".", "”", ")"))
+        assert len(result.feedback) > 30
+        assert ("✓ right" in str(result)) is result.right
+
+
+@each
+def test_a_question_does_not_show_its_answer(quiz: Quiz) -> None:
+    """Neither shown, nor in the repr of the data."""
+    shown = f"{course.quiz(quiz.id)} {quiz!r}"
+
+    assert course.quiz(quiz.id).right is None
+    assert not any(words in shown for words in quiz.feedback.values())
+    assert quiz.notebook in {one.notebook for one in EXERCISES.values()}
+
+
+@pytest.mark.parametrize("name", [one.id for one in QUIZZES.values() if one.kind == "amount"])
+def test_an_amount_is_what_the_sandbox_computes(name: str) -> None:
+    """The predicted amount is the one that the calls of the notebook lead to."""
+    with scene(f"{name.partition('-')[0]}-1") as names:
+        exec(compile(PREDICTED[name], f"<{name}>", "exec"), names)
+
+        assert QUIZZES[name].right == str(names["amount"])
+
+
+def test_answers_are_read_leniently_and_strange_ones_refused() -> None:
+    """A letter in any case; anything else is refused and not counted."""
+    assert course.quiz("start-who", " C ").right
+    with pytest.raises(wb.InvalidRequest, match="one letter of a, b, c, d"):
+        course.quiz("start-who", "x")
+    with pytest.raises(wb.InvalidRequest, match="there is no quiz 'start-when'"):
+        course.quiz("start-when")
+
+
+def test_progress_counts_quizzes() -> None:
+    """Right ones, and all answers until then; a reset deletes them."""
+    for answer in "abcc":
+        course.quiz("start-who", answer)
+
+    assert f"1 of {len(QUIZZES)} quizzes answered correctly, with 3 answers." in str(course.progress())
+    assert f"0 of {len(QUIZZES)} quizzes" in str(course.reset())
