@@ -63,6 +63,7 @@ lab: $(VENV)/.all ## Open JupyterLab on notebooks/
 docs: setup ## Write the pages and pictures that are made from the code
 	@for script in docs/make_*.py tests/test_readme.py; do $(PY) $$script; done
 	@$(PY) -m tests.tables.listing
+	@$(PY) -m tests.sandbox.facts
 
 .PHONY: site
 site: setup ## Build the documentation as a site, in build/site
