@@ -28,6 +28,7 @@ HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never li
 """Source: Endpoints 12."""
 _PARAMETERS = ("user_id", "type", "limit", "offset")
 _SHOWN = 3
+_INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 
 class Rewards:
@@ -164,11 +165,12 @@ def read_in_thread(api: Any, users: tuple[str, ...], wanted: ReadFilter, **how: 
     try:
         threading.Thread(target=work, name="workbench-read", daemon=True).start()
         _wait(result)
-    except KeyboardInterrupt:
-        if not running.done():
+    except BaseException as error:
+        running.add_done_callback(lambda reading: reading.result().stop(_INTERRUPTED))
+        if not isinstance(error, KeyboardInterrupt) or not running.done():
             raise
-        running.result().stop("The read was interrupted; rows read so far are kept.")
         _wait(result)  # a second interrupt leaves at once
+        result.result()._stopped = _INTERRUPTED  # also where it had ended by then
     return result.result()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -130,11 +131,14 @@ class Reading:
         """End the read after what is in flight, from any thread; what was read is kept."""
         self.stopped = self.stopped or reason  # seen by a worker that never waits
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+            with suppress(RuntimeError):  # it has ended meanwhile
+                self._loop.call_soon_threadsafe(self._stop.set)
 
     async def run(self) -> None:
         """Read all users, or as many as possible."""
         self._loop = asyncio.get_running_loop()
+        if self.stopped:  # before it began
+            self._stop.set()
         self._progress.on_stop = self.stop
         self._report(self._progress)
         left = iter(self._users)
