@@ -5,10 +5,13 @@ no transaction may be open, no lock held, no thread left, and what is recorded m
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,6 +20,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 import workbench as wb
 from workbench.errors import WorkbenchError
@@ -168,7 +173,7 @@ def sequences(folder: Path) -> Scenario:
 
 
 def reads(folder: Path) -> Scenario:
-    """Reads of all rewards of some users: an interrupted one returns what it has, says so, and can be resumed to the whole."""
+    """Reads of all rewards of some users: an interrupted one returns what it has, says so, and can be resumed to all rows."""
     api = wb.connect(seed=6)
     users = api.sandbox.guide()["users"]["approved"][:6]
 
@@ -279,29 +284,132 @@ def campaign(name: str, rounds: int, seed: int, folder: Path) -> dict[str, int]:
     return {"caught": caught, "swallowed": swallowed}
 
 
-def commands(folder: Path, rounds: int, seed: int) -> None:
-    """Interrupt `sandbox serve` and `listen` at random moments from their start on: each ends, and its file stays usable."""
-    chance = random.Random(seed)
-    state = folder / "served.db"
-    for number in range(rounds):
-        command = ("sandbox", "serve", "--db", str(state)) if number % 2 else ("listen", "--port", "0")
-        environment = {**os.environ, "WORKBENCH_STATE": str(folder / "state")}
-        with subprocess.Popen(
-            [sys.executable, "-m", "workbench", *command],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
-        ) as process:  # fmt: skip
-            assert process.stdout is not None
-            process.stdout.readline()  # it is ready: its URL is printed
-            time.sleep(chance.uniform(0, 0.05))
-            begun = time.monotonic()
-            process.send_signal(signal.SIGINT)
-            rest = process.communicate(timeout=20)[0]
-            took = time.monotonic() - begun
-            assert process.returncode in (0, 130), (command, number, process.returncode, rest)
-            assert "Traceback" not in rest, rest
-            assert took < 5, (command, took)
-        with wb.connect(path=state) as api:
-            purchase(api, example_card(api))
+# -- commands that run until a signal
+
+KEY = "a-signing-key"
+Served = tuple[list[str], str, Callable[[str], Callable[[], str]], Callable[[], set[str]]]
+"""Its arguments, what its output holds once it is ready, a function of that which makes the sender, and the ids that were kept."""
+
+
+def serve(folder: Path) -> Served:
+    """A sandbox with a file, and purchases over HTTP."""
+
+    def kept() -> set[str]:
+        with wb.connect(path=folder / "served.db") as api:
+            return purchases(api)
+
+    return ["sandbox", "serve", "--db", str(folder / "served.db")], r"(http://127\S+:\d+)\n", buyer, kept
+
+
+def class_serve(folder: Path) -> Served:
+    """A class of one learner, who buys."""
+    from workbench.classroom import ClassServer
+
+    def kept() -> set[str]:
+        server = ClassServer((), folder / "class")
+        with contextlib.closing(server), server.serve() as url, wb.connect(url, code=server.learners[0].code) as api:
+            return purchases(api)
+
+    words = ["class", "serve", "--folder", str(folder / "class"), "--learners", "1"]
+    return words, r"(?s)(http://127\S+:\d+)\n.*(?=\n.* (\w+-\d+-\w+))", buyer, kept
+
+
+def listen(folder: Path) -> Served:
+    """Events of a service, received into a file."""
+
+    def sender(url: str) -> Callable[[], str]:
+        def send() -> str:
+            event = wb.events.sample("user.updated", KEY)
+            httpx.post(url, headers=event.headers, content=event.body).raise_for_status()
+            return event.event.id
+
+        return send
+
+    def kept() -> set[str]:
+        with wb.Inbox(folder / "inbox-far.db", keys=[KEY]) as box:
+            return {event.id for event in box.events()}
+
+    (folder / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
+    return ["listen", "--profile", "far"], r"Receiving at (\S+\w)", sender, kept
+
+
+def buyer(url: str, code: str | None = None) -> Callable[[], str]:
+    """Return a function that buys something in a served sandbox and returns the transaction's id."""
+    api = wb.connect(url, code=code)
+    card = example_card(api)
+    return lambda: str(purchase(api, card).transaction_id)
+
+
+def purchases(api: Any) -> set[str]:
+    """Return the ids of all transactions."""
+    return {event.body.id for event in api.inbox.events("transaction.created")}
+
+
+COMMANDS = {one.__name__: one for one in (serve, class_serve, listen)}
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
+
+
+def stopped(
+    name: str, folder: Path, number: signal.Signals, after: float, *, ignored: bool = False, hold: str = ""
+) -> float:
+    """Stop a command at work by a signal, and check that it kept what it acknowledged; return how long it took to end.
+
+    Args:
+        name: The command.
+        folder: Its state.
+        number: The signal.
+        after: Seconds between its first answer and the signal.
+        ignored: Start it with SIGINT ignored, as a shell's `&` does.
+        hold: A file of it that is held before the signal comes, as by another program.
+    """
+    words, ready, sender, kept = COMMANDS[name](folder)
+    environment = {
+        **os.environ, "WORKBENCH_STATE": str(folder), "WORKBENCH_CONFIG": str(folder / "profiles.toml"),
+        "WORKBENCH_WEBHOOK_KEY": KEY, "COLUMNS": "200",
+    }  # fmt: skip
+    output = folder / "output.txt"
+    acknowledged: set[str] = set()
+    errors: list[str] = []
+
+    def work() -> None:
+        try:
+            while True:
+                acknowledged.add(send())
+        except (WorkbenchError, httpx.HTTPError) as error:  # the command has ended
+            errors.append(type(error).__name__)
+
+    run = [sys.executable, "-m", "workbench", *words]
+    with output.open("w") as file, subprocess.Popen(
+        ["bash", "-c", f"trap {'' if ignored else '-'!r} INT; exec \"$@\"", "bash", *run],
+        stdout=file, stderr=subprocess.STDOUT, env=environment,
+    ) as process:  # fmt: skip
+        try:
+            while (found := re.search(ready, output.read_text())) is None:
+                assert process.poll() is None, output.read_text()
+                time.sleep(0.01)
+            send = sender(*found.groups())
+            acknowledged.add(send())
+            worker = threading.Thread(target=work)
+            worker.start()
+            time.sleep(after)
+            if ignored:
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.2)
+                assert worker.is_alive(), errors  # it is still served
+            with sqlite3.connect(folder / hold if hold else ":memory:", isolation_level=None, timeout=30) as holder:
+                holder.execute("BEGIN EXCLUSIVE")
+                time.sleep(0.1 if hold else 0)
+                begun = time.monotonic()
+                process.send_signal(number)
+                assert process.wait(30) == CODES[number]
+                took = time.monotonic() - begun
+            worker.join()
+        finally:
+            process.kill()
+    assert "Traceback" not in output.read_text()
+    missing = acknowledged - kept()
+    assert not missing, f"{len(missing)} of {len(acknowledged)} acknowledged are not kept"
+    return took
 
 
 if __name__ == "__main__":

@@ -141,18 +141,26 @@ def test_logs_are_printed_as_json(capsys: pytest.CaptureFixture[str], tmp_path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, None])
-def test_the_screen_ends_at_a_signal_and_restores_the_terminal(tmp_path: Path, stop: signal.Signals | None) -> None:
+@pytest.mark.parametrize(
+    "stop, ignored",
+    [(signal.SIGINT, False), (signal.SIGHUP, False), (signal.SIGTERM, True), (None, False)],
+)
+def test_the_screen_ends_at_a_signal_and_restores_the_terminal(
+    tmp_path: Path, stop: signal.Signals | None, ignored: bool
+) -> None:
+    """What the parent ignored, as `nohup` and a shell's `&` do, stays ignored."""
     environment = {**os.environ, "WORKBENCH_STATE": str(tmp_path)}
-    watching = pexpect.spawn(
-        sys.executable, ["-m", "workbench", "watch"], dimensions=(24, 80), encoding="utf-8", timeout=30, env=environment
-    )
+    words = f"trap {'' if ignored else '-'!r} INT HUP; exec {sys.executable} -m workbench watch"
+    watching = pexpect.spawn("bash", ["-c", words], dimensions=(24, 80), encoding="utf-8", timeout=30, env=environment)
     watching.expect("Filter")
+    if ignored:
+        watching.kill(signal.SIGINT)
+        watching.kill(signal.SIGHUP)
     watching.kill(stop) if stop else watching.send("q")
     watching.expect(pexpect.EOF)
     watching.close()
 
-    assert watching.exitstatus == {signal.SIGINT: 130, signal.SIGTERM: 143, None: 0}[stop]
+    assert watching.exitstatus == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143, None: 0}[stop]
     assert "\x1b[?1049l" in watching.before  # the screen of before is shown again
     assert "Traceback" not in watching.before
     with wb.connect(path=tmp_path / "sandbox.db") as api:

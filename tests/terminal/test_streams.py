@@ -108,6 +108,24 @@ def test_interrupts(number, code):
     assert "Traceback" not in said
 
 
+def test_a_stop_waits_for_an_import(tmp_path: Path):
+    """SIGTERM while a module is imported leaves no module half made: the command ends after the import."""
+    (tmp_path / "stopping.py").write_text(
+        "import signal\ntry:\n    signal.raise_signal(signal.SIGTERM)\nexcept BaseException:\n    pass\nwhole = True\n"
+    )
+    words = (
+        "import time\nfrom workbench.terminal.exits import run_to_exit\n"
+        "def command():\n    import stopping\n    print(stopping.whole, flush=True)\n    time.sleep(30)\n"
+        "raise SystemExit(run_to_exit(command))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=20,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (143, "True\n")
+
+
 def test_an_ignored_hangup_stays_ignored():
     """Under `nohup`, which ignores SIGHUP, a hangup does not end a command."""
     words = f"trap '' HUP; exec {sys.executable} -m workbench listen"

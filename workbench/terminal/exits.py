@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any
 
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
+_GRACE = 1.5  # seconds between a signal and the end of a server, whatever waits
 _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 _UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
 
@@ -188,10 +190,29 @@ def _discard(stream: Any) -> None:
 def _handle_signals() -> Callable[[], None]:
     """End the command on SIGTERM and SIGHUP, unless the parent ignored them, as `nohup` does."""
 
-    def stop(*_: object) -> NoReturn:
+    def stop(number: int, frame: FrameType | None) -> None:
+        if _importing(frame) and _call_later(0.01, stop):  # there it could be lost, or leave a module half made
+            return
         raise Stopped
 
     return _handle(("SIGTERM", "SIGHUP"), stop)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _call_later(seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
+    """Call a function in the main thread after some time, where there is such a clock; return whether there is."""
+    if not hasattr(signal, "setitimer"):
+        return False
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    return True
 
 
 def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[], None]:
@@ -217,10 +238,17 @@ def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[]
 def waiting_for_signals() -> Iterator[Callable[..., None]]:
     """Yield a function that waits, without end or some seconds, and ends the command if a signal has come.
 
-    Nothing is raised anywhere else meanwhile: an import, or a thread that starts, is never left half done.
+    Nothing is raised anywhere else meanwhile: an import, or a thread that starts, is never left half done. What is still
+    waiting for something 1.5 s after the signal, as a request for a file that another process holds, is abandoned: what was
+    acknowledged is stored.
     """
     received: SimpleQueue[int] = SimpleQueue()  # it may be used in a signal handler; an event may not
-    restore = _handle(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, _: received.put(number))
+
+    def receive(number: int, _: object) -> None:
+        received.put(number)
+        _call_later(_GRACE, lambda *_: os._exit(INTERRUPTED if number == signal.SIGINT else STOPPED))
+
+    restore = _handle(("SIGINT", "SIGTERM", "SIGHUP"), receive)
 
     def wait(seconds: float | None = None) -> None:
         try:

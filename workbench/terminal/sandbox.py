@@ -270,7 +270,8 @@ def serve(
                 kept = "The state was in memory and is gone; --db FILE keeps it."
                 if path is not None:
                     kept = f"The state is kept in {screen_of(sys.stderr).fit(str(path))}."
-                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED, f"Stopped. {kept}") from None
+                say(f"Stopped. {kept}", error=True)
+                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
     return DONE
 
 

@@ -49,33 +49,33 @@ def serve(
     from workbench.classroom.server import ClassServer
     from workbench.http_server import served_names
 
-    try:
-        names = served_names(host, host_name or ())
-    except ValueError as error:
-        raise usage_error(f"--host-name is missing: {error}") from None
-    if self_signed:
-        from workbench.sandbox.certificate import self_signed as make_certificate
-
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        certfile, keyfile = folder / "class-tls.crt", folder / "class-tls.key"
-        say(f"Certificate: {certfile}, SHA-256 fingerprint {make_certificate(certfile, keyfile, names)}")
-    made = ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
-    if not made.learners:
-        made.close()
-        raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
-    served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
-    with waiting_for_signals() as wait, closing(made) as server, served as url:
-        print(screen_of(sys.stdout).fit(url), flush=True)
-        say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
-        say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
-        show([{"learner": one.name, "code": one.code} for one in server.learners], _OUTPUT)
+    with waiting_for_signals() as wait:
         try:
-            wait()
-        except (KeyboardInterrupt, Stopped) as end:
-            kept = (
-                f"Stopped. Everything is kept in {screen_of(sys.stderr).fit(str(folder))}; start it again to continue."
-            )
-            raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED, kept) from None
+            names = served_names(host, host_name or ())
+        except ValueError as error:
+            raise usage_error(f"--host-name is missing: {error}") from None
+        if self_signed:
+            from workbench.sandbox.certificate import self_signed as make_certificate
+
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            certfile, keyfile = folder / "class-tls.crt", folder / "class-tls.key"
+            say(f"Certificate: {certfile}, SHA-256 fingerprint {make_certificate(certfile, keyfile, names)}")
+        made = ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        if not made.learners:
+            made.close()
+            raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
+        served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
+        with closing(made) as server, served as url:
+            print(screen_of(sys.stdout).fit(url), flush=True)
+            say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
+            say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
+            show([{"learner": one.name, "code": one.code} for one in server.learners], _OUTPUT)
+            try:
+                wait()
+            except (KeyboardInterrupt, Stopped) as end:
+                kept = f"Stopped. Everything is kept in {screen_of(sys.stderr).fit(str(folder))}; start it again to continue."
+                say(kept, error=True)
+                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
     return DONE
 
 

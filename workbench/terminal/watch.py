@@ -128,7 +128,8 @@ def screen(api: Any) -> Any:
         def on_mount(self) -> None:
             loop = asyncio.get_running_loop()
             for number, code in ((signal.SIGTERM, STOPPED), (signal.SIGHUP, STOPPED), (signal.SIGINT, INTERRUPTED)):
-                loop.add_signal_handler(number, self.exit, code)  # an exception in the loop could be swallowed
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` does
+                    loop.add_signal_handler(number, self.exit, code)  # an exception in the loop could be swallowed
             table = self.query_one(DataTable)
             for title in ("at", "", "what", "status", "id"):
                 table.add_column(title)
