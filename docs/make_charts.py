@@ -1,4 +1,4 @@
-"""Draw every chart of docs/charts.md: `python docs/make_charts.py [FOLDER [SIZE]]`.
+"""Draw every chart of docs/charts.md, and the diagrams of states: `python docs/make_charts.py [FOLDER [SIZE]]`.
 
 The data come from the embedded sandbox; no key and no network are needed, and they are the same each time. Rewards and
 deliveries are made up here: those of the sandbox are too even for a picture.
@@ -20,7 +20,6 @@ from workbench import charts, sequences, tables
 from workbench.interface.rewards import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
-DPI = {"notebook": 120, "slide": 80}
 PATHS = (
     ("pending", "approved"),
     ("pending", "needsVerification", "pending", "approved"),
@@ -134,6 +133,10 @@ def pictures() -> Iterator[tuple[str, Draw]]:
         sequences.run(sequences.traffic(seed=4, cards=6, days=120, a_day=0.7), api, progress=False)
         spent, held = tables.transactions(api), balances(api, folder)
         disputes = tables.disputes(api.sandbox.records("dispute"), at=api.sandbox.clock.now())
+    yield "states-transaction", lambda size: charts.state_diagram("transaction", "authorized")
+    yield "states-application", lambda size: charts.state_diagram("application", "pending")
+    yield "states-card", lambda size: charts.state_diagram("card", "active")
+    yield "states-dispute", lambda size: charts.state_diagram("dispute", "inReview")
     yield "points", lambda size: charts.points_chart(activity, size=size)
     yield "points-cumulated", lambda size: charts.points_chart(activity, cumulated=True, size=size)
     yield "categories", lambda size: charts.categories_chart(activity, size=size)
@@ -169,7 +172,7 @@ def main(folder: Path = FOLDER, size: str = "notebook") -> None:
     """Draw them all at "notebook" or "slide" size."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in pictures():
-        draw(size=size).figure.savefig(folder / f"{name}.png", dpi=DPI[size], metadata={"Software": "workbench"})
+        (folder / f"{name}.svg").write_text(draw(size=size)._repr_html_().standalone(), encoding="utf-8")
 
 
 if __name__ == "__main__":

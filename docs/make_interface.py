@@ -55,6 +55,7 @@ ADDRESSES = {
 }
 STATES = {
     "Application status": (
+        "application",
         lifecycle.APPLICATION,
         (
             "Of users, companies and owners; [what each means](glossary.md#application). Events can show three statuses that responses "
@@ -62,11 +63,12 @@ STATES = {
         ),
     ),
     "Simulated card transaction": (
+        "transaction",
         lifecycle.TRANSACTION,
         "`reversed` is a state of the sandbox; responses and events show it as described under [Assumed behavior](#assumed-behavior).",
     ),
-    "Disputes": (lifecycle.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
-    "Cards": (lifecycle.CARD, "The statuses of cards are assumed."),
+    "Disputes": ("dispute", lifecycle.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
+    "Cards": ("card", lifecycle.CARD, "The statuses of cards are assumed."),
 }
 NOTES = {
     "Endpoints 1": "Available to tenants that issue corporate cards.",
@@ -247,14 +249,14 @@ def states() -> Iterator[str]:
     """Yield the states of each record and what leads from one to the next."""
     yield "## States and transitions\n"
     yield "The transitions are those of the sandbox. The document gives only some of them; the others are marked **assumed**."
-    for heading, (transitions, note) in STATES.items():
+    for heading, (kind, transitions, note) in STATES.items():
         grouped: dict[tuple[str, str, str, str], list[str]] = {}
         for (before, action), row in transitions.items():
             mark = "" if (before, action) in DOCUMENTED else "assumed"
             after = f"`{row.to}`" if row.to else "as decided"
             key = (f"`{action}`", after, f"`{row.emits}`" if row.emits else "", mark)
             grouped.setdefault(key, []).append(f"`{before}`" if before else "(new)")
-        yield f"\n### {heading}\n\n{note}"
+        yield f"\n### {heading}\n\n{note}\n\n![States of one {kind}](images/charts/states-{kind}.svg)"
         yield from table(
             ("From", "Action", "To", "Event", ""),
             (["any" if len(befores) > 8 else ", ".join(befores), *key] for key, befores in grouped.items()),

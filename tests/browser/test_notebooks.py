@@ -63,5 +63,5 @@ def test_report_is_a_dashboard(voila: Callable[[Path], str], page: Page) -> None
 
     expect(page.locator("#loading")).to_be_hidden(timeout=2 * SLOW)
     expect(page.get_by_role("heading", name="Report rewards")).to_be_visible()
-    expect(page.locator("img[src^='data:image/png']")).to_have_count(5)
+    expect(page.locator("svg.wb-chart")).to_have_count(5)
     expect(page.get_by_text("rewards.read(api")).to_have_count(0)

@@ -27,7 +27,7 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     Args:
         applications: Events, the result of `tables.status_history`, or users and companies (their present status only).
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _history(applications)
     if history := "application_status" not in data:
@@ -38,14 +38,13 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
         now = ever = tally(texts(data["application_status"]))
     people, statuses = sum(now.values()), _sorted(ever)
     bars = [_funnel_bar(status, now.get(status, 0), ever[status], people, history) for status in statuses[:_MAX]]
-    order = "The order of statuses is ours: their transitions are not documented."
     past = "Earlier statuses are not in this frame; draw events to see them."
     ink = ink_of()
     return bar_chart(
         data, bars, "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
         title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
         legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
-        notes=(order if history else past, _more(statuses)),
+        notes=("" if history else past, _more(statuses)),
     )  # fmt: skip
 
 
@@ -85,7 +84,7 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
     Args:
         stays: The result of `tables.time_in_status` or `tables.status_history`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     known = isinstance(stays, pd.DataFrame) and "days" in stays
     data = table(stays if known else time_in_status(stays), "status", "days")

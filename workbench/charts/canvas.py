@@ -1,14 +1,16 @@
 """The canvas of a chart: its Axes, title, notes, bars and lines, without changes of matplotlib's global state.
 
 A new figure is a plain `Figure` without pyplot, so none accumulate, and a notebook shows it once, as the Axes that is
-returned. It is transparent, in a color that is readable on white and on black; the colors of a style that you set are
-kept.
+returned: as SVG whose text has the color of the text around it, in light and dark themes. It is transparent; the colors of a
+style that you set are kept. The label of the Axes says in words what the chart shows.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from io import BytesIO
+from html import escape
+from io import StringIO
 from typing import Any, Literal
 
 import attrs
@@ -19,18 +21,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.charts.data import Steps
-from workbench.charts.text import Number, Scale, plain, scale_of, wrapped
+from workbench.charts.data import Steps, is_general
+from workbench.charts.text import Number, Scale, number, plain, scale_of, wrapped
+from workbench.rendering.design import Drawing
 from workbench.rendering.palette import Look
 
 INK = "#6f7681"
-"""Contrast 4.6 on white, 4.1 on #111."""
-Size = Literal["notebook", "slide"] | tuple[float, float]
-_SIZES = {"notebook": (6.4, 4.0), "slide": (13.3, 7.5)}
-_DPI = 144
+"""Color of text in a file: contrast 4.6 on white, 4.1 on #111. In a notebook it is the color of the page's text."""
+Size = Literal["notebook", "slide", "compact"] | tuple[float, float]
+_SIZES = {"notebook": (7.2, 4.2), "slide": (13.3, 7.5), "compact": (4.6, 2.3)}
+_LEAST = 10.0  # points of the smallest text
 _MAX_NOTES = 5
 _LETTER = 0.58  # width of a letter, of the font size
 _MARKERS = 12  # along a line
+_SHORT = 21  # letters of a name in a compact chart
 THICKNESS = 0.66
 INCOMPLETE = "Not complete: rows are missing."
 UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."
@@ -38,15 +42,36 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Chart(Axes):
-    """Axes that a notebook shows as a PNG."""
+    """Axes that a notebook shows as inline SVG, with what it shows as alternative text."""
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+    def _repr_html_(self) -> Drawing:
         figure = self.get_figure(root=True)
         assert isinstance(figure, Figure)
-        data = BytesIO()
-        figure.savefig(data, format="png", dpi=_DPI)
-        width, height = figure.get_size_inches() * 96
-        return data.getvalue(), {"width": round(width), "height": round(height)}
+        file, width = StringIO(), figure.get_figwidth() * 96
+        with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
+            figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+        drawn = file.getvalue()
+        for pattern, text in _SVG:
+            drawn = pattern.sub(text, drawn)
+        return Drawing(
+            f'<svg class="wb-chart" role="img" aria-label="{escape(self.get_label())}" '  # type: ignore[arg-type]
+            f'style="width:{width:.0f}px;max-width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt" {drawn}'
+        )
+
+
+_SVG = tuple(
+    (re.compile(pattern, re.DOTALL), text)
+    for pattern, text in (
+        (r'^.*?<svg [^>]*?(viewBox="[^"]*")[^>]*>', r"\1>"),
+        (r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>|\s*<defs>\s*</defs>|<!--.*?-->", ""),
+        (r"<g id=\"[^\"]*\"", "<g"),
+        (r"(\.\d\d)\d+", r"\1"),
+        (r"'[^'\n]*'(?:, '[^'\n]*')*(?:, [-\w]+)*(?=[;\"])", "system-ui, sans-serif"),
+        (INK, "currentColor"),
+        ("xlink:href", "href"),
+    )
+)
+"""What is changed of matplotlib's SVG, so that it can stand in a page: no style for others, no ids, the page's font and ink."""
 
 
 @attrs.frozen(kw_only=True)
@@ -59,11 +84,17 @@ class Canvas:
     ink: str
     width: float  # inches
     own: bool
+    compact: bool = False  # a part of a page that has its title and notes
+    findings: list[str] = attrs.field(factory=list)  # what the chart shows, in words
 
     @property
     def small(self) -> float:
         """The font size of notes and labels."""
-        return self.base * 0.82
+        return max(self.base * 0.82, _LEAST)
+
+    def say(self, *sentences: str) -> None:
+        """Add to what is said of the chart where it is not seen."""
+        self.findings.extend(re.sub(r"\s+", " ", one).replace(r"\$", "$").strip(" .") for one in sentences if one)
 
     def letters(self, inches: float, size: float) -> int:
         """Return how many letters of a font size fit into a width."""
@@ -72,6 +103,10 @@ class Canvas:
     def title(self, text: str, *, labels: Iterable[str] = (), legend: bool = False) -> None:
         """Write the title, wrapped to the width beside the labels of the axis, above a legend if there is one."""
         text += " (not complete)" if self.data.attrs.get("complete") is False else ""
+        self.say(text)
+        self.findings.insert(0, self.findings.pop())
+        if self.compact:
+            return
         taken = max((len(one) for one in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
         width = self.letters(self.width - taken, self.base * 1.2)
         self.axes.set_title(
@@ -79,12 +114,14 @@ class Canvas:
             pad=self.base * (2.3 if legend else 0.9), linespacing=1.25,
         )  # fmt: skip
 
-    def notes(self, *more: str, last: Iterable[str] = ()) -> None:
-        """Write notes below everything, each once: whether rows are missing, `more`, those of the frame, then `last`."""
+    def notes(self, *more: str) -> None:
+        """Write notes below everything, each once: whether rows are missing, `more`, and what the frame says of its rows."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
-        found = list(dict.fromkeys(note for note in (first, *more, *marks.get("notes", ()), *last) if note))
-        if not found:
+        found = list(
+            dict.fromkeys(note for note in (first, *more, *marks.get("notes", ())) if note and not is_general(note))
+        )
+        if not found or self.compact:
             return
         width = int(self.letters(self.width - 0.2, self.small) * 1.06)
         shown = [wrapped(note, width) for note in found[:_MAX_NOTES]]
@@ -103,13 +140,15 @@ class Canvas:
 
     def labels(self, x: str, y: str) -> None:
         """Label the axes, with their units."""
+        if self.compact:
+            x = y = ""
         self.axes.set_xlabel(plain(x), fontsize=self.base, color=self.ink)
         self.axes.set_ylabel(plain(y), fontsize=self.base, color=self.ink)
 
     def numbers(self, which: Literal["x", "y"], *, whole: bool = False) -> None:
         """Show a few numbers on an axis, grouped by thousands, with faint grid lines."""
         axis = self.axes.xaxis if which == "x" else self.axes.yaxis
-        axis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_locator(MaxNLocator(3 if self.compact else 6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−")))
         self.axes.grid(axis=which, color=self.ink, alpha=0.22, linewidth=0.7, linestyle="-")
 
@@ -127,7 +166,7 @@ class Canvas:
     def legend(self, handles: list[Any] | None = None) -> None:
         """Show the legend between title and plot."""
         self.axes.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(-0.008, 1.0), ncols=6, borderaxespad=0.25, borderpad=0,
+            handles=handles, loc="lower left", bbox_to_anchor=(-0.008, 1.0), ncols=2 if self.compact else 6, borderaxespad=0.25, borderpad=0,
             frameon=False, fontsize=self.small, labelcolor=self.ink, handlelength=2.2, handleheight=1.1, columnspacing=1.4,
         )  # fmt: skip
 
@@ -135,6 +174,7 @@ class Canvas:
         """Write in the middle of the empty plot why there is nothing."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
+        self.say(f"Nothing to show: {reason}")
         self.axes.text(
             0.5, 0.5, wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)), ha="center", va="center",
             transform=self.axes.transAxes, fontsize=self.base, color=self.ink,
@@ -156,17 +196,21 @@ class Canvas:
             self.annotate(ends[-1], place, bar.label, dx=5 if right else -5, ha=side, va="center")
         self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         self.axes.set_ylim(len(bars) - 0.4, -0.6)
-        self._make_room(ends, max(len(bar.label) for bar in bars))
-        self.numbers("x", whole=whole)
+        self._make_room(ends, max(len(bar.label) for bar in bars), max(len(bar.name) for bar in bars))
+        if self.compact:  # the labels say the numbers
+            self.axes.set_xticks([])
+            self.axes.spines["bottom"].set_visible(False)
+        else:
+            self.numbers("x", whole=whole)
         self.labels(scale.unit(unit), "")
         return scale
 
-    def _make_room(self, lengths: Sequence[float], letters: int) -> None:
-        """Extend the axis by the width of the labels behind the bars."""
+    def _make_room(self, lengths: Sequence[float], letters: int, before: int) -> None:
+        """Extend the axis by the width of the labels behind the bars, beside names of `before` letters."""
         low, high = min(0.0, *lengths, 0.0), max(0.0, *lengths, 0.0)
-        wide = letters * 0.6 * self.small / 72 / max(self.width * 0.62, 1)
+        wide = letters * 0.6 * self.small / 72 / max(self.width - before * _LETTER * self.base / 72 - 0.3, 1)
         span = (high - low) or 1.0
-        more = span * min(wide / (1 - min(wide, 0.6)), 1.2) + span * 0.02
+        more = span * min(wide / (1 - min(wide, 0.8)), 4) + span * 0.02
         self.axes.set_xlim(low - (more if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
 
     def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
@@ -179,7 +223,10 @@ class Canvas:
                 places, heights, color=one.color, linestyle=one.dash, linewidth=self.base / 5, marker=one.marker,
                 markersize=self.base / 2.2, markevery=max(1, len(heights) // _MARKERS), label=one.name,
             )  # fmt: skip
-            ends.append((heights[-1], one.label, one.color))
+            ends.append((heights[-1], one.label))
+            self.say(
+                f"{one.name} from {number(one.values[0])} to {number(one.values[-1])}, highest {number(max(one.values))}"
+            )
         self.axes.axhline(0, color=self.ink, linewidth=0.8)
         self.numbers("y")
         low, high = self.axes.get_ylim()
@@ -188,9 +235,9 @@ class Canvas:
         height = self.axes.get_position().height * figure.get_figheight() * 72 * 0.75
         least = (high - low) * self.small * 1.5 / max(height, 1)  # between two labels
         place = float("-inf")
-        for y, text, color in sorted(ends):
+        for y, text in sorted(ends):
             place = max(y, place + least)
-            self.annotate(places[-1], place, text, dx=6.75, va="center", color=color, fontweight="bold")
+            self.annotate(places[-1], place, text, dx=6.75, va="center", fontweight="bold")
         return scale
 
 
@@ -239,7 +286,11 @@ def outlined(color: str, hatch: str = "") -> dict[str, Any]:
 
 def legend_key(label: str, look: Look | str) -> Patch:
     """Return the legend entry of filled bars; its pattern is denser, since it is small."""
-    style = filled(look) if isinstance(look, str) else filled(look.color, look.hatch * 2)
+    style = (
+        filled(look)
+        if isinstance(look, str)
+        else filled(look.color, look.hatch * (1 if look.hatch in ("o", ".", "*") else 2))
+    )
     return Patch(**style, label=label)
 
 
@@ -255,7 +306,7 @@ def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) ->
 
     Args:
         ax: Existing Axes; a new figure by default.
-        size: Size of a new figure: "notebook", "slide", or width and height in inches.
+        size: Size of a new figure: "notebook", "slide", "compact", or width and height in inches.
         data: The frame that is drawn; its marks are shown.
         rows: Number of horizontal bars; a new figure in a notebook is as high as they need.
     """
@@ -263,8 +314,8 @@ def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) ->
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
         if ax is None:
             width, height = _SIZES[size] if isinstance(size, str) else size
-            if rows and size == "notebook":
-                height = min(1.9 + 0.27 * rows, 9.0)
+            if rows and isinstance(size, str) and size != "slide":
+                height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
             figure = Figure(
                 figsize=(width, height), layout="constrained", facecolor="none" if face == "white" else face
             )
@@ -273,17 +324,21 @@ def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) ->
         else:
             axes = ax
             width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() / 0.8  # type: ignore[union-attr]
-        base = min(max(9 + (width - 6.4) * 5 / 6.9, 7.0), 16.0)
+        base = min(max(_LEAST + (width - 7.2), _LEAST), 16.0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.spines["bottom"].set_color(ink)
-        axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=base * 0.92, length=0, pad=base * 0.45)
+        axes.tick_params(
+            which="both", color=ink, labelcolor=ink, labelsize=max(base * 0.92, _LEAST), length=0, pad=base * 0.45
+        )
         axes.set_axisbelow(True)
-        yield Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None)
+        on = Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None, compact=size == "compact")
+        yield on
+        axes.set_label(". ".join(on.findings) + ".")
 
 
 def bar_chart(
     data: pd.DataFrame, bars: Sequence[Bar], unit: str, *, title: str, empty: str, ax: Axes | None, size: Size,
-    notes: Iterable[str] = (), last: Iterable[str] = (), whole: bool = False, legend: Sequence[Any] | None = None,
+    notes: Iterable[str] = (), whole: bool = False, legend: Sequence[Any] | None = None,
     least_rows: int = 0, more: Callable[[Canvas, Scale], None] | None = None,
 ) -> Axes:  # fmt: skip
     """Draw a chart of horizontal bars; other charts differ in their bars.
@@ -297,7 +352,6 @@ def bar_chart(
         ax: Axes to draw on; a new figure of `size` by default.
         size: Size of a new figure.
         notes: What to know besides, written below.
-        last: What else there is to know, behind the notes of the frame.
         whole: Whether the axis counts things.
         legend: Entries of the legend; empty to leave room for one that `more` draws.
         least_rows: Bars that the height of a new figure has room for at least.
@@ -306,6 +360,10 @@ def bar_chart(
     with canvas(ax, size, data, rows=max(len(bars), least_rows)) as on:
         on.title(title, labels=[bar.name for bar in bars], legend=bool(bars) and legend is not None)
         if bars:
+            longest = sorted(bars, key=lambda bar: abs(float(sum(part.length for part in bar.parts))), reverse=True)[:3]
+            on.say(*(f"{bar.name}: {bar.label}" for bar in longest))
+            if on.compact:
+                bars = [attrs.evolve(bar, name=bar.name[:_SHORT], label=bar.label.partition(", ")[0]) for bar in bars]
             scale = on.barh(bars, unit, whole=whole)
             if legend:
                 on.legend(list(legend))
@@ -313,5 +371,5 @@ def bar_chart(
                 more(on, scale)
         else:
             on.empty(empty)
-        on.notes(*notes, last=last)
+        on.notes(*notes)
     return on.axes

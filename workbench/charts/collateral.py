@@ -23,7 +23,7 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
         contracts: Contracts, their frame, or the result of `tables.contract_values`.
         top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
     data = table(contracts if known else contract_values(contracts), "chain_id", "tokens.address", "value", "advance")
@@ -41,7 +41,6 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
         notes=(f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
             not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
             left_out(without, "without a value") if not known and not data.attrs.get("notes") else "",
-            "Addresses are shortened; the frame has them in full." if shown else "",
         ),
     )  # fmt: skip
 

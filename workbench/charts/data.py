@@ -15,11 +15,9 @@ import pandas as pd
 from workbench.interface.table import OPERATIONS
 from workbench.tables.decimals import EXACT
 from workbench.tables.frames import to_frame
+from workbench.tables.points import REDEEMED
 from workbench.tables.read_job import HIDDEN
 
-_REASON = "All earned rows have the reason CARD_SPEND, adjustments too: it does not distinguish them."
-"""Source: Resources, "Rewards activity item"."""
-REWARDS_NOTES = (HIDDEN, _REASON)
 By = Literal["day", "week", "month", "year"]
 MAX_STEPS = 2_000
 """Steps of an axis; a period that needs more is drawn by the next longer step."""
@@ -45,6 +43,11 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     if missing and len(data.columns):
         raise ValueError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     return data.reindex(columns=list(columns)) if missing else data
+
+
+def is_general(note: str) -> bool:
+    """Return whether a note is true of every frame of its kind, so that a chart of this one need not say it."""
+    return note in (HIDDEN, REDEEMED) or note.startswith("Assumed:")
 
 
 def rewards_table(rewards: Any, *columns: str) -> pd.DataFrame:

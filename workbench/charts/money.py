@@ -59,14 +59,14 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
     Args:
         ledger: A ledger, its frame, or the run that it belongs to.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _ledger(ledger)
     movements = [
         _Movement(str(name), str(kind), ((target == "available") - (source == "available")) * int(amount), int(amount))
         for name, source, target, amount, kind in zip(*(data[column].to_list() for column in _COLUMNS), strict=True)
     ]
-    grouped = len(movements) > _MAX_MOVEMENTS
+    grouped = len(movements) > (3 if size == "compact" else _MAX_MOVEMENTS)
     shown = _by_kind(movements) if grouped else movements
     net = sum(one.change for one in movements)
     with canvas(ax, size, data) as on:
@@ -75,9 +75,14 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
             _waterfall(on, shown, net)
         else:
             on.empty("no money moved")
-        many = f"More than {_MAX_MOVEMENTS} movements: grouped by kind." if grouped else ""
-        settled = "A settlement posts the held amount; the available amount does not change." if shown else ""
-        on.notes(many, settled)
+        many = f"{len(movements):,} movements are grouped by kind." if grouped else ""
+        on.say(
+            *(
+                f"{one.name}: {_signed(one.change) if one.change else dollars(one.amount)} USD"
+                for one in _by_kind(movements)
+            )
+        )
+        on.notes(many)
     return on.axes
 
 
@@ -155,7 +160,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
     Args:
         run: A run or several, a ledger, or its frame. Times are those of the run's steps, or of a column `at`.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _timed(run)
     lanes = [kind for kind in _KINDS if (data["kind"] == kind).any()]
@@ -163,13 +168,13 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
     with canvas(ax, size, data) as on:
         few = len(known) <= _MAX_MARKS * on.width / on.base
         transactions = counted(data["transaction_id"].nunique(), "transaction")
-        title = f"Hold, release, settle, refund: {counted(len(data), 'movement')} of {transactions}"
+        title = f"Hold, release, settle, refund in USD: {counted(len(data), 'movement')} of {transactions}"
         on.title(title + ("" if few else ", running totals"), labels=["settlement"])
         notes = []
         if not len(known):
             on.empty("no money moved")
         elif few:
-            notes.append("Amounts in USD. A line is one transaction; movements are evenly spaced, in order.")
+            on.say(*(f"{kind} {dollars(int(known.loc[known['kind'] == kind, 'amount'].sum()))}" for kind in lanes))
             if not _marks(on, known, lanes):
                 notes.append("Each tick below starts a new time; times too close to be readable have no label.")
         else:

@@ -15,7 +15,6 @@ from workbench.rendering.palette import Look, look, word
 _REASONS = ("declined_reason", "body.spend.declined_reason")
 _STATUSES = ("status", "body.spend.status")
 _IDS = ("transaction_id", "body.id")
-ASSUMED = "Assumed: the kinds and members of transaction events are not documented."
 
 
 def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -25,7 +24,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         transactions: Answers of `simulate_authorization`, transaction events, or a frame of either.
         top: Number of reasons drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = transactions
     if not isinstance(data, pd.DataFrame):
@@ -41,7 +40,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         Bar(
             name=label(word(name), 34) if name else "no reason given",
             label=f"{counts[name]:,} ({percent(counts[name], declined)})",
-            parts=[Part(length=counts[name], style=filled(style.color, style.hatch if name else ".."))],
+            parts=[Part(length=counts[name], style=filled(style.color, style.hatch if name else "."))],
         )
         for name in shown
     ]
@@ -51,7 +50,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
     return bar_chart(
         data, bars, "declined authorizations", ax=ax, size=size, whole=True, least_rows=4,
         title=f"Declines by reason: {declined:,} of {everything}", empty="no authorization was declined",
-        notes=(others, ASSUMED if reason == _REASONS[1] else "", again),
+        notes=(others, again),
     )  # fmt: skip
 
 
@@ -89,7 +88,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (or their number).
         top: Number of kinds drawn; the others are counted in a note.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     if not isinstance(deliveries, pd.DataFrame):
         rows = list(deliveries)

@@ -50,7 +50,7 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
     Args:
         approvals: The result of `tables.approvals`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(approvals, "approvals", analysis.approvals, "authorizations", "approved", "rate")
     by = _group(data, "authorizations", "approved", "declined", "rate")
@@ -86,7 +86,7 @@ def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "not
     Args:
         funnel: The result of `tables.spend_funnel`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount")
     colors = {"requested": GRAY, "approved": BLUE, "refunded": RED}
@@ -114,7 +114,7 @@ def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size
         spend: The result of `tables.spend`, or transactions.
         top: Number of groups drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(spend, "spend", analysis.spend, "transactions", "net")
     by, unit = _group(data, "transactions", "posted", "refunded", "net"), _currency(data)
@@ -140,7 +140,7 @@ def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "not
     Args:
         times: The result of `tables.posting_times`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(times, "posting_times", analysis.posting_times, "transactions", "median_hours", "p90_hours")
     by = _group(data.assign(**{"": "all"}), "transactions", "median_hours", "p90_hours", "longest_hours")
@@ -158,7 +158,7 @@ def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "no
     Args:
         deliveries: The result of `tables.deliveries`, or a session with a sandbox.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(
         deliveries, "deliveries", analysis.deliveries, "endpoint", "delivered", "median_seconds", "p95_seconds"
@@ -194,7 +194,7 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
     Args:
         cohorts: The result of `tables.cohorts`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(cohorts, "cohorts", analysis.cohorts, "cohort", "month", "users", "share")
     grid = data.pivot(index="cohort", columns="month", values="share")
@@ -203,6 +203,14 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
         on.title("Users active by month since their first purchase")
         if len(grid):
             shares = grid.to_numpy(dtype="float64", na_value=np.nan)
+            months = {month: float(np.nanmean(shares[:, place])) for place, month in enumerate(grid.columns)}
+            on.say(
+                *(
+                    f"month {month}: {share:.0%} on average"
+                    for month, share in months.items()
+                    if int(month) in (1, 3, 6)
+                )
+            )
             on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
             for (y, x), share in np.ndenumerate(shares):
                 if not np.isnan(share):
@@ -225,7 +233,7 @@ def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Si
         movers: The result of `tables.movers`, or transactions.
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(movers, "movers", analysis.movers, "before", "now", "change")
     by, shown = _group(data, "before", "now", "change"), data.iloc[: max(top, 1)]
@@ -250,7 +258,7 @@ def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "not
     Args:
         liability: The result of `rewards.liability`, or rewards.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(liability, "points_liability", points.liability, "month", "earned", "redeemed", "outstanding")
     names = ("outstanding", "earned", "redeemed")
@@ -267,7 +275,7 @@ def applications_chart(applications: Any, *, ax: Axes | None = None, size: Size 
     Args:
         applications: The result of `tables.applications`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(applications, "applications", analysis.applications, "status", "applications")
     by = _group(data, "status", "applications")
@@ -283,7 +291,7 @@ def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size
     Args:
         balances: The result of `tables.record_balances`.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = table(balances, "at", "chain", "value")
     day = data["at"].dt.tz_localize(None).dt.normalize()
@@ -322,11 +330,11 @@ def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "noteb
     Args:
         disputes: The result of `tables.disputes`.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = table(disputes, "status", "age", "disputes")
     ages = [str(age) for age in dict.fromkeys(data["age"].sort_values())]
-    hatches = dict(zip(ages, ("", "//", "xx", "..", "++"), strict=False))
+    hatches = dict(zip(ages, ("", "//", "xx", ".", "++"), strict=False))
     bars = []
     for status in dict.fromkeys(data["status"]):
         rows, parts, left = data[data["status"] == status], [], 0

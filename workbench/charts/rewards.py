@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 
 from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, bar_chart, canvas, filled, legend_key
 from workbench.charts.data import (
-    REWARDS_NOTES,
     By,
     Steps,
     duration_unit,
@@ -47,7 +46,7 @@ def points_chart(
         on: The column of times.
         tz: Time zone of the days and months.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = rewards_table(rewards, "type", "points", on)
     types = texts(data["type"])
@@ -68,7 +67,6 @@ def points_chart(
             left_out(undated, f"without {on}"),
             left_out(other, "of another type"),
             left_out(int(data["points"].isna().sum()), "without points"),
-            last=REWARDS_NOTES,
         )
     return paper.axes
 
@@ -85,6 +83,7 @@ def _points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
     on.numbers("y")
     on.labels(steps.unit, scale.unit("points"))
+    on.say(*(f"{kind} {number(total(series[kind]))}" for kind in _TYPES))
     below = {"redeemed": " (below)"}
     on.legend([legend_key(f"{kind} {number(total(series[kind]))}{below.get(kind, '')}", look(kind)) for kind in _TYPES])
 
@@ -111,7 +110,7 @@ def categories_chart(
         value: "points", or "spend" for the amounts of the transactions.
         top: Number of categories drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     return _ranking(rewards, "spend_category", "spend category", value, top, ax, size)
 
@@ -126,7 +125,7 @@ def merchants_chart(
         value: "points", or "spend" for the amounts of the transactions.
         top: Number of merchants drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size)
 
@@ -146,7 +145,7 @@ def _ranking(
 
     def bar(name: str | None) -> Bar:
         amount = groups[name]
-        style = filled(GREEN if points else TEAL) if name is not None else filled(GRAY, "..")
+        style = filled(GREEN if points else TEAL) if name is not None else filled(GRAY, ".")
         title = f"no {noun} given" if name is None else label(name)
         return Bar(name=title, label=text(amount), parts=[Part(length=amount if points else usd(amount), style=style)])
 
@@ -157,7 +156,7 @@ def _ranking(
     return bar_chart(
         data, [bar(name) for name in (*shown, *([None] if None in groups else []))], unit, ax=ax, size=size,
         title=f"{what} by {noun}{limit}", empty="no earned rows",
-        last=REWARDS_NOTES, notes=[
+        notes=[
             in_total, others, left_out(len(data) - len(earned), "not earned"),
             left_out(int(earned[_COLUMNS[value]].isna().sum()), f"without {'points' if points else 'an amount'}"),
         ],
@@ -180,7 +179,7 @@ def points_per_dollar_chart(
         by: The column by which rows are grouped.
         top: Number of groups drawn, those with most dollars.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data, earned = _earned(rewards, by, "points", "transaction_amount_cents")
     points, cents = decimals(earned["points"]), decimals(earned["transaction_amount_cents"])
@@ -208,10 +207,9 @@ def points_per_dollar_chart(
         data, bars, "points per USD", ax=ax, size=size, legend=(), more=mean_line,
         title=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
         empty="no earned row with points and an amount",
-        last=REWARDS_NOTES, notes=(left_out(len(data) - len(earned), "not earned"),
+        notes=(left_out(len(data) - len(earned), "not earned"),
             left_out(len(both) - sum(both), "without an amount (as adjustments)"),
             f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
-            "Amounts are taken as US dollars; the currency is not shown.",
         ),
     )  # fmt: skip
 
@@ -238,7 +236,7 @@ def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "noteboo
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
         ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", or width and height in inches.
+        size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = rewards_table(rewards, "posted_at", "minted_at")
     days = (data["minted_at"] - data["posted_at"]).dt.total_seconds().to_numpy(dtype="float64") / 86_400
@@ -252,7 +250,7 @@ def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "noteboo
         unminted, backwards = int(data["minted_at"].isna().sum()), int((known < 0).sum())
         missing = left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)")
         early = f"{counted(backwards, 'row')} minted before posted." if backwards else ""
-        on.notes(missing, early, last=REWARDS_NOTES)
+        on.notes(missing, early)
     return on.axes
 
 
@@ -269,8 +267,9 @@ def _histogram(on: Canvas, days: Any) -> None:
     left = median < edges.mean()
     on.annotate(
         median, top, f"median {median:,.3g} {unit}", dx=5 if left else -5, dy=-2, ha="left" if left else "right",
-        va="top", color=color, fontweight="bold",
+        va="top", fontweight="bold",
     )  # fmt: skip
+    on.say(f"Median {median:,.3g} {unit}")
     on.numbers("x")
     on.axes.grid(visible=False, axis="x")
     on.numbers("y", whole=True)

@@ -53,3 +53,19 @@ def variables(root: str) -> str:
 
     dark = f'[data-jp-theme-light="false"] {root}, .theme-dark {root}'
     return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n{dark} {{ {block(DARK)} }}\n"
+
+
+class Drawing(str):
+    """An SVG to stand in a page, in the color of the text around it; a notebook shows it as the drawing."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> "Drawing":
+        return self
+
+    def standalone(self) -> str:
+        """Return it as a file of its own, in the colors of the reader's theme."""
+        theme = (
+            f"<style>svg{{color:{LIGHT['ink']}}}@media(prefers-color-scheme:dark){{svg{{color:{DARK['ink']}}}}}</style>"
+        )
+        return self.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(">", ">" + theme, 1)

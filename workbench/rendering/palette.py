@@ -19,28 +19,28 @@ class Look:
 
 
 GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
-    "#009e73", "#0072b2", "#56b4e9", "#e67300", "#c99700", "#d5391f", "#a05195", "#8a8f98", "#5a6270", "#2f8f9d",
+    "#009e73", "#0072b2", "#2b8fd0", "#d96c00", "#b58500", "#d5391f", "#a05195", "#8a8f98", "#687080", "#2f8f9d",
 )  # fmt: skip
 
 GOOD, BAD = Look(GREEN, "✓", 32), Look(RED, "✗", 31, "\\\\")
-OPEN, WAITING = Look(BLUE, "●", 34, "//"), Look(AMBER, "◔", 33, "..")
+OPEN, WAITING = Look(BLUE, "●", 34, "//"), Look(AMBER, "◔", 33, ".")
 YOURS = Look(ORANGE, "?", 33, "xx")  # somebody has to act
 REVIEW = Look(PURPLE, "⚑", 35, "++")
 STOPPED, NOT_YET = Look(GRAY, "–", 90, "--"), Look(GRAY, "○", 90)
-RETURNED = Look(TEAL, "↩", 36, "**")
+RETURNED = Look(TEAL, "↩", 36, "*")
 
 LOOKS: Mapping[str, Look] = {
     # applications
     "approved": GOOD,
     "pending": WAITING,
     "needsInformation": YOURS,
-    "needsVerification": Look(SKY, "◎", 36, "oo"),
+    "needsVerification": Look(SKY, "◎", 36, "o"),
     "manualReview": REVIEW,
     "denied": BAD,
     "locked": Look(SLATE, "■", 90, "||"),
     "canceled": STOPPED,
     "notStarted": NOT_YET,
-    "exempt": Look(TEAL, "◇", 36, "**"),
+    "exempt": Look(TEAL, "◇", 36, "*"),
     "tosNotAccepted": Look(BLUE, "✎", 34, "//"),
     # transactions
     "authorized": OPEN,

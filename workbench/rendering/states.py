@@ -10,7 +10,7 @@ from typing import Literal
 import attrs
 
 from workbench.interface import lifecycle
-from workbench.rendering.design import DARK, LIGHT
+from workbench.rendering.design import Drawing
 from workbench.rendering.palette import look, word
 
 Kind = Literal["transaction", "application", "card", "dispute"]
@@ -39,22 +39,6 @@ _SAME: Mapping[tuple[Kind, str], str] = {
 """What events and lists call a state differently."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP = 13.5, 7.4, 30, 24, 62, 12, 32  # pixels
-
-
-class Drawing(str):
-    """The text of an SVG, which a notebook shows as the drawing."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return str(self)
-
-    def standalone(self) -> str:
-        """Return it as a file of its own, in the colors of the reader's theme."""
-        style = (
-            f"<style>svg{{color:{LIGHT['ink']}}}@media(prefers-color-scheme:dark){{svg{{color:{DARK['ink']}}}}}</style>"
-        )
-        return self.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(">", ">" + style, 1)
 
 
 def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
@@ -118,10 +102,10 @@ class _Diagram:
         width = max([self.lefts[-1] + self.widths[-1] + 6, *(len(one) * _LETTER * 0.9 for one in notes)])
         height = _TOP + rows * _ROW - (_ROW - _HIGH) + 24 + 20 * len(notes)
         known = present in self.places and present != ""
-        said = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
-        said += f" Present state: {word(present)}." if known else ""
+        words = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
+        words += f" Present state: {word(present)}." if known else ""
         yield (
-            f'<svg class="wb-states" role="img" aria-label="{escape(said)}" width="{width:.0f}" '
+            f'<svg class="wb-states" role="img" aria-label="{escape(words)}" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="system-ui, sans-serif" '
             f'font-size="{_FONT}" fill="currentColor">'
         )
@@ -175,7 +159,7 @@ class _Diagram:
                 (left, middle, 0),
             )
         yield f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".62"/>'
-        yield f'<path d="M0 0l-9 -4.5v9z" transform="translate({tip[0]:.0f} {tip[1]:.0f}) rotate({tip[2]})"/>'
+        yield f'<path d="M 0 0l-9 -4.5v9z" transform="translate({tip[0]:.0f} {tip[1]:.0f}) rotate({tip[2]})"/>'
         names = self.edges[start, to]
         if (start, to) == next(one for one, others in self.edges.items() if one[1] == to and others == names):  # once
             yield f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" text-anchor="{label[2]}">{escape(", ".join(names))}</text>'
