@@ -5,7 +5,6 @@ Redirects are never followed.
 """
 
 import ipaddress
-import socket
 from collections.abc import Callable, Collection, Mapping
 from urllib.parse import urlsplit
 
@@ -54,6 +53,8 @@ class PostResult:
 
 def resolve(host: str, port: int) -> list[str]:
     """Return the addresses of a host name."""
+    import socket  # most sandboxes never deliver beyond this process
+
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
@@ -111,6 +112,7 @@ def _kind(text: str) -> str:
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
     """Send a body and return the result; failures to connect or to answer are results as well."""
     import http.client  # these load TLS, which most sandboxes never need
+    import socket
     import ssl
 
     try:

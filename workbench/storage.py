@@ -9,7 +9,6 @@ import glob
 import hashlib
 import os
 import signal
-import socket
 import sqlite3
 import stat
 import threading
@@ -22,8 +21,6 @@ from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-
-import filelock
 
 from workbench.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
 
@@ -127,14 +124,18 @@ class FileLock:
         path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")
+        import filelock  # reading needs no lock
+
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
         """Take the lock; return False where another process holds it."""
+        from filelock import Timeout
+
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._lock.acquire()
-        except filelock.Timeout:
+        except Timeout:
             return False
         return True
 
@@ -154,6 +155,8 @@ class FileLock:
             FileBusy: Another process holds it; the message says which, and since when.
         """
         if self.acquire():
+            import socket
+
             holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
             self._path.write_text(holder, encoding="utf-8")
             return self

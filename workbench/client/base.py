@@ -1,7 +1,7 @@
 """What both clients share: how one is made, shown, armed and viewed, and how a call begins. It performs no I/O."""
 
 import os
-import platform
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -254,7 +254,7 @@ class BaseClient(Operations, ABC):
         return {
             "workbench": VERSION,
             "interface": INTERFACE,
-            "python": platform.python_version(),
+            "python": ".".join(map(str, sys.version_info[:3])),
             "httpx": _version_of("httpx"),
             "host": self.host,
             "environment": self.environment,

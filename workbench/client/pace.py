@@ -1,7 +1,6 @@
 """How fast and how often: the clock of a client, its budget for retries, and the pause that a 429 asks all threads for."""
 
-import random
-import secrets
+import os
 import threading
 import time
 from datetime import UTC, datetime
@@ -35,11 +34,13 @@ class Clock:
 
     def random(self) -> float:
         """Return a number from 0 to 1."""
+        import random  # only what waits needs it
+
         return random.random()
 
     def new_id(self) -> str:
         """Return a random id."""
-        return secrets.token_hex(8)
+        return os.urandom(8).hex()
 
 
 def delay(tries: int, chance: float) -> float:

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 import os
-import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +63,7 @@ class Recorder:
         self.skew: Callable[[], float | None] | None = None
         """Set by the client: seconds that our clock is ahead of the service's, in whose time events are."""
         self._path = None if path is None else Path(path)
-        self._random = secrets.token_bytes(32)
+        self._random = os.urandom(32)
         self._database: Database | None = None
         self._pid = 0
         self._process = ""
@@ -84,7 +83,7 @@ class Recorder:
         """
         if self._pid != os.getpid():
             self._opening, self._calls = threading.Lock(), WeakValueDictionary()
-            self._process, self._pid = secrets.token_hex(8), os.getpid()
+            self._process, self._pid = os.urandom(8).hex(), os.getpid()
         return self._process
 
     def _opened(self) -> Database:

@@ -1,8 +1,7 @@
 """From arguments or a wire body to a checked request: arguments, wire names, pasted keys, mistyped addresses."""
 
-import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -65,8 +64,14 @@ def _known(cls: type[Any], given: Mapping[str, Any], prefix: str, unknown: list[
     return kept
 
 
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    import difflib  # only for what is wrong
+
+    return difflib.get_close_matches(name, list(known), n=1)
+
+
 def _instead(name: str, fields: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(snake(name), fields, n=1)
+    near = _near(snake(name), fields)
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
 
 
@@ -133,7 +138,7 @@ def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> l
     for name, wire in names.items():
         path = f'{where}."{visible(str(name), 80)}"'
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
+            near = _near(str(name), known)
             found.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
             found.append(Problem(path, "type", "must be the name of a member, as declineReason"))

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 
 from workbench.errors import CannotRecord
@@ -44,7 +43,7 @@ def read_or_make(path: Path, content: bytes) -> bytes:
     """
     with contextlib.suppress(FileNotFoundError):
         return path.read_bytes()
-    fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    fresh = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
@@ -66,7 +65,7 @@ def installation_secret() -> bytes:
     path = state_folder() / "secret"
     reason = "it is damaged; remove it to have a new one made"
     try:
-        found = read_or_make(path, secrets.token_bytes(32))
+        found = read_or_make(path, os.urandom(32))
         if len(found) == 32:
             return found
     except OSError as error:

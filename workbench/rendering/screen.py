@@ -2,7 +2,6 @@
 
 import codecs
 import os
-import shutil
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -54,8 +53,11 @@ codecs.register_error(LIKENESS, _like)
 def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Screen:
     """Return how to write for a stream: colors only on a terminal that wants them, and only what it can encode."""
     environ = os.environ if environ is None else environ
-    terminal = stream.isatty()
-    columns = shutil.get_terminal_size((IN_PIPES, 24)).columns if terminal else IN_PIPES
+    terminal, columns = stream.isatty(), IN_PIPES
+    if terminal:
+        import shutil  # with five libraries for compression
+
+        columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(
         width=max(NARROWEST, min(WIDEST, columns)),
         color=terminal and not environ.get("NO_COLOR") and environ.get("TERM", "") != "dumb",

@@ -2,7 +2,6 @@
 
 import copy
 import os
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -295,7 +294,7 @@ def _make(store: Store, start: int, **given: Any) -> bool:
         chosen = {name: value for name, value in given.items() if value is not None}
         made = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
         if made["random_keys"]:
-            made["secret"] = secrets.token_hex()
+            made["secret"] = os.urandom(32).hex()
         store.put("meta", "made", made)
         for kind, values in world_of(made).copy().items():
             for key, value in values.items():

@@ -5,7 +5,6 @@ The order of checks: route, key, environment, role, syntax of ids, body, team, r
 
 import re
 from collections.abc import Callable, Mapping
-from email.utils import format_datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
@@ -115,7 +114,10 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
 @lru_cache(maxsize=16)
 def _http_date(second: int) -> str:
     """Return a time as HTTP writes it; it is the same for all responses of a second."""
-    return format_datetime(moment_of(second * 1000), usegmt=True)
+    moment = moment_of(second * 1000)  # by hand: email.utils would cost a command as much as its call
+    day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()]
+    month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][moment.month - 1]
+    return f"{day}, {moment:%d} {month} {moment:%Y %H:%M:%S} GMT"
 
 
 class Service:

@@ -9,7 +9,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
-    if tokens in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+    words = [token for token in tokens if token not in ("-q", "--quiet")]
+    if words in ([], ["--help"], ["-h"]) and sys.stdout is not None:
         from workbench.terminal.commands import first_page
 
         print(first_page())

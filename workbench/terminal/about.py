@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
-
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
@@ -26,6 +24,7 @@ from workbench.terminal import completion
 from workbench.terminal.commands import kebab
 from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import DONE, PARTLY, usage_error
+from workbench.terminal.options import Parameter
 from workbench.terminal.output import Output, show
 
 _OUTPUT = Output()

@@ -3,18 +3,15 @@
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
-from cyclopts import App, CycloptsError, Parameter
-
-from workbench.errors import visible
-from workbench.interface.table import OPERATIONS
-from workbench.rendering.screen import screen_of
+from workbench.errors import AdviceWarning, visible
 from workbench.terminal import commands
 from workbench.terminal.commands import kebab
-from workbench.terminal.examples import example_of
 from workbench.terminal.exits import DONE, WRONG_INPUT, Exit, keep_quiet, prompt_words, say, usage_error
+from workbench.terminal.options import App, app_for_cyclopts, call, function_for_cyclopts, options_of, read_line
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
 _GROUPS = frozenset(commands.OPERATIONS) | {
@@ -22,34 +19,63 @@ _GROUPS = frozenset(commands.OPERATIONS) | {
 }
 
 
-def make_app(words: Sequence[str] = ()) -> App:
+def __getattr__(place: str) -> Any:
+    """Return what cyclopts takes for a command, or a group of commands, at `module.name`."""
+    if "." not in place:
+        raise AttributeError(place)
+    found = _found(place.replace(".", ":", 1))
+    return app_for_cyclopts(found) if isinstance(found, App) else function_for_cyclopts(found)
+
+
+def _found(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"workbench.terminal.{module}"), name)
+
+
+def _path(tokens: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the words of the command that a command line begins with."""
+    return next((path for path in ((*tokens[:2],), (*tokens[:1],)) if path in commands.PLACES), None)
+
+
+def command_of(tokens: list[str]) -> tuple[Callable[..., int] | None, list[str]]:
+    """Return the command that a command line begins with, and the words that it takes."""
+    path = _path(tokens)
+    if path is None:
+        return None, []
+    found, rest = _found(commands.PLACES[path][0]), tokens[len(path) :]
+    if isinstance(found, App):
+        if not rest or rest[0] not in found.commands:
+            return found.default, rest
+        found, rest = found.commands[rest[0]][0], rest[1:]
+    return _found(found.replace(".", ":", 1)) if isinstance(found, str) else found, rest
+
+
+def make_app(words: Sequence[str] = ()) -> Any:
     """Return the command line. No command is imported before it is used.
 
     Args:
-        words: The command that is run: its help is that of its function, where the others have one line.
+        words: The command that is run: where it is known the others are left out, as making them costs more than running it.
     """
+    from cyclopts import App, Parameter
+
     app = App(
         name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=_version,
         result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
     )  # fmt: skip
-    for noun, (doc, verbs) in commands.OPERATIONS.items():
-        group = App(name=noun, help=doc)
-        for verb, operation in verbs.items():
-            line = None if [noun, verb] == [*words[:2]] else OPERATIONS[operation].doc
-            group.command(f"workbench.terminal.operations:{operation}", name=verb, help=line)
-        for verb, (path, line) in commands.VERBS.get(noun, {}).items():
-            group.command(f"workbench.terminal.{path}", name=verb, help=line)
-        app.command(group)
-    for name, row in OPERATIONS.items():
-        app.command(
-            f"workbench.terminal.operations:{name}",
-            name=kebab(name),
-            help=None if [kebab(name)] == [*words[:1]] else row.doc,
-        )
-    for rows in commands.COMMANDS.values():
-        for name, (path, line) in rows.items():
-            app.command(f"workbench.terminal.{path}", name=name, help=None if [name] == [*words[:1]] else line)
+    chosen = _path(words)
+    for path, (place, line) in commands.PLACES.items():
+        if chosen is None and not line:
+            from workbench.interface.table import OPERATIONS
+
+            line = OPERATIONS[place.partition(":")[2]].doc
+        if chosen in (None, path):
+            group = app
+            if path[1:]:
+                if path[0] not in app:
+                    app.command(App(name=path[0], help=commands.OPERATIONS[path[0]][0]))
+                group = app[path[0]]
+            group.command(f"{__name__}:{place.replace(':', '.')}", name=path[-1], help=None if path == chosen else line)
     return app
 
 
@@ -69,24 +95,33 @@ def run(tokens: list[str]) -> int:
     if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
         make_app()(tokens)
         return DONE
-    tokens = _with_dashes(tokens)
-    app = make_app(tokens)
     if quiet := {"-q", "--quiet"} & {*tokens}:
         tokens = [token for token in tokens if token not in quiet]
         keep_quiet()
-    if tokens[0] == "rewards" and tokens[1:] and tokens[1] not in {*app["rewards"]}:
+    tokens = _with_dashes(tokens)
+    if tokens[0] == "rewards" and tokens[1:] and tuple(tokens[:2]) not in commands.PLACES and tokens[1][:1] != "-":
         tokens.insert(1, "read")
     _refuse_keys(tokens)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", AdviceWarning)
+        warnings.showwarning = _advise
+        command, rest = command_of(tokens)
+        if command is not None and (values := read_line([*options_of(command)], rest)) is not None:
+            return call(command, values)
+        return _run_by_cyclopts(tokens)
+
+
+def _run_by_cyclopts(tokens: list[str]) -> int:
+    from cyclopts import CycloptsError
+
+    app = make_app(tokens)
     asks_help = any(token in {"--help", "-h", "--version"} for token in tokens)
-    if asks_help or tokens[0] in _GROUPS:
+    if asks_help or tokens in ([name] for name in _GROUPS):
+        from workbench.terminal.examples import example_of
+
         _style(app, example_of([token for token in tokens if not token.startswith("-")]))
     try:
-        with warnings.catch_warnings():
-            from workbench.errors import AdviceWarning
-
-            warnings.simplefilter("always", AdviceWarning)
-            warnings.showwarning = _advise
-            code: Any = app(tokens)
+        code: Any = app(tokens)
     except CycloptsError as error:
         raise Exit(WRONG_INPUT, f"{_message(error)}\nRun `{_name(error)} --help` for usage.") from None
     if code is None and not asks_help:  # a group without a command: cyclopts printed its help
@@ -116,7 +151,7 @@ def _refuse_keys(tokens: list[str]) -> None:
             )
 
 
-def _style(app: App, example: str) -> None:
+def _style(app: Any, example: str) -> None:
     """Write help without borders, as wide as the terminal, with an example at its end."""
     from cyclopts.help import DefaultFormatter, HelpPanel, PanelSpec
     from rich.box import Box
@@ -140,6 +175,8 @@ def _style(app: App, example: str) -> None:
         if isinstance(text, Text):
             text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
 
+    from workbench.rendering.screen import screen_of
+
     screen = screen_of(sys.stdout)
     app.help_epilogue = f"Example: {example}"
     app.help_formatter = Formatter(
@@ -155,9 +192,9 @@ def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
     say(f"Advice: {prompt_words(visible(str(message), 500))}")
 
 
-def _message(error: CycloptsError) -> str:
+def _message(error: Exception) -> str:
     return "\n".join(visible(line, 300) for line in str(error).strip().split("\n") if line.strip())
 
 
-def _name(error: CycloptsError) -> str:
+def _name(error: Any) -> str:
     return " ".join(["workbench", *(error.command_chain or ())])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
-from cyclopts import App, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
@@ -16,6 +15,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import camel
 from workbench.terminal.completion import complete_ids, operations
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
-
 from workbench.rendering.screen import screen_of
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, PARTLY, say
+from workbench.terminal.options import App, Parameter
 
 app = App(name="chaos", help="Prove that a webhook handler is right, under everything that goes wrong.")
 

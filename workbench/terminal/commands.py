@@ -81,6 +81,22 @@ COMMANDS = {
 }
 """The other commands by section: where each is, and its line of help."""
 
+PLACES: dict[tuple[str, ...], tuple[str, str]] = {
+    **{
+        (noun, verb): (f"operations:{name}", "")
+        for noun, (_, verbs) in OPERATIONS.items()
+        for verb, name in verbs.items()
+    },
+    **{(noun, verb): row for noun, verbs in VERBS.items() for verb, row in verbs.items()},
+    **{
+        (name.replace("_", "-"),): (f"operations:{name}", "")
+        for _, verbs in OPERATIONS.values()
+        for name in verbs.values()
+    },
+    **{(name,): row for rows in COMMANDS.values() for name, row in rows.items()},
+}
+"""Where each command is, and its line of help, by the words it is called by; the line of an operation is its own."""
+
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
 

@@ -10,8 +10,6 @@ from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
-
 from workbench import rendering
 from workbench.errors import visible
 from workbench.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
@@ -20,6 +18,7 @@ from workbench.interface.masks import DOTS
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
 
@@ -107,7 +106,7 @@ def resend(event: str, /, *, forward_to: str | None = None, where: Where = _WHER
 
 
 app = App(name="events", help="List events as webhooks deliver them, or redeliver one.")
-app.default(list_events)
+app.default = list_events
 app.command(resend)
 
 

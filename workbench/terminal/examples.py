@@ -14,7 +14,7 @@ _EXAMPLES = {
     "bulk resume": "workbench bulk resume run.db people.csv --resolved 3=done",
     "bulk run": "workbench bulk run create-user-application people.csv --path run.db",
     "chart": "workbench chart collateral --out collateral.svg",
-    "chaos": "workbench chaos run --handler http://127.0.0.1:8000/webhooks",
+    "chaos": "workbench chaos run --handler http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
     "class": "workbench class serve --folder class --learners names.csv",
     "class results": "workbench class results --folder class",
     "compare": "workbench compare --help",

@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
-
 from workbench.errors import visible
 from workbench.terminal.completion import operations
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile
 

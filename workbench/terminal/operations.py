@@ -4,13 +4,11 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
-from cyclopts import Group, Parameter
 
 from workbench.client.requests import address_problems
 from workbench.errors import InvalidRequest, Problem, visible
@@ -24,6 +22,7 @@ from workbench.rendering.screen import screen_of
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
+from workbench.terminal.options import Group, Parameter
 from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, session
 
@@ -196,6 +195,8 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> t
 
 def _near(member: Member, text: str) -> str:
     """Return what was probably meant, where a value is one of several words."""
+    from difflib import get_close_matches
+
     words = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
     found = get_close_matches(text, words, 1)
     return f". Did you mean {found[0]}?" if found else ""

@@ -1,10 +1,8 @@
 """What a command writes: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
 
-import csv
 import inspect
 import io
 import json
-import pprint
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -13,7 +11,6 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 
 import attrs
-from cyclopts import Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
@@ -24,6 +21,7 @@ from workbench.interface.walk import Array, camel, get_path, is_record, leaves, 
 from workbench.rendering.screen import screen_of
 from workbench.rendering.values import guarded
 from workbench.terminal.exits import usage_error
+from workbench.terminal.options import Group, Parameter
 from workbench.terminal.where import Where
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]
@@ -100,6 +98,8 @@ def show(x: Any, how: Output) -> None:
         case "csv":
             sys.stdout.write(_csv(rows))
         case "python":
+            import pprint
+
             print(pprint.pformat(_python(rows if many else rows[0]), sort_dicts=False, width=100))
 
 
@@ -210,6 +210,8 @@ def _python(data: Any) -> Any:
 
 
 def _csv(rows: list[Any]) -> str:
+    import csv
+
     flat = [dict(_flat(row, "")) for row in rows]
     columns = list(dict.fromkeys(name for row in flat for name in row))
     out = io.StringIO()

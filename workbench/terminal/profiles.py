@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import attrs
-from cyclopts import App, Parameter
 
 from workbench.client.guards import confirmation
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
@@ -16,6 +15,7 @@ from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
 from workbench.terminal import completion
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import MAX_ARMED_MINUTES, Where, armed_path, session
 

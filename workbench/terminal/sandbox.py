@@ -13,7 +13,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import attrs
-from cyclopts import App, Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
@@ -24,6 +23,7 @@ from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
+from workbench.terminal.options import App, Group, Parameter
 from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, chosen_profile, session
 
@@ -289,4 +289,4 @@ app.command(reset, group=_SERVE)
 for _name, _control in CONTROLS.items():
     if _name not in ("reset", "advance"):
         _line = _control.doc.partition("\n")[0]
-        app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)
+        app.command(f"sandbox.{_name}", name=kebab(_name), help=_line, group=_CONTROLS)

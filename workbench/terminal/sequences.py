@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
-from cyclopts import App, Parameter
 
 from workbench.errors import WorkbenchError, visible
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 

@@ -12,8 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError, Parameter
-
 from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
@@ -23,6 +21,7 @@ from workbench.terminal.commands import read_duration
 from workbench.terminal.completion import ids_of
 from workbench.terminal.exits import DONE, Exit, exit_code, say
 from workbench.terminal.operations import option_members
+from workbench.terminal.options import Parameter
 from workbench.terminal.where import Where, session
 
 _WHERE = Where()
@@ -191,7 +190,9 @@ def holds_key(text: str) -> bool:
 MAGICS = ("contracts", "authorize", "events", "unknown", "advance")
 
 
-def _run_magic(magics: App, name: str, line: str) -> Any:
+def _run_magic(magics: Any, name: str, line: str) -> Any:
+    from cyclopts import CycloptsError
+
     try:
         return magics(f"{name} {line}")
     except (CycloptsError, ValueError, ArithmeticError) as error:
@@ -200,8 +201,10 @@ def _run_magic(magics: App, name: str, line: str) -> Any:
         raise InvalidRequest(visible(str(error).strip(), 300), of=f"%{name}") from None
 
 
-def _magics(session_of: Callable[[], Any]) -> App:
+def _magics(session_of: Callable[[], Any]) -> Any:
     """Return the line magics for frequent calls, as commands."""
+    from cyclopts import App
+
     app = App(result_action="return_value", print_error=False, exit_on_error=False, help_flags=(), version_flags=())
 
     @app.command

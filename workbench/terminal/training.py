@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
-
 from workbench.errors import visible
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import (
@@ -23,6 +21,7 @@ from workbench.terminal.exits import (
     usage_error,
     waiting_for_signals,
 )
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar
 
-from cyclopts import App, Parameter
-
 from workbench.errors import WorkbenchError, visible
 from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
+from workbench.terminal.options import App, Parameter
 from workbench.terminal.where import Where, session
 
 _WHERE = Where()
