@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from workbench.errors import NotSent as NotSent
     from workbench.errors import OutcomeUnknown as OutcomeUnknown
     from workbench.errors import WorkbenchError as WorkbenchError
-    from workbench.forms.form import form as form
     from workbench.forms.panel import browse as browse
+    from workbench.forms.panel import form as form
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.sandbox import Sandbox as Sandbox

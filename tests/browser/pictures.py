@@ -61,7 +61,7 @@ def main() -> None:
         expect(page.locator(".wb-amount .wb-problem")).to_have_count(1)
         page.locator(".wb-snippets .jupyter-widget-Collapse-header, .wb-snippets .widget-collapse-header").first.click()
         take(room, "form-mistake")
-        page.locator(".wb-amount input").fill("1250")
+        page.locator(".wb-amount input").fill("12.50")
         page.locator("button.wb-send").click()
         expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
         take(room, "form-answer")

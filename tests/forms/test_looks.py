@@ -15,8 +15,7 @@ import workbench
 from tests.forms.conftest import below
 from workbench.forms import style
 from workbench.forms.bulk_panel import panel as bulk_panel
-from workbench.forms.form import form
-from workbench.forms.panel import browse
+from workbench.forms.panel import browse, form
 from workbench.forms.work import Work
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS

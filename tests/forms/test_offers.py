@@ -52,18 +52,25 @@ def test_every_operation_with_arguments_can_be_reached() -> None:
 
 ACTIONS = [
     ("contracts", {}, {"sign_withdrawal"}),
-    ("users", {"kind": "user"}, {"update_user", "list_rewards_activity", "create_payment_account", "review"}),
+    (
+        "users", {"kind": "user", "application_status": "approved"},
+        {"update_user", "list_rewards_activity", "create_payment_account", "review", "issue_card"},
+    ),
+    (
+        "users", {"kind": "user", "application_status": "tosNotAccepted"},
+        {"update_user", "list_rewards_activity", "create_payment_account", "review", "accept_terms"},
+    ),
     ("users", {"kind": "owner"}, {"update_ubo", "review"}),
     ("companies", {}, {"create_payment_account", "review"}),
     ("cards", {"status": "active"}, {"simulate_authorization", "lock_card", "cancel_card"}),
     ("cards", {"status": "locked"}, {"unlock_card", "cancel_card"}),
     ("payment accounts", {}, {"delete_payment_account"}),
-    ("disputes", {"status": "pending"}, {"update_dispute"}),
+    ("disputes", {"status": "pending"}, {"update_dispute", "resolve_dispute"}),
     ("transactions", {"status": "authorized"}, {"simulate_reversal", "settle"}),
-    ("transactions", {"status": "settled"}, {"simulate_refund"}),
+    ("transactions", {"status": "settled"}, {"simulate_refund", "open_dispute"}),
     ("events", {}, {"resend"}),
     ("assumptions", {}, set()),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -90,8 +97,8 @@ def test_a_thing_offers_what_goes_on_from_it(panel: Panel, name: str, facts: dic
 def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
     """Settle, lock and review change the sandbox at a press; a wrong amount is reported, and nothing changes."""
     opened(panel, "transactions", status="authorized")
-    wrong = pressed(panel, "settle", way="control", values={"amount": "12.50"})
-    done = pressed(panel, "settle", way="control", values={"amount": "1000"})
+    wrong = pressed(panel, "settle", way="control", values={"amount": "1250"})
+    done = pressed(panel, "settle", way="control", values={"amount": "10.00"})
     settled = opened(panel, "transactions", status="settled", posted_cents=1000)
     opened(panel, "cards", status="active")
     card = panel.opened[1]
@@ -100,9 +107,9 @@ def test_controls_of_the_sandbox_are_used(panel: Panel) -> None:
     user = panel.opened[1]
     pressed(panel, "review", way="control", values={"status": "approved"})
 
-    assert "whole number of cents" in wrong["error"]
+    assert "write 1250.00, or 12.50 for 1,250 cents" in wrong["error"]
     assert "Settle: done." == done["text"]
-    assert ["Refund"] == settled
+    assert ["Refund", "Dispute"] == settled
     assert "locked" == panel.sandbox.state(card)["status"]
     assert "approved" == panel.sandbox.state(user)["status"]
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
 from workbench.client.client import AsyncClient
+from workbench.client.state import state_folder
 from workbench.errors import InvalidArguments
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse
@@ -75,6 +76,86 @@ def test_a_transaction_has_its_timeline(lived: Session) -> None:
         ("Authorization requested", "12.50 USD"), ("Authorized", "12.50 USD"), ("Posted", "12.50 USD"), ("Refunded", "-5.00 USD"),
     ] == [(one["title"].partition(" (")[0], one["amount"]) for one in details["timeline"]]  # fmt: skip
     assert all(one["at"].startswith("2026-01-15T15:00:00") for one in details["timeline"])
+
+
+def test_things_are_called_by_their_names(lived: Session) -> None:
+    """A transaction names the last digits of its card and the masked name of its user; both lead to them, and are found."""
+    panel = browse(lived)
+    card = lived.sandbox.records("card")[0]
+    answer = answered(panel, "rows", list="transactions", count=5, filter=f"card:{card['last4']}")
+    place = [one["name"] for one in answer["columns"]].index("card_id")
+
+    assert answer["shown"] > 0
+    assert {"id": card["id"], "name": f"•••• {card['last4']}"} == answer["rows"][0]["cells"][place]
+    assert answered(panel, "find", id=card["id"], to="cards")["list"] == "cards"
+
+
+def test_a_thing_leads_to_the_lists_that_name_it(lived: Session) -> None:
+    """The details of a card lead to its transactions: a list and the filter that shows them."""
+    panel = browse(lived)
+    card = lived.sandbox.records("card")[0]["id"]
+    panel.open("cards")
+
+    (link,) = panel.show("cards", card)["links"]
+    rows = answered(panel, "rows", list=link["list"], filter=link["filter"])
+
+    assert rows["shown"] == sum(one["card"] == card for one in lived.sandbox.records("transaction")) > 0
+
+
+def test_private_values_are_shown_on_request_and_noted(lived: Session) -> None:
+    """A name is masked until it is revealed; the journal says that it was. Only what is open is revealed."""
+    panel = browse(lived)
+    user = next(one for one in lived.sandbox.records("user") if one["first_name"] == PERSON["first_name"])["id"]
+    details = panel.show("users", user)
+    shown = answered(panel, "reveal", list="users", id=user)
+    refused = answered(panel, "reveal", list="users", id="another")
+
+    assert details["private"]
+    assert PERSON["last_name"] not in str(details)
+    assert PERSON["last_name"] in str(shown["fields"])
+    assert any(note.kind == "revealed" and user in note.text for note in lived.journal.notes)
+    assert "not open" in refused["error"]
+
+
+def test_the_overview_leads_to_what_it_counts(lived: Session) -> None:
+    """Each tile names a list, and a filter that shows what it counts; points are those of the users that were read."""
+    panel = browse(lived)
+    before = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
+    panel.rewards.show(lived.guide()["rewards_users"][0]["id"])
+    after = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
+
+    assert [
+        "Collateral",
+        "Credit capacity",
+        "Open holds",
+        "Posted this month",
+        "Approval rate",
+        "Points outstanding",
+    ] == list(before)[:6]
+    assert "–" == before["Points outstanding"]["figure"]
+    assert "of 1 user read" == after["Points outstanding"]["note"]
+    assert after["Points outstanding"]["figure"].replace(",", "").isdigit()
+    for one in after.values():
+        assert "error" not in answered(panel, "rows", list=one["list"], filter=one["filter"])
+
+
+def test_views_are_kept_for_other_sessions(lived: Session) -> None:
+    """A saved view is there in another panel, in a file of this user alone, until it is deleted."""
+    view = {"chips": ["status:settled"], "text": "corner", "sort": ["-amount_cents"], "hidden": ["currency"]}
+    answered(browse(lived), "view", list="transactions", name="Groceries", view=view)
+    kept = answered(browse(lived), "rows", list="transactions")["views"]
+    others = answered(browse(lived), "rows", list="cards")["views"]
+    file = state_folder() / "views.json"
+    mode = file.stat().st_mode & 0o777
+    answered(browse(lived), "view", list="transactions", name="Groceries", view=None)
+    file_after = answered(browse(lived), "rows", list="transactions")["views"]
+    file.write_text("not JSON")
+
+    assert {"Groceries": view} == kept
+    assert {} == others
+    assert 0o600 == mode
+    assert {} == file_after
+    assert {} == answered(browse(lived), "rows", list="transactions")["views"]
 
 
 def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: dict[str, Any]) -> None:

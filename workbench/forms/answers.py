@@ -59,15 +59,18 @@ class AnswerCard:
         entry: The id of the call in the journal.
         steps: Next steps with their arguments.
         open_form: Opens a form for an operation and returns its widget.
+        show_thing: Opens a thing of a list and returns its widget, or None where it is shown elsewhere.
     """
 
     def __init__(
         self, api: Any, operation: str, answer: Any, *, mark: int | None, entry: str | None,
         steps: Sequence[tuple[Offer, dict[str, Any]]], open_form: Callable[[str, dict[str, Any]], Any],
+        show_thing: Callable[[str, str], Any],
     ) -> None:  # fmt: skip
         self.reveal: Reveal | None = None
         self.events = ipywidgets.HTML().add_class("wb-events")
-        self._api, self._answer, self._mark, self._open_form = api, answer, mark, open_form
+        self._api, self._answer, self._mark = api, answer, mark
+        self._open_form, self._show_thing = open_form, show_thing
         # A signature is only given out by `wb.withdrawals`.
         self.may_reveal = (
             operation != "sign_withdrawal" and walk.is_record(answer) and bool(private_names(answer))
@@ -88,11 +91,11 @@ class AnswerCard:
         self.check_events()
 
     def _step(self, one: Offer, arguments: dict[str, Any]) -> Any:
+        if one.opens:
+            return button(one.label, lambda: self._show(one.do, arguments["id"]))
         if not one.control:
-            return button(f"Next: {one.label}", lambda: self._open(one.do, arguments))
-        made = button(
-            f"Next: {one.label}", lambda: self._use(made, one, arguments), "wb-control", "A control of the sandbox"
-        )
+            return button(one.label, lambda: self._open(one.do, arguments))
+        made = button(one.label, lambda: self._use(made, one, arguments), "wb-control", "A control of the sandbox")
         return made
 
     def _use(self, pressed: Any, one: Offer, arguments: dict[str, Any]) -> None:
@@ -109,6 +112,14 @@ class AnswerCard:
 
     def _open(self, name: str, values: dict[str, Any]) -> None:
         self._more.children = (*self._more.children, self._open_form(name, values))
+
+    def _show(self, name: str, key: str) -> None:
+        try:
+            shown = self._show_thing(name, key)
+        except WorkbenchError as error:
+            self.events.value = rendering.html(error)
+        else:
+            self._more.children = (*self._more.children, *([] if shown is None else [shown]))
 
     def show_private(self) -> None:
         """Show the private values of the answer for a minute."""

@@ -8,6 +8,8 @@ from typing import Any
 from workbench import rendering
 from workbench.errors import visible
 from workbench.forms import things
+from workbench.forms.answers import private_names
+from workbench.forms.widgets import sentence
 from workbench.interface import masks, walk
 from workbench.rendering.describe import describe
 from workbench.rendering.layout import Block, Cell, Grid, Sheet, Stack
@@ -27,7 +29,12 @@ def block(shown: Block) -> dict[str, Any]:
             return {"text": "\n".join(shown.lines), "role": shown.role}
         case Sheet():
             rows = [
-                {"label": one.label, "value": block(one.value), "assumed": one.assumed, "warning": one.warning}
+                {
+                    "label": sentence(one.label),
+                    "value": block(one.value),
+                    "assumed": one.assumed,
+                    "warning": one.warning,
+                }
                 for one in shown.rows
             ]
             status = None if shown.status is None else block(shown.status)
@@ -39,13 +46,22 @@ def block(shown: Block) -> dict[str, Any]:
             return {"title": shown.title, "parts": [block(one) for one in shown.parts]}
 
 
-def fields(thing: Any) -> dict[str, Any] | None:
-    """Return the fields of a thing; None if its row says all."""
+def private(thing: Any) -> set[str]:
+    """Return the names of the private values of a thing, which are masked until they are revealed."""
+    if isinstance(thing, StoredRecord):
+        shown = thing.shown()
+        return {name for name, value in thing.items() if shown.get(name) != value}
+    return private_names(thing) if walk.is_record(thing) else set()
+
+
+def fields(thing: Any, *, reveal: bool = False) -> dict[str, Any] | None:
+    """Return the fields of a thing, private values masked or not; None if its row says all."""
     if isinstance(thing, Sequence):
         return {"code": thing.to_toml()}
     if isinstance(thing, StoredRecord):
-        return block(describe(dict(_readable(thing.shown()))))
-    return None if thing is None or thing == {} else block(describe(thing))
+        return block(describe(dict(_readable(dict(thing) if reveal else thing.shown()))))
+    revealed = private(thing) if reveal else ()
+    return None if thing is None or thing == {} else block(describe(thing, reveal=revealed))
 
 
 def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -79,7 +95,10 @@ def related(api: Any, key: str) -> dict[str, Any]:
             for kept in known_events[: -_MAX_RELATED - 1 : -1]
         ],
         "deliveries": [
-            {"id": one.event_id, "title": f"{one.kind}: {one.state}", "at": iso(one.attempts[-1].at if one.attempts else one.due)}
+            {
+                "id": one.id, "title": f"{one.kind}: {one.state}",
+                "at": iso(one.attempts[-1].at if one.attempts else one.due), "fields": block(describe(one)),
+            }
             for one in delivered[-_MAX_RELATED:]
         ],
         "requests": [

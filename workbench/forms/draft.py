@@ -1,5 +1,6 @@
 """The values of a form before they are a request: what is given, chosen, wrong and advised. No widgets, no I/O."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,8 @@ from workbench.interface.convert import placeholders
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.operation import Operation
 from workbench.interface.rules import OneOf, When
-from workbench.interface.walk import Boolean, Member, Nested
+from workbench.interface.text import MAX_DIGITS
+from workbench.interface.walk import Boolean, Integer, Member, Nested
 
 TICKS = {
     "masked_value": "A value contains •, as masked values do. Send it anyway",
@@ -23,6 +25,34 @@ TICKS = {
     "again": "The same request was sent within the last 24 hours. Send it again",
 }
 """What can be allowed for one call, with the label of its checkbox."""
+
+
+_AMOUNT = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)\.([0-9]{2})")
+
+
+def is_money(member: Member) -> bool:
+    """Whether a member is an amount in cents: typed as `12.50`, sent as 1250."""
+    return isinstance(member.kind, Integer) and member.about.rule.unit == "cents"
+
+
+def cents_of(typed: str) -> int | None:
+    """Return an amount that is typed as `12.50` or `1,234.50` in cents; None for any other text."""
+    found = _AMOUNT.fullmatch(typed) if typed.isascii() and len(typed) <= MAX_DIGITS else None
+    return None if found is None else int(found[1].replace(",", "") + found[2])
+
+
+def no_amount(typed: str) -> str:
+    """Return what is wrong with a typed amount; digits without a point may mean either unit, so neither is taken."""
+    if (cents := cents_of(typed)) is not None:
+        return f"is text; {typed} is {cents} cents"
+    if typed.isascii() and typed.isdigit() and len(typed) <= 15:
+        return f"write {typed}.00, or {typed_amount(int(typed))} for {int(typed):,} cents"
+    return "must be an amount with two decimals, as 12.50"
+
+
+def typed_amount(cents: int) -> str:
+    """Return cents as they are typed: 1250 as `12.50`."""
+    return f"{cents // 100}.{cents % 100:02d}"
 
 
 @attrs.frozen
@@ -271,7 +301,15 @@ class Draft:
         """Return the request, its problems and advice on it, from one record."""
         record = self.record()
         refused, advised = checks.cautions(record, self.ticks)
-        found = [*checks.problems(record, partial="partial_address" in self.ticks)]
+        texts = {
+            leaf.wire: text
+            for leaf in self.leaves.values()
+            if is_money(leaf.member) and isinstance(text := self.given.get(leaf.path), str)
+        }
+        found = [
+            Problem(one.path, one.rule, no_amount(texts[one.path])) if one.path in texts else one
+            for one in checks.problems(record, partial="partial_address" in self.ticks)
+        ]
         if self.operation.method == "PATCH" and not self._changes():
             found.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
         found += refused

@@ -1,5 +1,6 @@
 """The inputs of a form: a field for each leaf of a draft, a chooser for each alternative, section by section."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from html import escape
@@ -9,7 +10,7 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.errors import InvalidRequest, Problem, visible
-from workbench.forms.draft import Alternative, Draft, Leaf, Section, joined
+from workbench.forms.draft import Alternative, Draft, Leaf, Section, cents_of, is_money, joined, typed_amount
 from workbench.forms.widgets import Quiet, css_name, line, sentence
 from workbench.interface import text, walk
 from workbench.interface.fields import OPEN, SECRET
@@ -24,15 +25,34 @@ NOTHING = ""
 EMPTY = '""'
 """What is typed to send empty text. An empty box is omitted."""
 
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Person": ("first_name", "last_name", "birth_date", "national_id", "country_of_issue"),
+    "Contact": ("email", "phone_country_code", "phone_number", "ip_address"),
+    "Occupation and spending": ("occupation", "annual_salary", "account_purpose", "expected_monthly_volume"),
+    "Wallets and collateral": (
+        "wallet_address", "solana_address", "stellar_address", "chain_id", "contract_address",
+    ),
+    "References": ("id", "source_key", "external_id"),
+    "Terms and verification": (
+        "is_terms_of_service_accepted", "has_existing_documents", "sumsub_share_token", "sumsub_share_token_mode",
+    ),
+}  # fmt: skip
+"""The headings of a request with many members, each with those that stand below it."""
+_MANY = 8  # members that need no headings
+
 
 def help_of(one: Member) -> str:
     """Return what a member is, its unit and limits, and what omitting it means."""
+    if is_money(one):
+        return f"{one.about.doc}; typed as 12.50, sent as 1250 cents"
     parts = [one.about.doc, walk.rule_words(one) if not isinstance(one.kind, Choice) else ""]
     return "; ".join(part for part in parts if part)
 
 
-def _input(leaf: Leaf) -> Any:
-    """Return the input for the kind of a leaf."""
+def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
+    """Return the input for the kind of a leaf; `known` are values to pick from, by their words."""
+    if known:
+        return ipywidgets.Combobox(options=tuple(known), placeholder="Search, or enter an ID")
     match leaf.member.kind:
         case Choice(of=values):
             return _dropdown(leaf, [(str(one), str(one)) for one in values])
@@ -56,6 +76,9 @@ def value_of(member: Member, typed: str) -> Any:
         return None
     if typed == EMPTY and isinstance(member.kind, Text):
         return ""
+    if is_money(member) and typed != "FULL":
+        cents = cents_of(typed)
+        return typed if cents is None else cents
     try:
         return text.value_of(member, typed)
     except ValueError:
@@ -64,6 +87,8 @@ def value_of(member: Member, typed: str) -> Any:
 
 def text_of(member: Member, value: Any) -> str:
     """Return a value as it would be typed."""
+    if is_money(member) and type(value) is int and value >= 0:
+        return typed_amount(value)
     return EMPTY if value == "" else text.text_of(member, value)
 
 
@@ -86,12 +111,7 @@ def explained(member: Member, value: Any, record: Any) -> str:
 
 
 def _cents(value: Any, currency: str | None) -> str:
-    if type(value) is int:
-        return f"{value:,} cents = {rendering.money(value, currency)}"
-    whole, dot, part = str(value).partition(".")
-    if dot and whole.isdigit() and part.isdigit() and len(part) <= 2 and value.isascii() and len(whole) < 20:
-        return f"the unit is cents: {whole}.{part.ljust(2, '0')} of the currency is {int(whole + part.ljust(2, '0'))}"
-    return ""
+    return f"{value:,} cents ({rendering.money(value, currency)})" if type(value) is int else ""
 
 
 def _native(value: Any, native: Any) -> str:
@@ -121,22 +141,31 @@ def _text(member: Member, value: str) -> str:
     return ""
 
 
+def label_of(member: Member) -> str:
+    """Return the label of a member: `line1` is "Line 1"."""
+    return sentence(re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name)))
+
+
 class Field(Quiet):
     """The widgets of one leaf. A private value set from code is never in them: it stays in the draft.
 
     Args:
+        known: Values to pick from, by the words that are searched.
         changed: Called with the path and the value that a person gave.
         accepted: Called when a person acknowledges, or not, that the field is omitted.
     """
 
     def __init__(
-        self, leaf: Leaf, changed: Callable[[str, Any], None], accepted: Callable[[str, bool], None]
+        self, leaf: Leaf, known: Mapping[str, Any], changed: Callable[[str, Any], None],
+        accepted: Callable[[str, bool], None],
     ) -> None:  # fmt: skip
-        self.leaf = leaf
+        self.leaf, self.known = leaf, known
         self.touched = False
         self._changed = changed
         member = leaf.member
-        self.input = _input(leaf)
+        self.input = _input(leaf, known)
+        if is_money(member):
+            self.input.placeholder = "0.00"
         self.input.style.description_width = "initial"
         self.input.tooltip = walk.described(member)
         self.input.observe(self._typed, "value")
@@ -166,7 +195,7 @@ class Field(Quiet):
         self.touched = True
         value = change["new"]
         if isinstance(value, str):
-            value = value_of(self.leaf.member, value)
+            value = self.known.get(value) or value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
             with self.quietly():
                 self.full.value = False
@@ -191,10 +220,18 @@ class Field(Quiet):
                 return
             private = about.privacy is not OPEN and value is not None
             mask = about.mask(value) if private else ""
-            self.input.placeholder = f"set in code: {visible(mask, 60)}" if private else ""
+            if about.privacy is not OPEN:
+                self.input.placeholder = f"set in code: {visible(mask, 60)}" if private else ""
             if self.full is not None:
                 self.full.value = value is FULL
-            self.input.value = "" if private or value is FULL else text_of(self.leaf.member, value)
+            words = next((words for words, one in self.known.items() if one == value), None)
+            self.input.value = "" if private or value is FULL else words or text_of(self.leaf.member, value)
+
+    def words(self, value: Any, record: Any) -> str:
+        """Return how a value is understood; of one that was picked by its words, the value."""
+        if self.input.value in self.known:
+            return text_of(self.leaf.member, value)
+        return explained(self.leaf.member, value, record)
 
     def annotate(self, problems: Sequence[str] = (), explained: str = "", advice: Sequence[str] = ()) -> None:
         """Show problems, the value in words, advice and help below the input."""
@@ -211,12 +248,12 @@ class Field(Quiet):
     @property
     def filled(self) -> bool:
         """Whether it shows that a value is given."""
-        given = self.input.value not in ("", None) or bool(getattr(self.input, "placeholder", ""))
-        return given or (self.full is not None and bool(self.full.value))
+        set_in_code = self.leaf.member.about.privacy is not OPEN and bool(getattr(self.input, "placeholder", ""))
+        return self.input.value not in ("", None) or set_in_code or (self.full is not None and bool(self.full.value))
 
     def require(self, required: bool) -> None:
         """Say in the label whether the field is optional."""
-        self.input.description = sentence(rendering.label(self.leaf.member.name)) + ("" if required else " (optional)")
+        self.input.description = label_of(self.leaf.member) + ("" if required else " (optional)")
 
     def set_visible(self, shown: bool) -> None:
         """Show or hide the field."""
@@ -235,15 +272,19 @@ class Inputs(Quiet):
     """The widgets that edit a draft.
 
     Args:
+        known: Returns the values that a member may be picked from, by the words that are searched.
         edit: Called with each change that a person makes; applies it and shows the result.
     """
 
-    def __init__(self, draft: Draft, edit: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self, draft: Draft, known: Callable[[str], Mapping[str, Any]], edit: Callable[[Callable[[], None]], None]
+    ) -> None:  # fmt: skip
         self.fields: dict[str, Field] = {}
         self.choosers: dict[Alternative, Any] = {}
         self.refused: dict[str, str] = {}
         """Messages about values that were not kept, as private keys, by path."""
         self._draft = draft
+        self._known = known
         self._edit = edit
         self._boxes: dict[str, Any] = {}
         self._titles: dict[str, Any] = {}
@@ -251,25 +292,31 @@ class Inputs(Quiet):
         self.widget = self._section(draft.sections[0])
 
     def _section(self, section: Section) -> Any:
-        leaves = {leaf.path: leaf for leaf in section.leaves()}
-        nested = {one.path: one for one in self._draft.sections}
-        inputs, parts = [], []
-        for one in walk.members(section.cls):
-            path = joined(section.path, one.name)
-            if path in leaves:
-                self.fields[path] = Field(leaves[path], self._change, self._accept)
-                inputs.append(self.fields[path].box)
-            else:
-                parts.append(self._section(nested[path]))
-        choosers = [self._chooser(one) for one in self._draft.alternatives if one.section == section.path]
+        leaves = {leaf.member.name: leaf for leaf in section.leaves()}
+        groups = GROUPS if len(leaves) > _MANY else {}
+        named = {name for names in groups.values() for name in names}
         note = self._notes[section.path] = ipywidgets.HTML().add_class("wb-note")
-        box = ipywidgets.VBox([note, *choosers, ipywidgets.Box(inputs).add_class("wb-fields"), *parts])
+        parts = [note, *(self._chooser(one) for one in self._draft.alternatives if one.section == section.path)]
+        for heading, names in (("", [name for name in leaves if name not in named]), *groups.items()):
+            boxes = [self._field(leaves[name]) for name in names if name in leaves]
+            if boxes and heading:
+                parts.append(ipywidgets.HTML(f"<strong>{escape(heading)}</strong>").add_class("wb-heading"))
+            if boxes:
+                parts.append(ipywidgets.Box(boxes).add_class("wb-fields"))
+        nested = {one.path: one for one in self._draft.sections}
+        paths = (joined(section.path, one.name) for one in walk.members(section.cls) if one.name not in leaves)
+        box = ipywidgets.VBox([*parts, *(self._section(nested[path]) for path in paths)])
         if section.member is not None:
             title = self._titles[section.path] = ipywidgets.HTML()
             box.children = (title, *box.children)
             box.add_class("wb-section").add_class(css_name(section.path))
         self._boxes[section.path] = box
         return box
+
+    def _field(self, leaf: Leaf) -> Any:
+        known = self._known(leaf.member.name) if leaf.member.about.privacy is OPEN else {}
+        field = self.fields[leaf.path] = Field(leaf, known, self._change, self._accept)
+        return field.box
 
     def _chooser(self, alternative: Alternative) -> Any:
         options = [("Select …", -1)]

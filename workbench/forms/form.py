@@ -37,23 +37,6 @@ _CLOSED = {
 }
 
 
-@hide_arguments
-def form(call: Any, *, script: Script | None = None, **values: Any) -> "Form":
-    """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
-
-    Args:
-        call: An operation of a client or session.
-        script: Where "Add to sequence" adds the step; a new script by default.
-        values: Known arguments of the operation, as for `Form.fill`.
-
-    Raises:
-        InvalidArguments: `call` is not an operation with arguments, or it has no argument of a given name.
-        InvalidRequest: A value looks like a private key.
-    """
-    made = Form(call, script=script)
-    return made.fill(**values) if values else made
-
-
 class Form(Displayed):
     """A form. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; in a notebook it is shown as widgets.
 
@@ -74,8 +57,10 @@ class Form(Displayed):
         self.error: WorkbenchError | None = None
         self.when_done: Callable[[], None] | None = None
         """Called after an answer, such as by a panel that shows the current state."""
-        self.opened: list[Form] = []
-        """Forms that were opened from the answer."""
+        self.opened: list[Any] = []
+        """Forms and panels that were opened from the answer."""
+        self.show_thing: Callable[[str, str], Any] = lambda *_: None
+        """Opens a thing of a list, and returns its widget or None: a new panel, or the panel that has the form."""
         self._api: Any = call.client
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked)
@@ -213,6 +198,8 @@ class Form(Displayed):
             warnings.simplefilter("always")
             self.view.guard(self.submit)
         self.view.show_advice(noted)
+        if self.state == "open":
+            self.view.focus_problem()
 
     def _failed(self, error: BaseException, entry: str | None) -> None:
         view = self.view
@@ -239,7 +226,7 @@ class Form(Displayed):
         self.view.show_card(
             AnswerCard(
                 self._api, self._operation.name, answer, mark=mark, entry=entry,
-                steps=after_call(self._operation.name, request, answer), open_form=self._open,
+                steps=after_call(self._operation.name, request, answer), open_form=self._open, show_thing=self.show_thing,
             )
         )  # fmt: skip
         self.update_static()
@@ -247,8 +234,10 @@ class Form(Displayed):
             self.when_done()
 
     def _open(self, name: str, values: dict[str, Any]) -> Any:
-        made = form(getattr(self._api, name), script=self.script, **values)
-        made.when_done = self.when_done
+        made = Form(getattr(self._api, name), script=self.script)
+        if values:
+            made.fill(**values)
+        made.when_done, made.show_thing = self.when_done, self.show_thing
         self.opened.append(made)
         return made.view.widget
 

@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 
 from workbench import rendering
-from workbench.errors import InvalidArguments, visible
+from workbench.errors import InvalidArguments, WorkbenchError, visible
+from workbench.forms import things
 from workbench.forms.things import Column, Rows
 from workbench.forms.widgets import sentence
 from workbench.rendering.design import TONES
@@ -156,10 +157,13 @@ class Listing:
         return None
 
     def _in_order(self, order: list[int], place: int, descending: bool) -> list[int]:
-        rows = self.data.rows
+        rows, names = self.data.rows, self.data.names if self.data.columns[place].to else {}
         given = [number for number in order if rows[number][place] is not None]
         try:
-            given.sort(key=lambda number: rows[number][place], reverse=descending)
+            if names:
+                given.sort(key=lambda number: names.get(rows[number][place], rows[number][place]), reverse=descending)
+            else:
+                given.sort(key=lambda number: rows[number][place], reverse=descending)
         except TypeError:  # values of several types
             given.sort(key=lambda number: plain(rows[number][place]), reverse=descending)
         return given + [number for number in order if rows[number][place] is None]
@@ -201,10 +205,27 @@ class Listing:
     def _shown(self, row: Sequence[Any], place: int) -> str:
         value = row[place]
         if type(value) is str:
-            return f"{value} {word(value)}" if self.data.columns[place].kind == "status" else value
+            kind = self.data.columns[place].kind
+            if kind == "status":
+                return f"{value} {word(value)}"
+            return f"{name} {value}" if kind == "id" and (name := self._name(value, place)) else value
         if self.data.columns[place].kind == "money" and isinstance(value, int):
             return rendering.money(value, self._currency(row))
         return plain(value)
+
+    def _name(self, value: str, place: int) -> str | None:
+        return self.data.names.get(value) if self.data.columns[place].to else None
+
+    def words(self, row: Sequence[Any], place: int) -> str:
+        """Return a cell in words, as a person calls the thing."""
+        value, column = row[place], self.data.columns[place]
+        if value is None:
+            return ""
+        if isinstance(value, datetime):
+            return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
+        if column.kind == "id":
+            return self._name(value, place) or str(value)[:8]
+        return word(str(value)) if column.kind == "status" else self._shown(row, place)
 
     @cached_property
     def _currency_place(self) -> int | None:
@@ -227,7 +248,7 @@ class Listing:
         ]
 
     def cell(self, row: Sequence[Any], place: int) -> Any:
-        """Return a cell as a page shows it: a text, with the color of a status, or with the exact value."""
+        """Return a cell as a page shows it: a text; a status with its color; an id with what it is called."""
         value, column = row[place], self.data.columns[place]
         if value is None or value == "":
             return ""
@@ -236,6 +257,8 @@ class Listing:
             return [f"{look(text).mark} {visible(word(text), 80)}", TONES.get(text, "other")]
         if column.kind in ("time", "wall") and isinstance(value, datetime):
             return value.astimezone(UTC).isoformat(timespec="milliseconds")
+        if column.kind == "id" and (name := self._name(value, place)):
+            return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
         return visible(self._shown(row, place), _LONGEST)
 
     def frame(self) -> Any:
@@ -299,3 +322,39 @@ def plain(value: Any) -> str:
     if isinstance(value, datetime):
         return f"{str(value.astimezone(UTC))[:19]} UTC"
     return str(value)
+
+
+_PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "card_id": ("cards", "", ("card", "user_id", "status")),
+    "transaction_id": ("transactions", "", ("merchant_name", "amount_cents", "status", "authorized_at")),
+    "user_id": ("users", "kind=user", ("name", "application_status", "external_id")),
+    "ubo_id": ("users", "kind=owner", ("name", "application_status", "company_id")),
+    "company_id": ("companies", "", ("name", "application_status")),
+    "payment_account_id": ("payment accounts", "", ("nickname", "type", "user_id")),
+    "dispute_id": ("disputes", "", ("transaction_id", "status", "created")),
+}  # argument → list, filter, columns
+_MOST = 1_000  # choices of an argument, the newest
+
+
+def choices(api: Any, member: str) -> dict[str, Any]:
+    """Return what a session knows that an argument may name, the newest first, by words: "J. M., approved (00faad0d)".
+
+    This asks the sandbox, the journal and the inbox; nothing is sent to the service.
+    """
+    try:
+        if member in ("token", "chain_id"):
+            return {words: token if member == "token" else chain for words, token, chain in things.tokens(api, member)}
+        kind, wanted, names = _PICKED.get(member, ("", "", ()))
+        if not kind:
+            return {}
+        listing = Listing(kind, lambda: things.KINDS[kind](api))
+        listing.filter(wanted)
+        columns = [one.name for one in listing.data.columns]
+        places = [columns.index(name) for name in names if name in columns]
+        found = {}
+        for row, key in zip(listing.rows[:_MOST], listing.ids, strict=False):
+            words = ", ".join(filter(None, (listing.words(row, place) for place in places)))
+            found[visible(f"{words} ({key[:8]})", 160)] = key
+        return found
+    except WorkbenchError:  # a sandbox in another process that is gone; the form says so when it sends
+        return {}

@@ -1,6 +1,6 @@
 """The actions offered from a tab, an opened row or an answer: operations as forms, with the ids that are known."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,13 +14,14 @@ _ANY: Mapping[str, Any] = MappingProxyType({})
 
 @attrs.frozen
 class Offer:
-    """An operation, or a control of the sandbox, and the label of its button.
+    """An operation, a control of the sandbox, or a thing to open, and the label of its button.
 
     Args:
+        do: The operation or control, or the list that has the thing.
         takes: For each argument the column of the row, or the path in the answer or request ("request.id").
         only: For each column the values for which it is offered; an unknown value is allowed.
         extra: Further arguments of a control.
-        asks: Further arguments of a control, each with its choices; without choices it is optional and typed.
+        asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
     """
 
     do: str
@@ -28,18 +29,22 @@ class Offer:
     takes: Mapping[str, str] = _ANY
     only: Mapping[str, frozenset[str]] = _ANY
     extra: Mapping[str, str] = _ANY
-    asks: Mapping[str, tuple[str, ...]] = _ANY
+    asks: Mapping[str, tuple[str, ...] | str] = _ANY
+    opens: bool = False
 
     @property
     def control(self) -> bool:
         """Whether it is a control that only a sandbox has."""
-        return self.do not in OPERATIONS
+        return self.do not in OPERATIONS and not self.opens
 
     def arguments(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the arguments for a row, or None if it is not offered."""
         given = {argument: facts.get(fact) for argument, fact in self.takes.items()}
-        fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
-        return given if fits and None not in given.values() else None
+        return given if self.fits(facts.get) and None not in given.values() else None
+
+    def fits(self, value: Callable[[str], Any]) -> bool:
+        """Return whether it is offered, given what returns the value of a column."""
+        return all(value(fact) is None or str(value(fact)) in values for fact, values in self.only.items())
 
 
 def _only(fact: str, *values: str) -> Mapping[str, frozenset[str]]:
@@ -47,6 +52,8 @@ def _only(fact: str, *values: str) -> Mapping[str, frozenset[str]]:
 
 
 _ADD_ACCOUNT = "Add payment account"
+_USER, _APPROVED = frozenset({"user"}), frozenset({"approved"})
+_OPEN, _DECISIONS = ("pending", "inReview"), ("inReview", "accepted", "rejected")
 _STATUSES = tuple(str(one) for one in EventApplicationStatus)
 OF_TABS: Mapping[str, tuple[Offer, ...]] = {
     "users": (
@@ -73,11 +80,19 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
         Offer("list_rewards_activity", "Show rewards", {"user_id": "id"}, _only("kind", "user")),
         Offer("create_payment_account", _ADD_ACCOUNT, {"user_id": "id"}, _only("kind", "user")),
         Offer("update_ubo", "Edit owner", {"company_id": "company_id", "ubo_id": "id"}, _only("kind", "owner")),
-        Offer("review", "Decide review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
+        Offer("accept_terms", "Accept terms", {"user_id": "id"}, _only("application_status", "tosNotAccepted")),
+        Offer("review", "Review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
+        Offer(
+            "issue_card",
+            "Issue card",
+            {"user_id": "id"},
+            {"kind": _USER, "application_status": _APPROVED},
+            asks={"limit": "money"},
+        ),
     ),
     "companies": (
         Offer("create_payment_account", _ADD_ACCOUNT, {"company_id": "id"}),
-        Offer("review", "Decide review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
+        Offer("review", "Review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
     ),
     "cards": (
         Offer("simulate_authorization", "Simulate purchase", {"card_id": "id"}, _only("status", "active")),
@@ -87,11 +102,27 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
         Offer("cancel_card", "Cancel card", {"card_id": "id"}, _only("status", "active", "locked", "notActivated")),
     ),
     "payment accounts": (Offer("delete_payment_account", "Delete account", {"payment_account_id": "id"}),),
-    "disputes": (Offer("update_dispute", "Edit dispute", {"dispute_id": "id"}),),
+    "disputes": (
+        Offer("update_dispute", "Edit dispute", {"dispute_id": "id"}),
+        Offer(
+            "resolve_dispute",
+            "Decide dispute",
+            {"dispute_id": "id"},
+            _only("status", *_OPEN),
+            asks={"status": _DECISIONS},
+        ),
+    ),
     "transactions": (
-        Offer("simulate_reversal", "Reverse authorization", {"transaction_id": "id"}, _only("status", "authorized")),
-        Offer("settle", "Settle", {"transaction_id": "id"}, _only("status", "authorized"), asks={"amount": ()}),
+        Offer("simulate_reversal", "Reverse", {"transaction_id": "id"}, _only("status", "authorized")),
+        Offer("settle", "Settle", {"transaction_id": "id"}, _only("status", "authorized"), asks={"amount": "money"}),
         Offer("simulate_refund", "Refund", {"transaction_id": "id"}, _only("status", "settled")),
+        Offer(
+            "open_dispute",
+            "Dispute",
+            {"transaction_id": "id"},
+            _only("status", "settled"),
+            asks={"text_evidence": "text"},
+        ),
     ),
     "events": (Offer("resend", "Redeliver", {"event_id": "id"}),),
     "deliveries": (Offer("resend", "Redeliver", {"event_id": "event_id"}),),
@@ -99,31 +130,50 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 """Offered for an opened row."""
 _FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
 
+
+def _open(name: str, label: str, fact: str = "id") -> Offer:
+    return Offer(name, label, {"id": fact}, opens=True)
+
+
 _EDIT_USER = (
-    Offer("update_user", "edit user", {"user_id": "id"}),
-    Offer("create_payment_account", "add payment account", {"user_id": "id"}),
+    Offer("update_user", "Edit user", {"user_id": "id"}),
+    Offer("create_payment_account", _ADD_ACCOUNT, {"user_id": "id"}),
+    _open("users", "Open user"),
 )
 _TRANSACTION = {"transaction_id": "transaction_id"}
+_OPEN_TRANSACTION = _open("transactions", "Open transaction", "transaction_id")
 AFTER: Mapping[str, tuple[Offer, ...]] = {
     "create_user_application": (
-        Offer("review", "approve in the sandbox", {"user_or_owner_id": "id"}, extra={"status": "approved"}),
+        Offer("review", "Approve in the sandbox", {"user_or_owner_id": "id"}, extra={"status": "approved"}),
         *_EDIT_USER,
     ),
     "update_user": _EDIT_USER,
     "update_ubo": (
-        Offer("update_ubo", "edit owner again", {"company_id": "request.company_id", "ubo_id": "request.ubo_id"}),
+        Offer("update_ubo", "Edit owner again", {"company_id": "request.company_id", "ubo_id": "request.ubo_id"}),
+        _open("users", "Open owner", "request.ubo_id"),
     ),
     "create_payment_account": (
-        Offer("delete_payment_account", "delete payment account", {"payment_account_id": "id"}),
+        Offer("delete_payment_account", "Delete account", {"payment_account_id": "id"}),
+        _open("payment accounts", "Open account"),
     ),
     "simulate_authorization": (
-        Offer("simulate_reversal", "reverse authorization", _TRANSACTION),
-        Offer("settle", "settle", _TRANSACTION),
+        Offer("settle", "Settle", _TRANSACTION, _only("status", "authorized")),
+        Offer("simulate_reversal", "Reverse", _TRANSACTION, _only("status", "authorized")),
+        _OPEN_TRANSACTION,
     ),
-    "simulate_reversal": (Offer("settle", "settle the remaining amount", _TRANSACTION),),
-    "settle": (Offer("simulate_refund", "refund", _TRANSACTION),),
-    "simulate_refund": (Offer("simulate_refund", "refund more", {"transaction_id": "request.transaction_id"}),),
-    "update_dispute": (Offer("update_dispute", "add evidence", {"dispute_id": "request.dispute_id"}),),
+    "simulate_reversal": (
+        Offer("settle", "Settle the remaining amount", _TRANSACTION, _only("status", "authorized")),
+        _OPEN_TRANSACTION,
+    ),
+    "settle": (Offer("simulate_refund", "Refund", _TRANSACTION),),
+    "simulate_refund": (
+        Offer("simulate_refund", "Refund more", {"transaction_id": "request.transaction_id"}),
+        _open("transactions", "Open transaction", "request.transaction_id"),
+    ),
+    "update_dispute": (
+        Offer("update_dispute", "Add evidence", {"dispute_id": "request.dispute_id"}),
+        _open("disputes", "Open dispute", "request.dispute_id"),
+    ),
 }
 """Offered after a call."""
 
@@ -148,7 +198,8 @@ def after_call(name: str, request: Any, answer: Any) -> list[tuple[Offer, dict[s
         holder, _, member = path.rpartition(".")
         return getattr(request if holder else answer, member, None)
 
-    found = [(one, {argument: value(path) for argument, path in one.takes.items()}) for one in AFTER.get(name, ())]
+    offered = [one for one in AFTER.get(name, ()) if one.fits(value)]
+    found = [(one, {argument: value(path) for argument, path in one.takes.items()}) for one in offered]
     return [(one, given) for one, given in found if None not in given.values()]
 
 

@@ -1,8 +1,10 @@
 // The page's side of a panel: it asks the kernel for windows of rows and for details, and shows them.
-// Every text is set as text; nothing is fetched, and nothing is kept but names of views and widths of columns.
+// Every text is set as text; nothing is fetched, and the browser keeps nothing but hidden columns and widths of columns.
 
-const ROW = 32, CHUNK = 100, WAIT = 120, TICK = 3000, KEEP = "workbench-panel";
+const ROW = 32, CHUNK = 100, WAIT = 120, TICK = 3000, BUSY = 80, KEEP = "workbench-panel";
 const WIDTHS = { id: 96, address: 132, time: 112, wall: 112, money: 124, number: 88, status: 168, text: 130 };
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const GROUPS = [["", ["text", "status", "number"]], ["Amounts", ["money"]], ["References", ["id", "address"]], ["Times", ["time", "wall"]]];
 const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
 let panels = 0;
 
@@ -52,7 +54,7 @@ function kept(change) {
 
 function render({ model, el }) {
   const uid = `wbp-${++panels}`, waiting = new Map();
-  let asked = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
+  let asked = 0, busy = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
   let view = { list: "overview", chips: [], text: "", sort: [], id: null };
   let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
   const asides = { time: () => clock, wall: () => Date.now() };
@@ -82,10 +84,18 @@ function render({ model, el }) {
   function ask(what, more = {}) {
     if (dead) return Promise.reject(new Error(""));
     const number = ++asked;
+    if (what !== "tick" && !busy) busy = setTimeout(() => root.setAttribute("aria-busy", "true"), BUSY);
     return new Promise((resolve, reject) => {
-      waiting.set(number, { resolve, reject });
+      waiting.set(number, { what, resolve, reject });
       model.send({ ask: number, do: what, ...more });
     });
+  }
+
+  function rest() {
+    if ([...waiting.values()].some((one) => one.what !== "tick")) return;
+    clearTimeout(busy);
+    busy = 0;
+    root.removeAttribute("aria-busy");
   }
 
   function heard(message) {
@@ -94,6 +104,7 @@ function render({ model, el }) {
     const waiter = waiting.get(message.answer);
     if (!waiter) return;
     waiting.delete(message.answer);
+    rest();
     if (message.error) { say(message.error, true); waiter.reject(new Error("")); } else waiter.resolve(message);
   }
 
@@ -104,6 +115,8 @@ function render({ model, el }) {
     if (dead) return;
     dead = true;
     clearInterval(timer);
+    waiting.clear();
+    rest();
     root.classList.add("dead");
     hide.textContent = "";
     say("The kernel of this panel is gone. Run its cell again to go on.", true);
@@ -127,19 +140,19 @@ function render({ model, el }) {
       return h("span", { title: `${exact(value)}, ${CLOCKS[column.kind]}` }, whole ? `${words} · ${exact(value)}` : words);
     }
     if (column.kind === "id" || column.kind === "address") {
-      const text = whole ? value : column.kind === "id" ? short(value) : middle(value);
+      const id = value.id || value, text = value.name || (whole ? id : column.kind === "id" ? short(id) : middle(id));
       const shown = column.to
-        ? h("button", { class: "link mono", title: value, tabindex: whole ? 0 : -1, onclick: (event) => { event.stopPropagation(); follow(value, column.to); } }, text)
-        : h("span", { class: "mono", title: value }, text);
-      return whole ? h("span", {}, shown, " ", copier(value)) : shown;
+        ? h("button", { class: value.name ? "link" : "link mono", title: id, tabindex: whole ? 0 : -1, onclick: (event) => { event.stopPropagation(); follow(id, column.to); } }, text)
+        : h("span", { class: "mono", title: id }, text);
+      return whole ? h("span", { class: "ref" }, shown, value.name ? h("span", { class: "mono quiet", title: id }, short(id)) : null, copier(id)) : shown;
     }
     return String(value);
   }
 
   const copier = (text) => h("button", { class: "copy edge", "aria-label": `Copy ${text}`, onclick: quietly(async (event) => {
     await navigator.clipboard.writeText(text);
-    event.target.textContent = "Copied";
-  }) }, "Copy");
+    event.target.textContent = "✓";
+  }) }, "⧉");
 
   // navigation
 
@@ -178,7 +191,7 @@ function render({ model, el }) {
     const back = h("button", { class: "edge", "aria-label": "Back", onclick: () => step(past, future) }, "←");
     const forth = h("button", { class: "edge", "aria-label": "Forward", onclick: () => step(future, past) }, "→");
     show(headline, back, forth, h("strong", {}, "Workbench"), h("span", { class: `where ${info.environment}` }, info.environment.toUpperCase()),
-      h("span", { class: "quiet" }, info.host), h("span", { class: "quiet" }, `key ${info.key}`),
+      info.tenant ? h("span", { class: "tenant" }, `Tenant ${info.tenant}`) : null, h("span", { class: "quiet" }, info.host), h("span", { class: "quiet" }, `key ${info.key}`),
       h("span", { class: "quiet far clock" }, info.clock ? `Sandbox clock ${exact(info.clock)}` : ""),
       h("button", { class: "edge refresh", onclick: () => refresh(true, true) }, "Refresh"));
   }
@@ -226,7 +239,7 @@ function render({ model, el }) {
 
   const columns = () => data.columns.map((one, place) => ({ ...one, place })).filter((one) => one.kind !== "hidden" && !hidden().has(one.name));
   const hidden = () => new Set(kept().hidden?.[view.list] || []);
-  const width = (column) => kept().widths?.[view.list]?.[column.name] || WIDTHS[column.kind] || WIDTHS.text;
+  const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max(WIDTHS[column.kind] || WIDTHS.text, 7.6 * column.label.length + 32);
 
   /** Give every column its width, and what is left to those of text, the same for heads and rows. */
   function layOut() {
@@ -243,7 +256,8 @@ function render({ model, el }) {
       const way = order.get(one.name);
       const right = one.kind === "money" || one.kind === "number";
       return h("div", { class: right ? "cell right" : "cell", role: "columnheader", "aria-sort": way || "none" },
-        h("button", { class: `sort-${one.name}`, title: `Sort by ${one.label}; with Shift as a further column`, onclick: (event) => sort(one.name, event.shiftKey) },
+        h("button", { class: `sort-${one.name}`, title: `Sort by ${one.label}; with Shift as a further column. Shift and an arrow change its width.`,
+          onclick: (event) => sort(one.name, event.shiftKey), onkeydown: (event) => nudge(event, one) },
           one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : "")),
         h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) }));
     })));
@@ -274,7 +288,7 @@ function render({ model, el }) {
       }
       const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}`, role: "row", id: `${uid}-${place}`,
         "aria-rowindex": place + 2, "aria-selected": place === active },
-        shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell" }, cell(row.cells[one.place], one))));
+        shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell", title: typeof row.cells[one.place] === "string" && one.kind === "text" ? row.cells[one.place] : null }, cell(row.cells[one.place], one))));
       box.style.top = `${place * ROW}px`;
       made.push(box);
     }
@@ -283,7 +297,7 @@ function render({ model, el }) {
     else grid.removeAttribute("aria-activedescendant");
   }
 
-  const label = () => info.lists.find((one) => one.name === view.list)?.label || "Overview";
+  const label = (list = view.list) => info.lists.find((one) => one.name === list)?.label || "Overview";
 
   function drawTools() {
     const popup = (text, name, build) => h("button", { class: `edge ${name}`, "aria-haspopup": "true", onclick: (event) => toggle(event.currentTarget, build) }, text);
@@ -345,13 +359,22 @@ function render({ model, el }) {
   function drag(event, column) {
     event.preventDefault();
     event.stopPropagation();
-    const start = event.clientX, from = width(column), grip = event.target;
+    const start = event.clientX, grip = event.target, from = grip.parentElement.offsetWidth;
     grip.setPointerCapture(event.pointerId);
-    grip.onpointermove = (move) => {
-      kept((held) => { ((held.widths ??= {})[view.list] ??= {})[column.name] = Math.max(48, Math.round(from + move.clientX - start)); });
-      layOut();
-    };
+    grip.onpointermove = (move) => widen(column, from + move.clientX - start);
     grip.onpointerup = () => { grip.onpointermove = null; };
+  }
+
+  function widen(column, pixels) {
+    kept((held) => { ((held.widths ??= {})[view.list] ??= {})[column.name] = Math.max(48, Math.round(pixels)); });
+    layOut();
+  }
+
+  function nudge(event, column) {
+    const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
+    if (!event.shiftKey || event.altKey || !step) return;
+    event.preventDefault();
+    widen(column, event.currentTarget.parentElement.offsetWidth + step);
   }
 
   // menus
@@ -368,20 +391,22 @@ function render({ model, el }) {
 
   function chooser() {
     const name = h("input", { "aria-label": "Name of the view", placeholder: "Name of the view" });
-    const views = kept().views?.[view.list] || {};
-    const save = () => {
-      if (!name.value.trim()) return;
-      kept((held) => { ((held.views ??= {})[view.list] ??= {})[name.value.trim()] = { chips: view.chips, text: view.text, sort: view.sort, hidden: [...hidden()] }; });
+    const keep = async (which, one) => { data.views = (await ask("view", { list: view.list, name: which, view: one })).views; };
+    const save = quietly(async () => {
+      const which = name.value.trim();
+      if (!which) return name.focus();
+      await keep(which, { chips: view.chips, text: view.text, sort: view.sort, hidden: [...hidden()] });
       tools.querySelector(".pop")?.remove();
-      say(`Saved the view ${name.value.trim()} in this browser.`);
-    };
+      say(`Saved the view ${which}.`);
+      return undefined;
+    });
     const use = (one) => {
       kept((held) => { (held.hidden ??= {})[view.list] = one.hidden; });
       tools.querySelector(".pop")?.remove();
       view = { ...view, sort: one.sort };
       filter(one.chips, one.text);
     };
-    const forget = (which, row) => { kept((held) => { delete held.views[view.list][which]; }); row.remove(); };
+    const forget = quietly(async (which, row) => { await keep(which, null); row.remove(); });
     return [h("h3", {}, "Columns"), ...data.columns.filter((one) => one.kind !== "hidden").map((one) => {
       const box = h("input", { type: "checkbox" });
       box.checked = !hidden().has(one.name);
@@ -394,7 +419,7 @@ function render({ model, el }) {
         drawTable();
       });
       return h("label", {}, box, one.label);
-    }), h("h3", {}, "Views"), ...Object.entries(views).map(([which, one]) => {
+    }), h("h3", {}, "Views"), ...Object.entries(data.views).map(([which, one]) => {
       const row = h("div", {}, h("button", { onclick: () => use(one) }, which));
       row.append(h("button", { class: "copy", "aria-label": `Delete view ${which}`, onclick: () => forget(which, row) }, "Delete"));
       return row;
@@ -450,10 +475,10 @@ function render({ model, el }) {
     drawer.style.display = "";
     const lost = drawer.contains(document.activeElement) && !held?.contains(document.activeElement); // what had the focus is replaced
     const title = answer.facts.find((one) => one.kind === "text" && one.value)?.value || answer.id;
-    show(drawer, header(String(title)), actions(answer), held || h("section", { class: "formed", hidden: true }), facts(answer), timeline(answer),
-      folded("Events", answer.events, (one) => [h("pre", { tabindex: 0 }, one.json)], "events"),
-      folded("Deliveries", answer.deliveries, () => [], null), folded("Requests", answer.requests, (one) => [sheet(one.fields)], null),
-      record(answer.fields));
+    show(drawer, header(String(title)), actions(answer), held || h("section", { class: "formed", hidden: true }), facts(answer), timeline(answer), related(answer),
+      folded("Events", answer.events, (one) => h("pre", { tabindex: 0 }, one.json), "event"),
+      folded("Deliveries", answer.deliveries, (one) => sheet(one.fields), "delivery"), folded("Requests", answer.requests, (one) => sheet(one.fields), "request"),
+      record(answer));
     if (!keepForm) { drawer.scrollTop = 0; drawer.scrollIntoView({ block: "nearest" }); }
     if (lost) drawer.focus();
   });
@@ -464,7 +489,15 @@ function render({ model, el }) {
   }
 
   function facts(answer) {
-    return h("section", {}, h("dl", { class: "facts" }, answer.facts.map((one) => [h("dt", {}, one.label), h("dd", {}, cell(one.value, one, true))])));
+    const groups = GROUPS.map(([title, kinds]) => [title, answer.facts.filter((one) => kinds.includes(one.kind))]).filter(([, found]) => found.length);
+    return h("section", { class: "facts" }, groups.map(([title, found]) => [title ? h("h3", {}, title) : null,
+      h("dl", {}, found.map((one) => [h("dt", {}, one.label), h("dd", {}, cell(one.value, one, true))]))]));
+  }
+
+  function related(answer) {
+    if (!answer.links.length) return null;
+    return h("section", { class: "related" }, h("h3", {}, "Related"), h("div", { class: "actions" }, answer.links.map((one) => h("button", { class: "link",
+      onclick: () => go({ list: one.list, id: null, chips: [one.filter], text: "", sort: [] }) }, label(one.list)))));
   }
 
   function timeline(answer) {
@@ -477,16 +510,24 @@ function render({ model, el }) {
     if (!found.length) return null;
     return h("section", { class: `related-${title.toLowerCase()}` }, h("h3", {}, `${title} (${found.length})`), found.map((one) =>
       h("details", {}, h("summary", {}, one.title, " ", h("span", { class: "quiet" }, one.at ? exact(one.at) : "")),
-        to ? h("button", { class: "link", onclick: () => follow(one.id, to) }, "Open event") : null, build(one))));
+        one.id === view.id ? null : h("button", { class: "link", onclick: () => follow(one.id, title.toLowerCase()) }, `Open ${to}`), build(one))));
   }
 
-  function record(fields) {
+  function record(answer) {
+    const { fields } = answer;
     if (!fields) return null;
-    const inner = fields.code ? h("pre", { tabindex: 0 }, fields.code) : sheet(fields);
-    return h("section", {}, h("details", { open: !!fields.code }, h("summary", {}, fields.code ? "File" : "All fields"), inner));
+    const inner = h("div", {}, fields.code ? h("pre", { tabindex: 0 }, fields.code) : sheet(fields));
+    const unmask = h("button", { class: "edge reveal", onclick: quietly(async () => {
+      const shown = await ask("reveal", { list: answer.list, id: answer.id });
+      show(inner, h("div", { class: "warn" }, `Shown for ${shown.seconds} seconds; recorded in the journal.`), sheet(shown.fields));
+      unmask.hidden = true;
+      setTimeout(() => { show(inner, sheet(fields)); unmask.hidden = false; }, shown.seconds * 1000);
+    }) }, "Show private values for 60 s");
+    return h("section", {}, h("details", { open: !!fields.code }, h("summary", {}, fields.code ? "File" : "All fields"), answer.private ? unmask : null, inner));
   }
 
   function sheet(one) {
+    if (UUID.test(one.text) && one.text !== view.id) return h("button", { class: "link mono", onclick: () => follow(one.text, "any") }, one.text);
     if (one.text !== undefined) return one.role.startsWith("status") ? h("span", { class: "pill other" }, one.text) : one.text;
     if (one.parts) return h("div", {}, one.parts.map(sheet));
     if (one.cells) {
@@ -531,18 +572,25 @@ function render({ model, el }) {
     const place = drawer.querySelector(".formed");
     dropForm();
     place.hidden = false;
-    const boxes = one.asks.map((each) => [each.name, each.choices.length
-      ? h("select", {}, each.choices.map((choice) => h("option", { value: choice }, choice)))
-      : h("input", { placeholder: "all, or cents", inputmode: "numeric" })]);
+    const boxes = one.asks.map((each) => {
+      if (Array.isArray(each.wants)) return [each, h("select", {}, each.wants.map((choice) => h("option", { value: choice }, choice)))];
+      if (each.wants !== "money") return [each, h("input", { placeholder: "optional" })];
+      const cents = h("span", { class: "quiet cents" });
+      const box = h("input", { placeholder: "12.50, empty for the default", inputmode: "decimal", oninput: () => {
+        const typed = box.value.trim(), found = /^(\d{1,15})\.(\d\d)$/.exec(typed);
+        cents.textContent = found ? `= ${Number(found[1] + found[2]).toLocaleString("en")} cents` : typed ? "write it as 12.50" : "";
+      } });
+      return [each, box, cents];
+    });
     const run = quietly(async () => {
-      const values = Object.fromEntries(boxes.map(([name, box]) => [name, box.value]));
+      const values = Object.fromEntries(boxes.map(([each, box]) => [each.name, box.value]));
       const answer = await ask("control", { do_what: one.do, values });
       show(place);
       place.hidden = true;
       say(answer.text);
     });
     show(place, h("h3", {}, `${one.label} in the sandbox`), h("div", { class: "ask" },
-      boxes.map(([name, box]) => h("label", {}, name[0].toUpperCase() + name.slice(1), box)), h("button", { class: "main run", onclick: run }, one.label)));
+      boxes.map(([each, ...parts]) => h("label", {}, each.label, parts)), h("button", { class: "main run", onclick: run }, one.label)));
     place.querySelector("input, select, button").focus();
   }
 

@@ -1,5 +1,7 @@
 """The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are asked for."""
 
+import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -11,24 +13,40 @@ import anywidget
 
 from workbench import rendering
 from workbench.chains.values import refuse_private_key
-from workbench.client.base import BaseClient
+from workbench.client.base import BaseClient, context_of
 from workbench.client.client import AsyncClient
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, WorkbenchError, visible
+from workbench.client.state import state_folder
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments, visible
 from workbench.forms import details, offers, things
-from workbench.forms.form import Form, form
-from workbench.forms.listing import Listing, label_of
+from workbench.forms.answers import REVEAL_SECONDS
+from workbench.forms.draft import cents_of, no_amount
+from workbench.forms.form import Form
+from workbench.forms.listing import Listing, choices, label_of
 from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
+from workbench.forms.style import STATIC
 from workbench.forms.things import Rows
 from workbench.forms.widgets import Displayed, StaticView, close, headline, sentence
 from workbench.interface.rules import ISO_DAY, RewardType
 from workbench.rendering.design import variables
+from workbench.rendering.markup import isolated
 from workbench.session import sandbox_of
 
 _HERE = Path(__file__).parent
 _TITLE = "Workbench"
 _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
+ALL = "All known users"
+"""What is entered to read the rewards of all users that a session knows."""
+LINKED: Mapping[str, Mapping[str, str]] = {
+    "companies": {"users": "company_id"},
+    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
+    "cards": {"transactions": "card_id"},
+    "transactions": {"disputes": "transaction_id", "events": "about"},
+    "events": {"deliveries": "event_id"},
+}
+"""The lists that a thing leads to, each with the column that has its id."""
+_VIEWS = "views.json"  # in the state folder
 
 
 def browse(api: Any) -> "Panel":
@@ -45,6 +63,31 @@ def browse(api: Any) -> "Panel":
     return Panel(api)
 
 
+@hide_arguments
+def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
+    """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
+
+    Args:
+        call: An operation of a client or session.
+        script: Where "Add to sequence" adds the step; a new script by default.
+        values: Known arguments of the operation, as for `Form.fill`.
+
+    Raises:
+        InvalidArguments: `call` is not an operation with arguments, or it has no argument of a given name.
+        InvalidRequest: A value looks like a private key.
+    """
+    made = Form(call, script=script)
+
+    def show_thing(name: str, key: str) -> Any:
+        panel = Panel(call.client)
+        panel.show(name, key)
+        made.opened.append(panel)
+        return panel.widget
+
+    made.show_thing = show_thing
+    return made.fill(**values) if values else made
+
+
 class PanelWidget(anywidget.AnyWidget):
     """The page's side of a panel. Nothing that it shows is part of its state, so that no saved notebook holds it."""
 
@@ -53,7 +96,7 @@ class PanelWidget(anywidget.AnyWidget):
 
 
 class Rewards(Listing):
-    """The rewards of one user, by id, type and time."""
+    """The rewards of one user, or of all that a session knows, by type and time."""
 
     def __init__(self, api: Any) -> None:
         super().__init__("rewards", self._read)
@@ -65,8 +108,27 @@ class Rewards(Listing):
         if not user:
             return Rows(columns=(), rows=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
         refuse_private_key(user, "userId")
+        known = self.users() if user == ALL else [choices(self._api, "user_id").get(user, user)]
         days = {name: _day(name, self.inputs[name]) for name in ("since", "until") if self.inputs[name]}
-        return things.rewards(self._api, user, type=self.inputs["type"] or None, **days)
+        return things.rewards(self._api, known, type=self.inputs["type"] or None, **days)
+
+    def users(self) -> list[str]:
+        """Return the ids of the users that may have rewards: those that the guide of a sandbox names, else all known."""
+        sandbox = sandbox_of(self._api)
+        if sandbox is not None:
+            return [one["id"] for one in self._api.guide().get("rewards_users", ())]
+        return list(choices(self._api, "user_id").values())
+
+    @property
+    def outstanding(self) -> tuple[str, str]:
+        """The points outstanding of the users that were read, and how many those are."""
+        frame = self.data.frame
+        if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
+            return "–", "read all rewards to see them"
+        from workbench.tables.points import outstanding
+
+        count = frame["user_id"].nunique()
+        return f"{outstanding(frame)['outstanding'][0]:,.0f}", f"of {count:,} user{'s' if count != 1 else ''} read"
 
     def show(self, user: str, **inputs: str) -> None:
         """Read the rewards of a user; `type`, `since` and `until` limit them."""
@@ -158,8 +220,11 @@ class Panel(Displayed):
         known = {one.do: arguments for one, arguments in self._offered()}
         self._close_form()
         self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
-        self.form.when_done = self._changed
+        self.form.when_done, self.form.show_thing = self._changed, self._show_beside
         return self.form
+
+    def _show_beside(self, name: str, key: str) -> None:
+        self.show(name, key)
 
     def close(self) -> None:
         """Close the widget and its form."""
@@ -170,13 +235,8 @@ class Panel(Displayed):
     def html(self) -> str:
         """The lists that were read, as static HTML."""
         parts = [headline(_TITLE, self._api), "<div>What was read. Run the cell for a live panel.</div>"]
-        for name, one in self.lists.items():
-            if one.is_read and one.data.rows:
-                labels = [label_of(column) for column in one.data.columns]
-                rows = [dict(zip(labels, map(_text, row["cells"]), strict=True)) for row in one.window(0, _STATIC_ROWS)]
-                parts.append(f"<div><strong>{escape(sentence(name))}</strong>: {len(one):,} rows</div>")
-                parts.append(rendering.html_table(rows))
-        return "".join(parts)
+        parts += [_static_table(one) for one in self.lists.values() if one.is_read and one.data.rows]
+        return f'<style>{STATIC}</style><div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
         read = ", ".join(f"{name} {len(one.data.rows):,}" for name, one in self.lists.items() if one.is_read)
@@ -205,6 +265,7 @@ class Panel(Displayed):
         info, sandbox = self._api.info(), self.sandbox
         return {
             "environment": info["environment"], "host": info["host"], "key": info["key_fingerprint"],
+            "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
             "clock": None if sandbox is None else details.iso(sandbox.clock.now()),
             "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
             "list": self.selected, "id": self.opened[1] if self.opened else None, "static": self.static.name,
@@ -237,21 +298,21 @@ class Panel(Displayed):
                 {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to} for one in listing.data.columns
             ],
             "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api.environment)],
+            "views": views().get(name, {}),
             **self._inputs(listing),
         }  # fmt: skip
 
     def _inputs(self, listing: Listing) -> dict[str, Any]:
         if not isinstance(listing, Rewards):
             return {}
-        guide = {} if self.sandbox is None else self._api.guide()
         return {
             "inputs": [
-                {"name": "user", "label": "User ID", "options": [one["id"] for one in guide.get("rewards_users", ())]},
+                {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
                 {"name": "type", "label": "Type", "choices": ["", *(str(one) for one in RewardType)]},
                 {"name": "since", "label": "Since", "hint": "2026-01-31"},
                 {"name": "until", "label": "Until", "hint": "2026-02-28"},
             ],
-            "values": listing.inputs,
+            "values": {**listing.inputs, "user": listing.inputs["user"] or ALL},
         }
 
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
@@ -286,13 +347,30 @@ class Panel(Displayed):
         actions = [
             {
                 "do": one.do, "label": one.label, "control": one.control,
-                "asks": [{"name": asked, "choices": list(choices)} for asked, choices in one.asks.items()],
+                "asks": [
+                    {"name": name, "label": sentence(rendering.label(name)), "wants": wants if isinstance(wants, str) else list(wants)}
+                    for name, wants in one.asks.items()
+                ],
             }
             for one, _ in self._offered_for(name, number)
         ]  # fmt: skip
         related = details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0])
-        fields = details.fields(listing.data.things[number])
-        return {"list": name, "id": key, "facts": facts, "fields": fields, "actions": actions, **related}
+        thing = listing.data.things[number]
+        links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
+        return {
+            "list": name, "id": key, "facts": facts, "fields": details.fields(thing), "actions": actions, "links": links,
+            "private": bool(details.private(thing)), **related,
+        }  # fmt: skip
+
+    def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the private values of the thing that is open; the page hides them again, and the journal records it."""
+        if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
+            raise InvalidArguments("its details are not open", of="browse")
+        name, key = self.opened
+        thing = self.lists[name].data.things[self.lists[name].data.ids.index(key)]
+        what = f"{name} {visible(key, 80)}: {', '.join(sorted(details.private(thing)))}"
+        context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
+        return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
     def _offered_for(self, name: str, number: int) -> list[tuple[Offer, dict[str, Any]]]:
         found = offers.of_row(name, details.facts_of(self.lists[name].data, number), self._api.environment)
@@ -332,9 +410,9 @@ class Panel(Displayed):
         for one, arguments in self._offered():
             if one.do == do and one.control:
                 typed = asked.get("values") or {}
-                for name, choices in one.asks.items():
+                for name, wants in one.asks.items():
                     if text := str(typed.get(name, "")).strip():
-                        arguments[name] = text if choices else _cents(name, text)
+                        arguments[name] = _cents(name, text) if wants == "money" else text
                 getattr(self.sandbox, do)(**arguments)
                 self._changed()
                 return {"text": f"{one.label}: done."}
@@ -346,6 +424,23 @@ class Panel(Displayed):
         if kind not in _FILES:
             return {"code": listing.python()}
         return {"text": str(listing.export(f"{name.replace(' ', '-')}.{kind}", overwrite=bool(asked.get("overwrite"))))}
+
+    def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Save a view of a list under its name in the state folder, or delete it."""
+        name, _ = self._asked_list(asked)
+        view, kept = asked.get("view"), views()
+        of_list = kept.setdefault(name, {})
+        of_list.pop(str(asked.get("name")), None)
+        if isinstance(view, Mapping):
+            of_list[visible(str(asked.get("name")), 80)] = {
+                one: view[one] for one in ("chips", "text", "sort", "hidden")
+            }
+        path = state_folder() / _VIEWS
+        fresh = path.with_name(f".{_VIEWS}-{os.getpid()}")
+        fresh.write_text(json.dumps(kept), encoding="utf-8")
+        fresh.chmod(0o600)
+        fresh.replace(path)
+        return {"views": of_list}
 
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Say whether something changed since a stamp; lists that were read are then read again when they are shown."""
@@ -376,20 +471,58 @@ def listing_order(listing: Listing) -> list[str]:
     return [("-" if descending else "") + name for name, descending in listing.sorted]
 
 
-def _text(cell: Any) -> str:
-    return str(cell[0]) if isinstance(cell, list) else str(cell)
+def _static_table(listing: Listing) -> str:
+    """Return the first rows of a list as HTML that looks as in the panel."""
+    columns = [(place, one) for place, one in enumerate(listing.data.columns) if one.kind != "hidden"]
+    right = {place: ' class="right"' for place, one in columns if one.kind in ("money", "number")}
+    heads = "".join(f"<th{right.get(place, '')}>{isolated(label_of(one))}</th>" for place, one in columns)
+    rows = []
+    for row in listing.window(0, _STATIC_ROWS):
+        cells = (
+            f"<td{right.get(place, '')}>{_static_cell(row['cells'][place], one.kind)}</td>" for place, one in columns
+        )
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    count = f"{len(listing):,} rows" + (f", the first {_STATIC_ROWS}" if len(listing) > _STATIC_ROWS else "")
+    caption = f"<caption><strong>{escape(sentence(listing.name))}</strong> · {count}</caption>"
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _cents(name: str, text: str) -> int:
-    if text.isascii() and text.isdigit():
-        return int(text)
-    raise InvalidRequest([Problem(name, "cents", "must be a whole number of cents")], of="browse")
+def _static_cell(cell: Any, kind: str) -> str:
+    if isinstance(cell, list):
+        return f'<span class="pill {escape(cell[1])}">{isolated(cell[0])}</span>'
+    if isinstance(cell, dict):
+        return f'<span title="{escape(cell["id"])}">{isolated(cell["name"])}</span>'
+    if kind in ("time", "wall"):
+        return f"{escape(cell[:19].replace('T', ' '))} UTC" if cell else ""
+    short = {
+        "id": cell[:8] if len(cell) > 12 else cell,
+        "address": f"{cell[:6]}…{cell[-4:]}" if len(cell) > 16 else cell,
+    }
+    if kind in short:
+        return f'<span class="mono" title="{escape(cell)}">{isolated(short[kind])}</span>'
+    return isolated(cell)
+
+
+def _cents(name: str, typed: str) -> int:
+    cents = cents_of(typed)
+    if cents is None:
+        raise InvalidRequest([Problem(name, "cents", no_amount(typed))], of="browse")
+    return cents
+
+
+def views() -> dict[str, dict[str, Any]]:
+    """Return the saved views of every list, by name; none where the file is missing or damaged."""
+    try:
+        kept = json.loads((state_folder() / _VIEWS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, WorkbenchError):
+        return {}
+    return kept if isinstance(kept, dict) and all(isinstance(one, dict) for one in kept.values()) else {}
 
 
 _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "start": Panel._start, "overview": Panel._overview, "rows": Panel._rows, "details": Panel._open_details,
     "find": Panel._find, "form": Panel._open_form, "close form": Panel._close_form, "control": Panel._control,
-    "export": Panel._export, "tick": Panel._tick,
+    "export": Panel._export, "tick": Panel._tick, "reveal": Panel._reveal, "view": Panel._keep_view,
 }  # fmt: skip
 
 
@@ -405,10 +538,14 @@ def tiles(panel: Panel) -> Any:
         return {"label": label, "figure": figure, "note": note, "list": to, "filter": text}
 
     try:
-        held = [one["credit_cents"] for one in rows("contracts") if one.get("credit_cents") is not None]
-        yield tile("Collateral credit", rendering.money(sum(held)), f"{len(held):,} tokens of contracts", "contracts")
+        backed = [one for one in rows("contracts") if one.get("credit_cents") is not None]
+        collateral, credit = (
+            rendering.money(sum(one[name] for one in backed)) for name in ("value_cents", "credit_cents")
+        )
+        yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts")
+        yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts")
     except WorkbenchError as error:
-        yield tile("Collateral credit", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
+        yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
     found = rows("transactions")
     held = [one["held_cents"] for one in found if one.get("held_cents")]
     note = f"{len(held):,} authorized"
@@ -422,6 +559,7 @@ def tiles(panel: Panel) -> Any:
     declined = sum(one.get("status") == "declined" for one in found)
     rate = f"{(len(found) - declined) / len(found):.0%}" if found else "–"
     yield tile("Approval rate", rate, f"{declined:,} of {len(found):,} declined", "transactions", "status:declined")
+    yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
     waiting = [one for one in rows("users") if one.get("application_status") in _REVIEWED]
     yield tile("Pending reviews", f"{len(waiting):,}", "users and owners in manual review", "users", '"manual review"')
     failed = [one for one in rows("deliveries") if one.get("state") not in ("delivered", "waiting")]
@@ -432,7 +570,6 @@ def tiles(panel: Panel) -> Any:
     yield tile(
         "Unknown outcomes", f"{len(unknown):,}", "calls to be resolved in the journal", "requests", "outcome:unknown"
     )
-    yield tile("Rewards", f"{len(panel.rewards.data.rows):,}", "items read of a user", "rewards")
 
 
 _REVIEWED = ("manualReview",)

@@ -18,6 +18,7 @@ _RULES = """
   line-height: 1.5; white-space: normal; overflow: visible; text-overflow: clip; }
 .wb-root .wb-field .widget-text input, .wb-root .wb-field select, .wb-root .wb-field textarea { width: 100%; box-sizing: border-box; }
 .wb-root .wb-field > .widget-dropdown > select, .wb-root .wb-field > .widget-text > input { flex: 0 0 auto; height: 28px; }
+.wb-root .wb-heading { border-top: 1px solid var(--wb-line); margin-top: 8px; padding-top: 6px; }
 .wb-root .wb-wide { grid-column: 1 / -1; }
 .wb-root .wb-note { font-size: 12px; }
 .wb-root .widget-checkbox { width: auto; max-width: 100%; height: auto; }
@@ -71,3 +72,26 @@ _RULES = """
 @media (max-width: 720px) { .wb-root .wb-cells, .wb-root .wb-grid-head { font-size: 11px; } }
 """
 CSS = _COLORS + _RULES
+
+STATIC = (
+    variables(".wb-read")
+    + """
+.wb-read { color: var(--wb-ink); background: var(--wb-page); font: var(--wb-text)/1.45 var(--wb-sans); border: 1px solid var(--wb-line);
+  border-radius: var(--wb-round); padding: 0 var(--wb-s4) var(--wb-s3); overflow-x: auto; }
+.wb-read > div:first-child { background: var(--wb-raised); border-bottom: 1px solid var(--wb-line); margin: 0 calc(-1 * var(--wb-s4)) var(--wb-s2);
+  padding: var(--wb-s2) var(--wb-s4); }
+.wb-read > div:first-child strong { font-size: var(--wb-large); }
+.wb-read .wb-where { border: 1px solid currentColor; border-radius: 4px; padding: 0 var(--wb-s2); font-weight: 700; color: var(--wb-good); }
+.wb-read .wb-where-production { background: var(--wb-live); border-color: var(--wb-live); color: #ffffff; }
+.wb-read .wb-quiet, .wb-read caption { color: var(--wb-quiet); }
+.wb-read table { border-collapse: collapse; font-size: var(--wb-text); margin: var(--wb-s3) 0 0; width: 100%; }
+.wb-read caption { text-align: left; caption-side: top; padding: 0; } .wb-read caption strong { color: var(--wb-ink); }
+.wb-read tr { background: none !important; border-bottom: 1px solid var(--wb-line); }
+.wb-read th, .wb-read td { text-align: left; padding: var(--wb-s1) var(--wb-s2); white-space: nowrap; max-width: 260px; overflow: hidden; text-overflow: ellipsis; }
+.wb-read .right { text-align: right; font-variant-numeric: tabular-nums; } .wb-read .mono { font-family: var(--wb-mono); font-size: 12px; }
+.wb-read .pill { border-radius: 10px; padding: 1px var(--wb-s2); background: color-mix(in srgb, currentColor 12%, transparent); font-size: 12px; }
+.wb-read .good { color: var(--wb-good); } .wb-read .bad { color: var(--wb-bad); } .wb-read .warn { color: var(--wb-warn); }
+.wb-read .open { color: var(--wb-open); } .wb-read .other { color: var(--wb-other); }
+"""
+)
+"""The style of what a panel leaves in a saved notebook."""

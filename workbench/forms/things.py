@@ -12,6 +12,7 @@ from workbench.client.base import journal_of
 from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
+from workbench.sandbox.results import StoredRecord
 from workbench.session import sandbox_of
 
 
@@ -32,6 +33,8 @@ class Rows:
     rows: tuple[tuple[Any, ...], ...] = attrs.field(repr=False)
     things: tuple[Any, ...] = attrs.field(repr=False)
     ids: tuple[str, ...] = attrs.field(repr=False)
+    names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """What is shown instead of an id that leads to another thing: the digits of a card, a masked name."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
 
@@ -41,8 +44,9 @@ class Rows:
 
 
 def _rows(
-    columns: Iterable[Column], found: Iterable[tuple[str, Mapping[str, Any], Any]], *notes: str, newest: bool = True
-) -> Rows:
+    columns: Iterable[Column], found: Iterable[tuple[str, Mapping[str, Any], Any]], *notes: str, newest: bool = True,
+    names: Mapping[str, str] | None = None,
+) -> Rows:  # fmt: skip
     """Return rows from (id, values by column, thing); columns without any value are omitted, the newest row is first."""
     held = list(found)
     if newest:
@@ -53,6 +57,7 @@ def _rows(
         rows=tuple(tuple(facts.get(one.name) for one in kept) for _, facts, _ in held),
         things=tuple(thing for _, _, thing in held),
         ids=tuple(key for key, _, _ in held),
+        names=names or {},
         notes=notes,
     )
 
@@ -76,6 +81,23 @@ def entries(api: Any, *operations: str) -> list[Any]:
     """Return the calls with an effect in the journal, oldest first; of some operations, those that were carried out."""
     found = list(journal_of(api) or ())
     return [one for one in found if one.operation in operations and one.outcome == "done"] if operations else found
+
+
+def names(api: Any) -> dict[str, str]:
+    """Return what to call the cards, people and companies that the sandbox stores, by their ids. Names are masked."""
+    found = {one["id"]: f"•••• {one['last4']}" for one in records(api, "card")}
+    found |= {one["id"]: name for kind in ("owner", "user") for one in records(api, kind) if (name := _person(one))}
+    return found | {one["id"]: name for one in records(api, "company") if (name := one.shown().get("name"))}
+
+
+def tokens(api: Any, member: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the tokens of the contracts that the sandbox stores: in words, address, chain; or the chains alone."""
+    for one in records(api, "contract"):
+        chain = str(chains.chain_of(one["chain_id"]))
+        for token in one["tokens"]:
+            address = token["address"]
+            words = f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"
+            yield words if member == "token" else chain, address, one["chain_id"]
 
 
 def mentions(value: Any, key: str) -> bool:
@@ -106,14 +128,14 @@ def _answer(entry: Any) -> Mapping[str, Any]:
 
 
 def _merged(*sources: Iterable[tuple[Any, Mapping[str, Any], Any]]) -> list[tuple[str, dict[str, Any], Any]]:
-    """Merge what several sources know of each id; later ones replace values, the first thing of an id is kept."""
+    """Merge what several sources know of each id: later ones replace values, a record of the sandbox other things."""
     known: dict[str, tuple[dict[str, Any], Any]] = {}
     for source in sources:
         for key, facts, thing in source:
             if isinstance(key, str):
                 held, first = known.setdefault(key, ({"id": key}, thing))
                 held.update({name: value for name, value in facts.items() if value is not None})
-                if first is None:
+                if first is None or isinstance(thing, StoredRecord):
                     known[key] = held, thing
     return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
 
@@ -132,31 +154,28 @@ def contracts(api: Any) -> Rows:
             for token in one.tokens or (None,):
                 facts = {name: getattr(token, name, None) for name in ("balance", "exchange_rate", "advance_rate")}
                 facts["token"] = getattr(token, "address", None)
-                credit = credit_of(token)
+                value, credit = credit_of(token, 100), credit_of(token, getattr(token, "advance_rate", None))
                 yield (
                     f"{one.id} {facts['token']}",
                     {
                         "chain": chain, "contract_id": one.id, **facts,
-                        "credit_cents": credit, "deposit_address": one.deposit_address, "chain_id": one.chain_id,
+                        "value_cents": value, "credit_cents": credit, "deposit_address": one.deposit_address, "chain_id": one.chain_id,
                     },
                     one,
                 )  # fmt: skip
 
     columns = (
         Column("chain"), Column("contract_id", "id"), Column("token", "address"), Column("balance", "number"),
-        Column("exchange_rate", "number"), Column("advance_rate", "number"), Column("credit_cents", "money"),
+        Column("exchange_rate", "number"), Column("advance_rate", "number"), Column("value_cents", "money"), Column("credit_cents", "money"),
         Column("deposit_address", "address"),
     )  # fmt: skip
     return _rows(columns, found(), *notes, newest=False)
 
 
-def credit_of(token: Any) -> int | None:
-    """Return the cents that a token is worth as collateral: balance, times exchange rate, times advance rate.
-
-    The advance rate is a percentage.
-    """
+def credit_of(token: Any, percent: Any) -> int | None:
+    """Return the cents that a percentage of a token is worth: balance, times exchange rate, times percentage."""
     try:
-        return int(Decimal(token.balance) * Decimal(str(token.exchange_rate)) * Decimal(str(token.advance_rate)))
+        return int(Decimal(token.balance) * Decimal(str(token.exchange_rate)) * Decimal(str(percent)))
     except (AttributeError, ArithmeticError, TypeError, ValueError):
         return None
 
@@ -207,7 +226,7 @@ def users(api: Any) -> Rows:
         Column("external_id"), Column("company_id", "id", "companies"), Column("updated", "time"),
     )  # fmt: skip
     sandbox = (*stored("owner"), *stored("user"))
-    return _rows(columns, _merged(called, reported, sandbox) if sandbox else _merged(called, reported))
+    return _rows(columns, _merged(called, reported, sandbox), names=names(api))
 
 
 def companies(api: Any) -> Rows:
@@ -246,7 +265,7 @@ def cards(api: Any) -> Rows:
         for kept in received(api)
         if (spend := getattr(kept.event.body, "spend", None)) is not None and isinstance(spend.card_id, str)
     )
-    return _rows(columns, _merged(seen, stored))
+    return _rows(columns, _merged(seen, stored), names=names(api))
 
 
 MONEY = ("amount", "held", "posted", "refunded", "net")
@@ -261,7 +280,7 @@ def transactions(api: Any) -> Rows:
         Column("merchant_category_code"), Column("currency", "hidden"),
     )  # fmt: skip
     found = _stored_transactions(api) if sandbox_of(api) is not None else _reported_transactions(api)
-    return _rows(columns, sorted(found, key=lambda one: str(one[1].get("authorized_at") or "")))
+    return _rows(columns, sorted(found, key=lambda one: str(one[1].get("authorized_at") or "")), names=names(api))
 
 
 def _stored_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
@@ -329,7 +348,7 @@ def payment_accounts(api: Any) -> Rows:
         Column("created", "time"), Column("deleted", "time"),
     )  # fmt: skip
     note = "The service has no list of payment accounts: only known accounts are shown."
-    return _rows(columns, _merged(stored, made, gone), note)
+    return _rows(columns, _merged(stored, made, gone), note, names=names(api))
 
 
 def disputes(api: Any) -> Rows:
@@ -357,24 +376,32 @@ def disputes(api: Any) -> Rows:
         Column("id", "id"), Column("status", "status"), Column("transaction_id", "id", "transactions"),
         Column("created", "time"), Column("resolved", "time"),
     )  # fmt: skip
-    return _rows(columns, _merged(called, stored))
+    merchants = {one["id"]: one["merchant_name"] for one in records(api, "transaction")}
+    return _rows(columns, _merged(called, stored), names=merchants)
 
 
 _KINDS = {"points": "number", "transaction_amount_cents": "money", "status": "status", "type": "status", "id": "id"}
 
 
-def rewards(api: Any, user_id: str, **filters: Any) -> Rows:
-    """Return the rewards activity of a user, all pages that the interface reaches, with its frame."""
+def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
+    """Return the rewards activity of users, all pages that the interface reaches, with its frame."""
     from workbench.tables.rewards import read
 
-    frame = read(api, [user_id], progress=False, **filters).frame()
-    every = {str(name): _values(frame[name]) for name in frame.columns if name != "user_id"}
+    frame = read(api, list(users), progress=False, **filters).frame()
+    several = frame["user_id"].nunique() > 1
+    every = {str(name): _values(frame[name]) for name in frame.columns if several or name != "user_id"}
     kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
     rows = tuple(zip(*kept.values(), strict=True))
     ids = tuple(str(value) for value in frame["id"].tolist()) if "id" in kept else ("",) * len(rows)
-    columns = tuple(Column(name, _KINDS.get(name, "time" if name.endswith("_at") else "text")) for name in kept)
+    columns = tuple(
+        Column(name, "id", "users") if name == "user_id"
+        else Column(name, _KINDS.get(name, "time" if name.endswith("_at") else "text"))
+        for name in kept
+    )  # fmt: skip
     notes = tuple(frame.attrs.get("notes", ()))
-    return Rows(columns=columns, rows=rows, things=(None,) * len(rows), ids=ids, frame=frame, notes=notes)
+    return Rows(
+        columns=columns, rows=rows, things=(None,) * len(rows), ids=ids, names=names(api), frame=frame, notes=notes
+    )  # fmt: skip
 
 
 def _values(column: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """The widgets of a form: they show a draft, edit it, and show what became of the call."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ from workbench.client.guards import Confirmation, confirmation
 from workbench.errors import AdviceWarning, Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
-from workbench.forms.fields import EMPTY, Field, Inputs, explained
+from workbench.forms.fields import EMPTY, Field, Inputs
+from workbench.forms.listing import choices
 from workbench.forms.snippets import Script, SnippetPanel
 from workbench.forms.widgets import Quiet, StaticView, button, close, close_soon, headline, line, root, row, sentence
 from workbench.interface.walk import get_path
@@ -59,7 +61,7 @@ class FormView(Quiet):
         self.entry: str | None = None
         """Id of the last call in the journal."""
         self._api, self._send = api, send
-        self.inputs = Inputs(draft, self._edit)
+        self.inputs = Inputs(draft, partial(choices, api), self._edit)
         self.snippets = SnippetPanel(draft, api, script, self.guard)
         self.head = ipywidgets.HTML(form_head(operation, api)).add_class("wb-head")
         self.summary = ipywidgets.HTML().add_class("wb-summary")
@@ -150,6 +152,18 @@ class FormView(Quiet):
             text = f"unexpected {type(error).__name__}: an error of the workbench itself; the form is unchanged"
             self.error.value = line("problem", text)
 
+    def focus_problem(self) -> None:
+        """Focus the first input that prevents sending."""
+        wrong = {one.path for one in self.draft.problems()}
+        choosers = [(one.section, box) for one, box in self.inputs.choosers.items() if self.draft.chosen[one] is None]
+        sections = {one.path: one.wire for one in self.draft.sections}
+        inputs = [(sections[section], box) for section, box in choosers if self.draft.shown(section) or not section]
+        inputs += [(one.leaf.wire, one.input) for one in self.inputs.fields.values() if one.box.layout.display is None]
+        for wire, box in inputs:
+            if wire in wrong:
+                box.focus()
+                return
+
     def show_error(self, error: WorkbenchError) -> None:
         """Show an error, and the id of its entry in the journal."""
         journal = line("quiet", f"Journal: {self.entry}") if self.entry else ""
@@ -177,7 +191,7 @@ class FormView(Quiet):
         self.snippets.refresh()
 
     def _annotate(self, field: Field, problems: list[Problem], advice: list[str], review: Review) -> None:
-        path, member = field.leaf.path, field.leaf.member
+        path = field.leaf.path
         if path in self.inputs.refused:
             field.annotate((self.inputs.refused[path],))
             return
@@ -189,7 +203,7 @@ class FormView(Quiet):
         ]
         private = self.draft.private(path) and value != ""
         holder = get_path(review.record, path.rpartition(".")[0]) if "." in path else review.record
-        field.annotate(shown, "" if value is None or private else explained(member, value, holder), advice)
+        field.annotate(shown, "" if value is None or private else field.words(value, holder), advice)
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
         """Show the checkboxes that would allow what now prevents sending, and those that are set."""
