@@ -57,7 +57,7 @@ def main() -> None:
         page.set_default_timeout(SLOW)
 
         room = shown(page, lab, "purchase", PURCHASE)
-        page.locator(".wb-amount input").fill("12.50")
+        page.locator(".wb-amount input").fill("1250")
         expect(page.locator(".wb-amount .wb-problem")).to_have_count(1)
         page.locator(".wb-snippets .jupyter-widget-Collapse-header, .wb-snippets .widget-collapse-header").first.click()
         take(room, "form-mistake")

@@ -23,9 +23,9 @@ def test_a_form_is_filled_corrected_and_sent(lab: Server, page: Page) -> None:
     amount = page.locator(".wb-form .wb-amount")
     expect(amount.locator("input")).to_be_visible(timeout=SLOW)
 
-    amount.locator("input").fill("12.50")
-    expect(amount.locator(".wb-problem")).to_contain_text("must be a whole number of cents")
     amount.locator("input").fill("1250")
+    expect(amount.locator(".wb-problem")).to_contain_text("write 1250.00, or 12.50 for 1,250 cents")
+    amount.locator("input").fill("12.50")
     expect(amount.locator(".wb-problem")).to_have_count(0)
     expect(amount.locator(".wb-ok")).to_contain_text("12.50 USD")
     page.locator(".wb-send button, button.wb-send").first.dblclick()
@@ -85,7 +85,7 @@ def test_a_form_whose_kernel_is_gone_does_nothing(lab: Server, page: Page, watch
     count = "print('sent', len(api.sandbox.requests()))"
     open_notebook(page, lab, write_notebook(lab, "dead.ipynb", START, PURCHASE, count))
     run_all(page, "sent 0")
-    page.locator(".wb-form .wb-amount input").fill("1250")
+    page.locator(".wb-form .wb-amount input").fill("12.50")
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     page.wait_for_function(
@@ -107,7 +107,7 @@ def test_a_form_is_used_by_the_keyboard_alone(lab: Server, page: Page) -> None:
     run_all(page, "sent 0")
     amount = page.get_by_label("Amount", exact=True)
     amount.focus()
-    page.keyboard.type("1250")
+    page.keyboard.type("12.50")
     reached = []
     for _ in range(25):
         page.keyboard.press("Tab")
@@ -136,7 +136,7 @@ def test_the_call_is_put_in_a_new_cell_at_once(lab: Server, page: Page, by: str)
     hostile = PURCHASE.replace("Example Shop", "</button><img src=x onerror=alert(1)> a&b\\n\\'")
     open_notebook(page, lab, write_notebook(lab, f"put-{by}.ipynb", START, hostile, "print('last')"))
     run_all(page, "last")
-    page.locator(".wb-form .wb-amount input").fill("1250")
+    page.locator(".wb-form .wb-amount input").fill("12.50")
     expect(page.locator(".wb-form .wb-amount .wb-ok")).to_contain_text("12.50 USD")
     page.get_by_text("The same call in Python, terminal").click()
     expect(page.locator("button.wb-put")).to_be_hidden()
@@ -197,7 +197,7 @@ def test_all_words_can_be_read(lab: Server, page: Page, theme: str) -> None:
     page.wait_for_function("wanted => document.body.dataset.jpThemeLight === wanted", arg=wanted)
     run_in_turn(page, len(SHOWN))
     expect(page.locator(".wb-work .wb-head")).to_be_visible()
-    page.locator(".wb-form .wb-amount input").first.fill("12.50")
+    page.locator(".wb-form .wb-amount input").first.fill("1250")
     expect(page.locator(".wb-form .wb-amount .wb-problem")).to_have_count(1)
     page.mouse.move(0, 0)
 
