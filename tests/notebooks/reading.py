@@ -109,3 +109,16 @@ def _shows(cell: Any, kind: str) -> bool:
 def _seconds(times: Any) -> float:
     began, ended = times["iopub.execute_input"], times["shell.execute_reply"]
     return (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+
+
+def minutes(path: Path) -> int:
+    """Return the time a notebook of the course takes, by its size: reading, running, answering, exercises; in steps of five.
+
+    130 words a minute, 0.6 for each cell of code and its output, one and a half for a quiz, six for an exercise.
+    """
+    words = sum(len(re.sub(r"\(\S*\)", "", text).split()) for text in cells(path, "markdown"))
+    code = cells(path, "code")
+    quizzes = sum("wb.course.quiz(" in source for source in code)
+    exercises = sum("wb.course.task(" in source for source in code)
+    shown = len(code) - quizzes - 3 * exercises
+    return 5 * round((words / 130 + 0.6 * shown + 1.5 * quizzes + 6 * exercises) / 5)

@@ -4,15 +4,17 @@ import ast
 import builtins
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells
+from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells, minutes
 from workbench.course.exercise import Exercise
 from workbench.course.learner import EXERCISES
+from workbench.course.quizzes import QUIZZES
 from workbench.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
@@ -38,6 +40,48 @@ def test_opens_and_closes(path: Path) -> None:
     assert "*Terms*: [" in texts[0]
     assert "## In practice" in texts[-1]
     assert "## Further reading\n\n- The interface: [" in texts[-1]
+
+
+@course
+def test_the_concept_comes_first(path: Path) -> None:
+    """An idea with a picture stands before the first cell of code, a picture has words for those who do not see it, and points close."""
+    stored = json.loads(path.read_text())["cells"]
+    kinds = [cell["cell_type"] for cell in stored]
+    before = ["".join(cell["source"]) for cell in stored[: kinds.index("code")]]
+    idea = next(text for text in before if text.startswith("## The idea"))
+    pictures = re.findall(r"!\[([^\]]*)\]\((\S+)\)", idea)
+
+    assert len(idea.split()) > 80
+    assert 1 == len(pictures)
+    assert all(len(words) > 100 and (HERE / file).exists() for words, file in pictures)
+    assert any(text.startswith("## Key points\n\n- ") for text in cells(path, "markdown"))
+
+
+@course
+def test_states_its_time(path: Path) -> None:
+    """The time follows from its size, and is 20 to 35 minutes."""
+    assert f"*Time*: about {minutes(path)} minutes." in cells(path, "markdown")[0]
+    assert 20 <= minutes(path) <= 35
+
+
+@course
+def test_asks_before_it_shows(path: Path) -> None:
+    """Each quiz of the notebook is asked in a cell of its own, without an answer."""
+    asked = [source for source in cells(path, "code") if "wb.course.quiz(" in source]
+
+    assert [f'wb.course.quiz("{one.id}", None)' for one in QUIZZES.values() if one.notebook == path.stem] == asked
+    assert 2 <= len(asked)
+
+
+def test_pictures_are_those_of_the_script() -> None:
+    """The stored pictures are what `docs/make_course.py` draws, and each is shown by a notebook."""
+    drawn = runpy.run_path(str(HERE.parent / "docs" / "make_course.py"))["PICTURES"]
+    texts = "".join(path.read_text() for path in COURSE)
+
+    assert {f"{name}.svg": one.svg() for name, one in drawn.items()} == {
+        file.name: file.read_text(encoding="utf-8") for file in (HERE / "images").iterdir()
+    }
+    assert all(f"images/{name}.svg" in texts for name in drawn)
 
 
 @each

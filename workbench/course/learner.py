@@ -35,7 +35,7 @@ Stored = dict[str, dict[str, Any]]
 
 _DONE = Cell(("✓ done",), "status:done")
 _RIGHT = Cell(("✓ right",), "status:done")
-_WRONG = Cell(("✗ not yet",), "status:planned")
+_WRONG = Cell(("✗ try again",), "status:planned")
 _OPEN = Cell(("○ not done",), "status:planned")
 _chosen: list["weakref.ref[Any]"] = []
 
