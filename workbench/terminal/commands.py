@@ -30,7 +30,18 @@ OPERATIONS = {
 VERBS = {
     "transactions": {"settle": ("sandbox:settle", "Settle an authorization, in the sandbox.")},
     "applications": {"review": ("sandbox:review", "Move an application to a status, in the sandbox.")},
-    "rewards": {"read": ("bulk:rewards", "Read all rewards activity of users and save it.")},
+    "rewards": {
+        "read": ("bulk:rewards", "Read all rewards activity of users and save it."),
+        "chart": ("charts:chart", "Draw points, categories, merchants and more."),
+    },
+    "withdrawals": {
+        "plan": ("withdrawals:plan", "Check all of a withdrawal before anything is requested."),
+        "verify": ("withdrawals:verify", "Check that the service's signature is over a withdrawal."),
+        "typed-data": ("withdrawals:typed_data", "Print the message that an admin's wallet signs."),
+        "transaction": ("withdrawals:transaction", "Build the transaction that a wallet sends."),
+        "explain": ("withdrawals:explain", "Say what a transaction or call data would do."),
+        "execute": ("withdrawals:execute", "Execute a transaction, in the sandbox."),
+    },
 }
 """What else there is to a noun."""
 

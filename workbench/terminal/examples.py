@@ -59,7 +59,15 @@ _EXAMPLES = {
     "transactions settle": f"workbench transactions settle {_ID}",
     "trigger": "workbench trigger user.updated --forward-to http://127.0.0.1:8000/webhooks --set application_status=denied",
     "users": f"workbench users update {_ID} --is-active false",
-    "withdrawals": "workbench withdrawals sign --help",
+    "withdrawals": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
+    "withdrawals execute": "workbench withdrawals execute transaction.json",
+    "withdrawals explain": "workbench withdrawals explain transaction.json --plan plan.json --signed signed.json",
+    "withdrawals plan": f"workbench withdrawals plan --contract {_ID} --token 0x… --admin 0x… --to 0x… --amount 25.00 -o json > plan.json",
+    "withdrawals transaction": "workbench withdrawals transaction plan.json signed.json --message message.json "
+    "--signature half.json --no-direct-transfer --reveal > transaction.json",
+    "withdrawals typed-data": "workbench withdrawals typed-data plan.json signed.json > message.json",
+    "withdrawals verify": "workbench withdrawals verify plan.json signed.json",
+    "rewards chart": "workbench rewards chart points --out points.svg",
 }
 
 

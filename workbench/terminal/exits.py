@@ -31,6 +31,13 @@ _PYTHON = (
         lambda found: f'workbench arm {found[1].replace("_", "-")} --profile NAME --minutes {found[2]} --reason "…"',
     ),
     (re.compile(r"\bTrue or False\b"), "true or false"),
+    (re.compile(r"\bassumptions\(\), (\w+)"), lambda found: f"workbench assumptions {found[1]}"),
+    (re.compile(r"\b(?:plan\.)?sign\([^)]*\)"), "`workbench withdrawals sign`"),
+    (re.compile(r"(?:wb\.)?withdrawals\.usd\(\"([^\"]+)\"\)"), r"--amount \1"),
+    (re.compile(r"(?:wb\.)?withdrawals\.native_units\(([0-9_]+)\)"), lambda found: f"--native-units {found[1].replace('_', '')}"),
+    (re.compile(r"recipient: allow=…"), "recipient: --allow …"),
+    (re.compile(r"\bjson\(\) exports"), "--reveal prints"),
+    (re.compile(r"\bjson\(\) or save\(path\) exports it"), "The JSON is"),
 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ import attrs
 
 C = TypeVar("C")
 _READERS: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
-    bool: ("", lambda _: True),  # it takes no text
     str: (r"(?s:.*)", str),
     Path: (r"(?s:.+)", Path),
     int: (r"-?[0-9]{1,18}", int),
@@ -134,7 +133,12 @@ def described(doc: str | None, name: str) -> str:
 
 def read_line(options: Sequence[Option], tokens: Sequence[str]) -> dict[str, Any] | None:
     """Return the values of options by key; None where a command line asks for help, is wrong, or is not surely right."""
-    named = {name: one for one in options if one.place is not inspect.Parameter.POSITIONAL_ONLY for name in one.names}
+    named = {
+        name: one
+        for one in options
+        if one.place is not inspect.Parameter.POSITIONAL_ONLY
+        for name in (*one.names, one.facts.get("negative") or one.names[0])
+    }
     places = [one for one in options if one.place is not inspect.Parameter.KEYWORD_ONLY]
     values: dict[str, Any] = {}
     rest = iter(tokens)
@@ -148,7 +152,7 @@ def read_line(options: Sequence[Option], tokens: Sequence[str]) -> dict[str, Any
         if option is None or text == "--" or (option.key in values and not option.many):
             return None
         try:
-            value = option.read(sign if option.kind is bool else text)
+            value = name in option.names if option.kind is bool and not sign else option.read(text)
         except ValueError:
             return None
         values[option.key] = (*values.get(option.key, ()), value) if option.many else value

@@ -10,6 +10,7 @@ from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
+from workbench.interface.withdrawals import WithdrawalSignature
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
 from workbench.withdrawals.sheets import Shown, grouped, sheet_of
@@ -126,6 +127,10 @@ class Plan(Terms, Shown):
                 return withdrawal
             self._clock.sleep(pause)
 
+    def answered(self, answer: WithdrawalSignature) -> Withdrawal:
+        """Return the withdrawal of an answer to this plan's request, as one that was kept in a file."""
+        return Withdrawal(self, answer, self._clock, self._skew, self._audit)
+
     def _request_signature(self) -> Withdrawal:
         api = self._api
         if self._was_pending:  # the service asks for the same request again
@@ -137,7 +142,7 @@ class Plan(Terms, Shown):
         except ApiError as error:
             refusal = self._with_hint(error)
         else:
-            return Withdrawal(self, answer, self._clock, self._skew, self._audit)
+            return self.answered(answer)
         raise refusal  # outside the block: the chain of errors would hold the request
 
     def _with_hint(self, error: ApiError) -> ApiError:

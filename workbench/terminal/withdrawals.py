@@ -1,0 +1,253 @@
+"""`workbench withdrawals …`: plan, verify and prepare what a wallet signs, from files; `sign` is the operation.
+
+plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, the wallet, transaction > transaction.json
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import attrs
+
+from workbench.errors import visible
+from workbench.interface import strict_json
+from workbench.interface.table import SIGN_WITHDRAWAL
+from workbench.rendering.screen import screen_of
+from workbench.session import sandbox_of
+from workbench.terminal.completion import complete_ids
+from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
+from workbench.terminal.options import Group, Parameter
+from workbench.terminal.output import Output, show
+from workbench.terminal.where import Where, session
+
+_WHERE, _OUTPUT = Where(), Output()
+_MAX_FILE = 1_000_000
+_Plan = Annotated[Path, Parameter(help="What `withdrawals plan -o json` printed.")]
+_Signed = Annotated[Path, Parameter(help="What `withdrawals sign --from PLAN --reveal -o json` printed.")]
+
+
+@Parameter(name="*", group=Group("Withdrawal", sort_key=2))
+@attrs.frozen(kw_only=True)
+class Terms:
+    """What the interface does not say of a withdrawal.
+
+    Attributes:
+        decimals: The token's decimals, if you know them; those of the sandbox in a sandbox.
+        allow: The last 8 characters of the recipient, to continue in spite of a problem that can be overridden.
+        nonce: The contract's nonce, on EVM chains the value of adminNonce(); in a sandbox that of its chain if omitted.
+    """
+
+    decimals: int | None = None
+    allow: str | None = None
+    nonce: int | None = None
+
+
+_TERMS = Terms()
+
+
+def plan(
+    *,
+    contract: Annotated[str, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
+    token: Annotated[str, Parameter(help="Address of the token.")],
+    admin: Annotated[str, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
+    to: Annotated[str, Parameter(help="Address of the recipient.")],
+    amount: Annotated[str | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
+    native_units: Annotated[str | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
+    terms: Terms = _TERMS,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from` takes."""
+    from workbench import withdrawals
+
+    if (amount is None) == (native_units is None):
+        raise usage_error("Give --amount in dollars and cents, or --native-units.")
+    with session(where) as api:
+        units = withdrawals.native_units(native_units) if native_units is not None else withdrawals.usd(amount or "")
+        decimals = terms.decimals if terms.decimals is not None else _published(api, contract, token).get("decimals")
+        planned = withdrawals.plan(
+            api, contract, token=token, amount=units, admin=admin, to=to, decimals=decimals, allow=terms.allow
+        )
+        for warning in planned.warnings:
+            say(f"Warning: {warning}.")
+        show(planned.request, how) if how.output != "table" or how.fields else _print(planned)
+    return DONE
+
+
+def verify(
+    plan: _Plan,
+    signed: _Signed,
+    /,
+    *,
+    signer: Annotated[
+        str | None, Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted.")
+    ] = None,
+    terms: Terms = _TERMS,
+    where: Where = _WHERE,
+) -> int:
+    """Check that the service's signature is over this withdrawal. Exit code 3 if it is not."""
+    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
+        fits = withdrawal.verify(signer or published.get("signer"), nonce=_nonce(terms, published))
+        print(screen_of(sys.stdout).fit(f"{withdrawal.summary}\n{withdrawal.countdown()}"))
+        for note in withdrawal.notes:
+            say(f"Note: {note}.")
+    say("The signature is valid." if fits else "The signature is not over this withdrawal.", error=not fits)
+    return DONE if fits else REFUSED
+
+
+def typed_data(
+    plan: _Plan,
+    signed: _Signed,
+    /,
+    *,
+    salt: Annotated[str | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
+    admin: Annotated[str | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
+    terms: Terms = _TERMS,
+    where: Where = _WHERE,
+) -> int:
+    """Print the EIP-712 message for an admin's wallet to sign, as JSON. It holds no secret."""
+    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
+        message = withdrawal.typed_data(nonce=_required(_nonce(terms, published)), salt=salt, admin=admin)
+        say(prompt_words(str(message)))
+        print(message.json())
+    return DONE
+
+
+def transaction(
+    plan: _Plan,
+    signed: _Signed,
+    /,
+    *,
+    message: Annotated[
+        list[Path] | None, Parameter(help="What `withdrawals typed-data` printed, for each admin.")
+    ] = None,
+    signature: Annotated[
+        list[Path] | None,
+        Parameter(help="File with the wallet's signature over it: hex, or JSON with `signature`; in the same order."),
+    ] = None,
+    direct_transfer: Annotated[
+        bool | None,
+        Parameter(
+            negative="--no-direct-transfer",
+            help="Argument of contracts of version 2; what it means depends on the contract.",
+        ),
+    ] = None,
+    terms: Terms = _TERMS,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is masked."""
+    messages, signatures = message or [], signature or []
+    if len(messages) != len(signatures):
+        raise usage_error("Give --signature once for each --message.")
+    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
+        halves = []
+        for asked, answered in zip(messages, signatures, strict=True):
+            known, half = _read(asked), _read_text(answered)
+            half = strict_json.loads(half.encode())["signature"] if half.startswith("{") else half
+            made = withdrawal.typed_data(
+                nonce=int(known["message"]["nonce"]), salt=known["domain"]["salt"], admin=known["message"]["user"]
+            )
+            halves.append(made.accept(half))
+        if halves and direct_transfer is None and withdrawal.plan.contract.contract_version == 2:
+            raise usage_error("--direct-transfer or --no-direct-transfer is required for a contract of version 2.")
+        built = withdrawal.transaction(
+            *halves, direct_transfer=direct_transfer, nonce=None if halves else _nonce(terms, published)
+        )
+        print(built.json()) if how.reveal else _print(built)
+    return DONE
+
+
+def explain(
+    transaction: Annotated[Path, Parameter(help="File with a transaction as JSON, or call data as hex.")],
+    /,
+    *,
+    plan: Annotated[Path | None, Parameter(help="Plan to compare it with; needs --signed.")] = None,
+    signed: Annotated[Path | None, Parameter(help="Answer of the service to compare it with.")] = None,
+    terms: Terms = _TERMS,
+    where: Where = _WHERE,
+) -> int:
+    """Say what a transaction or call data would do. Exit code 3 where it differs from the plan."""
+    from workbench import withdrawals
+
+    text = _read_text(transaction)
+    data = _read(transaction) if text.startswith("{") else text
+    if plan is None or signed is None:
+        _print(withdrawals.explain(data, decimals=terms.decimals))
+        return DONE
+    with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, _):
+        found = withdrawal.explain(data)
+        _print(found)
+    return REFUSED if found.differences else DONE
+
+
+def execute(
+    transaction: Annotated[Path, Parameter(help="What `withdrawals transaction --reveal` printed.")],
+    /,
+    *,
+    where: Where = _WHERE,
+    how: Output = _OUTPUT,
+) -> int:
+    """Execute a transaction on the sandbox's chain: both signatures are checked, and the balance moves."""
+    with session(where) as api:
+        show(api.sandbox.execute(_read(transaction)), how)
+    return DONE
+
+
+@contextmanager
+def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the withdrawal of a plan and its answer, and what a sandbox publishes of the contract."""
+    from workbench import withdrawals
+    from workbench.withdrawals.amounts import Cents
+
+    request, mistyped, unknown = api.converter.read_request(SIGN_WITHDRAWAL, _read(plan), {})
+    if mistyped or unknown or request.collateral_contract_id is None:
+        raise usage_error(f"{visible(str(plan), 200)} is not what `withdrawals plan -o json` prints.")
+    number = int(request.amount)
+    published = _published(api, request.collateral_contract_id, request.token)
+    planned = withdrawals.plan(
+        api, request.collateral_contract_id, token=request.token, admin=request.admin_address, to=request.recipient_address,
+        amount=withdrawals.native_units(number) if request.is_amount_native else Cents(number),
+        decimals=terms.decimals if terms.decimals is not None else published.get("decimals"), allow=terms.allow,
+    )  # fmt: skip
+    yield planned.answered(api.converter.read_answer(SIGN_WITHDRAWAL, _read(signed))), published
+
+
+def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
+    """Return signer and nonce of a contract, and decimals of its token, where a sandbox publishes them."""
+    rows = api.guide()["contracts"] if sandbox_of(api) is not None else ()
+    row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
+    of_token: dict[str, Any] = next((one for one in row["tokens"] if one["address"].lower() == token.lower()), {})
+    return {**of_token, **row}
+
+
+def _nonce(terms: Terms, published: dict[str, Any]) -> int | None:
+    return terms.nonce if terms.nonce is not None else published.get("nonce")
+
+
+def _required(nonce: int | None) -> int:
+    if nonce is None:
+        raise usage_error("--nonce is required: the value of the contract's adminNonce().")
+    return nonce
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = strict_json.loads(_read_text(path).encode())
+    except strict_json.NotJson as error:
+        raise usage_error(f"{visible(str(path), 200)} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise usage_error(f"{visible(str(path), 200)} is not a JSON object.")
+    return found
+
+
+def _read_text(path: Path) -> str:
+    if path.stat().st_size > _MAX_FILE:
+        raise usage_error(f"{visible(str(path), 200)} is larger than {_MAX_FILE:,} bytes.")
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _print(shown: Any) -> None:
+    print(screen_of(sys.stdout).fit(prompt_words(str(shown))))
