@@ -39,6 +39,7 @@ def own_state(tmp_path_factory, monkeypatch) -> Path:
     for name in [name for name in os.environ if name.startswith("WORKBENCH_") or name in {"COLUMNS", "NO_COLOR"}]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("PAGER", "cat")
     monkeypatch.setenv("WORKBENCH_STATE", str(folder))
     monkeypatch.setenv("WORKBENCH_CONFIG", str(folder / "profiles.toml"))
     return folder

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -239,3 +240,20 @@ def test_the_header_of_csv_is_escaped(capsys: pytest.CaptureFixture[str]) -> Non
     show([{"\x1b]0;title\x07id": 1, "=1+1": 2}], Output(output="csv"))
 
     assert capsys.readouterr().out.splitlines()[0] == r"\x1b]0;title\x07id,'=1+1"
+
+
+@pytest.mark.skipif(shutil.which("less") is None, reason="less is not installed")
+def test_what_is_taller_than_a_terminal_is_paged():
+    """A table of more lines than a terminal has goes through the pager; one that fits does not."""
+    for rows, paged in ((10, True), (300, False)):
+        child = pexpect.spawn(
+            sys.executable, ["-m", "workbench", "contracts", "list", "--fresh"], cwd=ROOT, timeout=60,
+            dimensions=(rows, 100), env={**os.environ, "PAGER": "less"}, encoding="utf-8",
+        )  # fmt: skip
+        if paged:
+            child.expect(":\x1b\\[K")  # the prompt of less
+            assert child.isalive()
+            child.send("q")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 0

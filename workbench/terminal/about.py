@@ -25,7 +25,7 @@ from workbench.terminal.commands import kebab
 from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.options import Parameter
-from workbench.terminal.output import Output, show
+from workbench.terminal.output import Output, page, show
 
 _OUTPUT = Output()
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
@@ -87,7 +87,7 @@ def docs(name: Annotated[str | None, Parameter(completer=completion.documented)]
         names = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
         raise usage_error(f"No operation and no kind of event {visible(name, 60)!r}; there are: {names}.")
     lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
-    print(screen.fit("\n".join(line.rstrip() for line in lines)))
+    page(screen.fit("\n".join(line.rstrip() for line in lines)))
     return DONE
 
 

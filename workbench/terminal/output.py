@@ -3,6 +3,7 @@
 import inspect
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -18,7 +19,7 @@ from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
 from workbench.interface.text import write_time
 from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
-from workbench.rendering.screen import screen_of
+from workbench.rendering.screen import LIKENESS, screen_of
 from workbench.rendering.values import guarded
 from workbench.terminal.exits import usage_error
 from workbench.terminal.options import Group, Parameter
@@ -85,7 +86,7 @@ def show(x: Any, how: Output) -> None:
     for field in fields:
         _require(x, field)
     if how.output == "table":
-        print(_table(x, fields, how))
+        page(_table(x, fields, how))
         return
     many = isinstance(x, list)
     rows = [_row(one, fields, how) for one in x] if many else [_row(x, fields, how)]
@@ -101,6 +102,21 @@ def show(x: Any, how: Output) -> None:
             import pprint
 
             print(pprint.pformat(_python(rows if many else rows[0]), sort_dicts=False, width=100))
+
+
+def page(text: str) -> None:
+    """Print text; where it is taller than the terminal, through the pager ($PAGER, else less), as git and gh do."""
+    if sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty():
+        import shlex
+        import shutil
+        import subprocess
+
+        pager = shlex.split(os.environ.get("PAGER", "less"))
+        if pager and text.count("\n") + 2 > shutil.get_terminal_size().lines and shutil.which(pager[0]):
+            environ = {"LESS": "FRX", "LESSSECURE": "1", **os.environ}
+            subprocess.run(pager, input=f"{text}\n", text=True, check=False, env=environ, errors=LIKENESS)
+            return
+    print(text)
 
 
 def _table(x: Any, fields: list[str], how: Output) -> str:
