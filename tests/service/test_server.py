@@ -121,6 +121,16 @@ def test_guide_needs_no_key_here(plain: Plain) -> None:
     assert guide["base_url"] == f"{plain.url}/v1"
 
 
+def test_the_document_is_a_page(plain: Plain) -> None:
+    """Swagger UI draws it; nothing but its own files is served."""
+    status, page, headers = plain.send_raw("GET", "/docs/")
+    files = re.findall(r'(?:src|href)="([^":]+)"', page.decode())
+
+    assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert [plain.send_raw("GET", f"/docs/{name}")[0] for name in files] == [200] * 3
+    assert plain.send("GET", "/docs/../core.py")[0] == plain.send("GET", "/docs/index.html")[0] == 404
+
+
 def test_openapi_document(plain: Plain) -> None:
     """The description that is served is the one that is found valid elsewhere, and names this address."""
     status, described, _ = plain.send("GET", "/openapi.json")

@@ -74,6 +74,9 @@ def document(
     for operation in (*OPERATIONS.values(), *more):
         paths.setdefault(operation.path, {})[operation.method.lower()] = made.operation(operation)
     webhooks = {kind.name: {"post": made.event(kind)} for kind in EVENT_KINDS.values()}
+    tags = dict.fromkeys(
+        tag for at in (paths, webhooks) for one in at.values() for row in one.values() for tag in row["tags"]
+    )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -82,6 +85,7 @@ def document(
             "description": "Made from the interface as data; what is marked `x-assumed` is an assumption, with its reason.",
         },
         "servers": [{"url": server}],
+        "tags": [{"name": tag} for tag in tags],
         "security": [{"ApiKey": []}],
         "paths": paths,
         "webhooks": webhooks,
@@ -106,6 +110,9 @@ class _Document:
         rest = [one for one in members(cls) if one not in in_path]
         made: Schema = {
             "operationId": operation.name,
+            "tags": [
+                next(part for part in operation.path.split("/") if part not in ("", "issuing", "tenants", "simulate"))
+            ],
             "summary": operation.doc,
             "description": f"Source: {operation.source}." + (" In the sandbox only." if operation.sandbox_only else ""),
             **_assumed(operation.assumed),
@@ -142,6 +149,7 @@ class _Document:
         signing = BEHAVIORS["event_signing"]
         return {
             "operationId": f"receive_{kind.resource}_{kind.action}",
+            "tags": ["webhooks"],
             "summary": kind.doc,
             "description": f"Source: {kind.source}.",
             "security": [],

@@ -2,6 +2,7 @@
 
     /v1/…                  the interface
     /openapi.json          its description
+    /docs/                 the description as a page on which calls can be tried
     /_sandbox/guide        what to start from; needs no key on this machine
     /_sandbox/NAME         a control: POST with a JSON object of its arguments, and the full API key
 
@@ -13,6 +14,8 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from workbench import http_server
@@ -31,6 +34,16 @@ from workbench.sandbox.results import to_json
 CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
 """The header of control responses that tells one sandbox from another."""
+
+_DOCS = "/docs/"
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Card issuing service</title><link rel="icon" href="data:,"><link rel="stylesheet" href="swagger-ui.css"></head>
+<body><div id="swagger-ui"></div><script src="swagger-ui-bundle.js"></script><script src="start.js"></script></body>
+</html>
+"""
+_START = 'SwaggerUIBundle({url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null});'
+_TYPES = {".css": "text/css", ".js": "text/javascript", "": "text/html; charset=utf-8"}
 
 _JSON = ("content-type", "application/json")
 _ERRORS: Mapping[int, str] = {
@@ -78,6 +91,8 @@ class App:
                 return self._control(request)
             if request.target == "/openapi.json":
                 return self._describe(request)
+            if request.target.startswith(_DOCS):
+                return _documentation(request.target.removeprefix(_DOCS))
             query, headers = request.query.decode("latin-1"), dict(request.headers)
             asked = service.Request(request.method, request.target, query, headers, request.body)
             with self._engine.store.immediate() as entered:
@@ -146,6 +161,18 @@ class App:
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 
+def _documentation(name: str) -> Response:
+    """Return a file of the page that shows the description, drawn by Swagger UI."""
+    spec = find_spec("swagger_ui")
+    if spec is None or not spec.submodule_search_locations:
+        return refused(404, "The page needs Swagger UI: pip install 'card-issuing-workbench[server]'")
+    own = {"": _PAGE.encode(), "start.js": _START.encode()}
+    if name not in (*own, "swagger-ui.css", "swagger-ui-bundle.js"):
+        return refused(404, "Not Found")
+    body = own[name] if name in own else Path(spec.submodule_search_locations[0], "static", name).read_bytes()
+    return Response(status=200, headers=(("content-type", _TYPES[Path(name).suffix]),), body=body)
+
+
 def _response(answer: FaultedResponse) -> Response:
     response = answer.response
     return Response(
@@ -202,7 +229,7 @@ def introduction(sandbox: Any, url: str) -> list[str]:
         "API keys for the header Api-Key:",
         *(f"  {name:<{width}}  {key}" for name, key in keys.items()),
         "",
-        f"Guide: {url}{CONTROL_PATH}guide   OpenAPI: {url}/openapi.json",
+        f"Guide: {url}{CONTROL_PATH}guide   OpenAPI: {url}/openapi.json   Documentation: {url}{_DOCS}",
         f"Assumed routes besides the twelve operations: {', '.join(row.path for row in ROWS.values())}",
         _NOTICE,
         "Press Ctrl-C to stop.",

@@ -70,12 +70,24 @@ def list_assumptions(
     return DONE
 
 
-def docs(name: Annotated[str | None, Parameter(completer=completion.documented)] = None, /) -> int:
+def docs(
+    name: Annotated[str | None, Parameter(completer=completion.documented)] = None,
+    /,
+    *,
+    serve: bool = False,
+    port: int = 0,
+) -> int:
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
         name: The operation, as simulate-refund, or the kind of event, as user.updated; a list of all if omitted.
+        serve: Serve a sandbox with the OpenAPI document as a page on which calls can be tried.
+        port: Port of the page; 0 chooses a free one.
     """
+    if serve:
+        from workbench.terminal.sandbox import serve as serve_sandbox
+
+        return serve_sandbox(port=port)
     screen = screen_of(sys.stdout)
     if name is None:
         rows = [f"{kebab(one):24} {row.source:14} {row.doc}" for one, row in OPERATIONS.items()]
