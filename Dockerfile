@@ -1,9 +1,9 @@
 # A sandbox for other programs; docs/service.md says how to run it.
 FROM python:3.12-slim
 WORKDIR /app
-COPY constraints.txt pyproject.toml README.md ./
+COPY requirements/server.txt pyproject.toml README.md ./
 COPY workbench workbench
-RUN pip install --no-cache-dir -c constraints.txt ".[server]" && useradd --create-home sandbox && install -d -o sandbox /data
+RUN pip install --no-cache-dir --no-deps -r server.txt && pip install --no-deps --no-build-isolation . && useradd --create-home sandbox && install -d -o sandbox /data
 USER sandbox
 VOLUME /data
 EXPOSE 8080

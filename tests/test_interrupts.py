@@ -31,8 +31,10 @@ from workbench.storage import Database
 SCHEMA = "CREATE TABLE things (name TEXT NOT NULL) STRICT"
 
 
-def interrupted_at(number: int, files: set[str], act: Callable[[], Any]) -> bool:
-    """Run something, with a KeyboardInterrupt at its n-th line in some files; return whether it came that far.
+def interrupted_at(
+    number: int, files: set[str], act: Callable[[], Any], error: type[BaseException] = KeyboardInterrupt
+) -> bool:
+    """Run something, with an exception at its n-th line in some files; return whether it came that far.
 
     A line that is only `try:`, the end of a `with` statement, which is traced as its line once more, and the comparisons and
     assignments that begin a `finally:` do not count: Python delivers no signal there. Neither does what SIGINT waits for.
@@ -51,13 +53,13 @@ def interrupted_at(number: int, files: set[str], act: Callable[[], Any]) -> bool
             begun.add(place)
             seen += storage.uninterrupted.depth == 0
             if seen == number:
-                raise KeyboardInterrupt
+                raise error
         return trace
 
     sys.settrace(trace)
     try:
         act()
-    except KeyboardInterrupt:
+    except error:
         return True
     finally:
         sys.settrace(None)
@@ -79,8 +81,9 @@ def free(lock: Any) -> bool:
     return got[0]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, TimeoutError])
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
-def test_an_interrupt_at_any_line_of_a_transaction(in_file: bool, tmp_path: Path) -> None:
+def test_an_interrupt_at_any_line_of_a_transaction(in_file: bool, error: type[BaseException], tmp_path: Path) -> None:
     """The next transaction works, and what was interrupted is there whole or not at all."""
     database = Database(tmp_path / "x.db" if in_file else None, application=7, schema=SCHEMA)
 
@@ -90,7 +93,7 @@ def test_an_interrupt_at_any_line_of_a_transaction(in_file: bool, tmp_path: Path
             run.execute("INSERT INTO things VALUES ('b')")
 
     number = 1
-    while interrupted_at(number, {storage.__file__}, write):
+    while interrupted_at(number, {storage.__file__}, write, error):
         number += 1
         assert free(database.lock), number
         write()
@@ -180,9 +183,16 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
     assert outcomes.count("done") >= number
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
-def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "in_file, step",
+    [
+        pytest.param(True, 7, id="file", marks=pytest.mark.slow),
+        pytest.param(False, 3, id="memory", marks=pytest.mark.slow),
+        pytest.param(True, 1, id="file-every", marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+        pytest.param(False, 1, id="memory-every", marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, step: int, tmp_path: Path) -> None:
     """After each, the next call works, and cards, events and clock are those of whole calls."""
     api = wb.connect(path=tmp_path / "sandbox.db") if in_file else wb.connect()
     card = interrupts.example_card(api)
@@ -195,13 +205,14 @@ def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) 
 
     number = 1
     while interrupted_at(number, files, act):
-        number += 7 if in_file else 3  # every line in turn takes minutes
+        number += step  # every line in turn takes minutes
         before = api.sandbox.balance(card).held
         interrupts.purchase(api, card)
         assert api.sandbox.balance(card).held == before + 1
     events = api.inbox.events()
     kinds = [event.kind for event in events]
 
+    print(f"{number // step:,} interrupts")
     assert number > 100
     assert kinds.count("transaction.requested") == kinds.count("transaction.created")
     assert len({event.id for event in events}) == len(events)

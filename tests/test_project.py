@@ -112,28 +112,26 @@ for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=la
 # -- what is pinned -----------------------------------------------------------------------------------------------
 
 
-def pins() -> dict[str, str]:
-    """Return the version that constraints.txt states for each name."""
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    return dict(line.split("==") for line in lines if not line.startswith("#"))
+def pins(extra: str) -> dict[str, str]:
+    """Return the version that an extra's requirements state for each name; each has hashes, and no host or path."""
+    text = (ROOT / f"requirements/{extra}.txt").read_text().replace("\\\n", "")
+    one = re.compile(
+        r"([\w.-]+)(?:\[[\w,-]+\])?==([0-9][\w.]*)(?: ; [\w .'=!<>()]+)?(?: +--hash=sha256:[0-9a-f]{64})+ *"
+    )
+    found = [one.fullmatch(line) for line in text.splitlines()]
+    assert None not in found
+    return {match[1]: match[2] for match in found if match}
 
 
-def test_constraints_are_names_and_versions() -> None:
-    """Nothing but names and versions stands in the constraints: no host, no path, no mark."""
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    odd = [line for line in lines if not re.fullmatch(r"# .*|[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)]
-
-    assert odd == []
-
-
-def test_constraints_fit_the_bounds() -> None:
-    """Each declared dependency is pinned, to a version within its bounds."""
-    versions = {canonicalize_name(name): version for name, version in pins().items()}
+def test_requirements_fit_the_bounds() -> None:
+    """Each declared dependency is pinned, to a version within its bounds, and to the same in each file."""
+    everything = pins("dev")
     lines = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]
     needs = [need for need in map(Requirement, lines) if need.name != PROJECT["name"]]
-    misfits = [str(need) for need in needs if versions.get(canonicalize_name(need.name), "0") not in need.specifier]
+    misfits = [str(need) for need in needs if everything.get(canonicalize_name(need.name), "0") not in need.specifier]
 
     assert misfits == []
+    assert pins("server").items() < pins("all").items() < everything.items()
 
 
 # -- who may import what ------------------------------------------------------------------------------------------

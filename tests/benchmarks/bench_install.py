@@ -3,6 +3,7 @@
 Run: python -m tests.benchmarks.bench_install (needs a package index; several minutes)
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,12 +28,15 @@ def milliseconds(python: Path, code: str) -> float:
 def main() -> None:
     """Install each extra into an environment of its own, and print the table."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pinned = re.findall(r"^[\w.-]+(?:\[.*\])?==\S+", (ROOT / "requirements/dev.txt").read_text(), re.MULTILINE)
     for extra in ("", *(name for name in extras if name != "dev")):
         with tempfile.TemporaryDirectory() as folder:
+            constraints = Path(folder) / "constraints.txt"
+            constraints.write_text(re.sub(r"\[.*?\]", "", "\n".join(pinned)))
             python = Path(folder) / "bin" / "python"
             output(sys.executable, "-m", "venv", folder)
             wanted = f"{ROOT}[{extra}]" if extra else f"{ROOT}"
-            output(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wanted)
+            output(python, "-m", "pip", "install", "-q", "-c", constraints, wanted)
             names = {line.partition("==")[0] for line in output(python, "-m", "pip", "list", "--format=freeze").split()}
             files = [file for file in Path(folder).rglob("site-packages/**/*") if file.is_file()]
             mine = [file for file in files if not {"pip", "setuptools"} & set(file.parts)]

@@ -50,12 +50,12 @@ def read(serve: Serve, **limits: int) -> tuple[list[Key], PageCursor, list[PageR
 
 @given(st.integers(0, 60), st.integers(2, 12))
 def test_a_still_list_is_read_whole(count: int, limit: int) -> None:
-    """Every row once, in order, complete, with no more than a page more than needed."""
+    """Every row once, in order, complete, with no more than two pages more than needed."""
     kept, cursor, requests = read(service(rows(count)), limit=limit)
 
     assert kept == rows(count)
     assert (cursor.end, cursor.readings, cursor.duplicates, cursor.hidden) == ("all", 1, 0, False)
-    assert len(requests) <= count // (limit - 1) + 2
+    assert len(requests) <= count // (limit - 1) + 3
 
 
 @given(st.integers(1, 60), st.sets(st.integers(0, 59)), st.integers(2, 12))
@@ -70,6 +70,15 @@ def test_rows_hidden_after_the_limit(count: int, hidden: set[int], limit: int) -
         assert sorted(kept, key=lambda row: int(row.id or 0)) == visible
         assert cursor.end == "all"
     assert len(set(kept)) == len(kept)
+
+
+@pytest.mark.parametrize("hidden", [range(10, 20), [3, *range(14, 24)]], ids=["after a full page", "after hidden rows"])
+def test_an_empty_page_between_others(hidden: Sequence[int]) -> None:
+    """A page whose rows are all hidden is not the end where other pages hint at it."""
+    kept, cursor, _ = read(hiding(rows(35), {*hidden}), limit=10)
+
+    assert kept == [row for i, row in enumerate(rows(35)) if i not in hidden]
+    assert (cursor.end, cursor.hidden) == ("all", True)
 
 
 @given(st.integers(1, 80), st.integers(1, 20))

@@ -2,8 +2,8 @@
 
 The service gives neither a total nor a sign that more rows follow; its order and the names of its parameters are not
 documented. So full pages overlap by one row, which shows whether rows moved in between; a short page is not the end,
-since hidden rows may have been left out of it; the end is an empty page. No row is skipped: after a page of n rows the
-next one starts where these ended, whichever way the service counts.
+since hidden rows may have been left out of it; the end is an empty page, or a second one where rows seem to be hidden.
+No row is skipped: after a page of n rows the next one starts where these ended, whichever way the service counts.
 """
 
 from collections.abc import Generator, Sequence
@@ -87,6 +87,7 @@ class PageCursor:
         self.duplicates = self.without_id = 0
         self.hidden = False
         before: Keys = ()
+        beyond = False  # whether the page before was empty
         offset = before_at = 0
 
         def request(at: int) -> Generator[PageRequest, Keys, Keys]:
@@ -113,8 +114,14 @@ class PageCursor:
             if full_before and list(page[:overlap]) != list(before[-overlap:]):
                 return True
             if not page:
+                # A page may be empty because all of its rows are hidden. Where rows seem to be, one more is requested.
+                if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
+                    before, beyond, offset = (), True, offset + limit
+                    continue
                 self.end = "all"
                 break
+            self.hidden = self.hidden or beyond
+            beyond = False
             if before and not full_before:
                 if any(key in seen for key in page if key[1] is not None):
                     # Rows seen already after a short page: hidden rows were left out of the service's own window, or
