@@ -132,6 +132,36 @@ def test_an_unknown_kind_is_refused(log: Path) -> None:
         read(log).frame(of="moon.landed")
 
 
+def test_progress_is_reported(log: Path, tmp_path: Path) -> None:
+    """The share of the bytes that were read and the rows found, of packed logs too."""
+    (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes() * 1000))
+    events = read([log, tmp_path / "more.ndjson.gz"])
+    for work in (
+        lambda report: events.frame(progress=report),
+        lambda report: events.frame("user.*", progress=report),
+        lambda report: events.summary(progress=report),
+        lambda report: events.to_parquet(tmp_path / "events.parquet", progress=report),
+    ):
+        seen: list[tuple[int, int, bool]] = []
+        work(lambda state, seen=seen: seen.append((state.done, state.rows, state.ended)))
+
+        assert seen[0] == (0, 0, False)
+        assert seen[-1] == (1, seen[-1][1], True)
+        assert seen[-1][1] in (5_005, 2_002)
+
+
+def test_rare_members_nulls_and_escapes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members that do not occur among the first lines, explicit nulls and escaped letters make the same frame."""
+    monkeypatch.setattr(event_logs, "_SAMPLE", 1)
+    lines = [ONE_LINE[0], SALE, SALE.replace(b"Shop", b"Caf\\u00e9"), SALE.replace(b'"Shop"', b"null")]
+    lines += [SALE.replace(b'"Shop"', b'"Shop","merchantName":null'), CARD.replace(b'"body"', b' "body" ')][1:]
+    (tmp_path / "events.ndjson").write_bytes(b"\n".join(lines))
+    expected = tables.to_frame(list(read(tmp_path / "events.ndjson")))
+    monkeypatch.setattr(event_logs, "_strict", None)  # no line is read by itself
+
+    pd.testing.assert_frame_equal(expected, read(tmp_path / "events.ndjson").frame())
+
+
 VALUES = (
     "null", "true", "0", "-1", "1e2", "1.0", str(2**63), '""', '" a "', '"x"', '"2026-01-02"', '"2026-01-02T03:04:05"',
     '"2026-01-02T03:04:05Z"', '"2026-13-02T03:04:05Z"', '"0000-01-02T03:04:05Z"', '"2026-01-02T24:00:00Z"',
@@ -151,6 +181,8 @@ def lines(draw: st.DrawFn) -> bytes:
         name = draw(st.sampled_from([*(key for key in into if key != "body"), "new", "status", "kind"]))
         if draw(st.booleans()) and name in into:
             del into[name]
+        elif draw(st.integers(0, 9)) == 0 and name in into:  # another object, or the member a second time
+            marks[f'"{name}":'] = f'"{name}":{draw(st.sampled_from(VALUES))},"{name}":'
         else:
             into[name] = f"@{number}@"
             marks[f'"@{number}@"'] = draw(st.sampled_from(VALUES))

@@ -58,7 +58,10 @@ def mask(value: Any, form: str | None, privacy: Privacy) -> str:
     """
     if value is None:
         return ""
-    of_format = _MASKS.get(form or "")
-    if of_format is None or not isinstance(value, str) or (privacy is SECRET and form != "account-number"):
-        return DOTS
-    return of_format(value)
+    of_format = masker(form, privacy)
+    return DOTS if of_format is None or not isinstance(value, str) else of_format(value)
+
+
+def masker(form: str | None, privacy: Privacy) -> Callable[[str], str] | None:
+    """Return what masks the texts of a format; None if all become dots."""
+    return _MASKS.get(form or "") if privacy is not SECRET or form == "account-number" else None

@@ -1,22 +1,23 @@
 """Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB (extra `analysis`).
 
-DuckDB parses the lines on all cores. A line that holds exactly the members and types of its kind becomes columns at
-once; any other line is read strictly, as one event in memory is, so that the frame is the same either way.
+DuckDB parses the lines. A line that holds exactly the members and types of its kind becomes columns at once; any other
+line is read strictly, as one event in memory is, so that the frame is the same either way.
 """
 
 import glob
 import gzip
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,24 +25,39 @@ import pyarrow.parquet as pq
 
 from workbench.errors import InvalidRequest, missing_extra
 from workbench.interface import strict_json
-from workbench.interface.convert import Names, Unreadable, converter, read_time
+from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
+from workbench.interface.privacy import DOTS, masker
 from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
-from workbench.tables.columns import EXTRA, Column, Plan, form, masked
-from workbench.tables.decimals import WIDTHS, cast
+from workbench.progress import INTERVAL, Progress, ProgressCallback, progress_callback
+from workbench.tables.columns import EXTRA, Column, Plan, form
+from workbench.tables.decimals import WIDTHS
 from workbench.tables.events import COMPUTED, events_plan, kinds_of, with_times
 from workbench.tables.exports import write_file
-from workbench.tables.rows import TEXT, Notes, Table, arrow_table, joined_chunks, table_frame
+from workbench.tables.rewards_pages import times
+from workbench.tables.rows import TEXT, Notes, Table, arrow_table, merged, table_frame
 
-BLOCK = 32_000_000
+BLOCK = 8_000_000
 """Bytes of the lines read at once."""
 MAX_LINE = 4_000_000
 """Bytes of one event at most."""
+WORKERS = 2
+"""Threads that read blocks of lines."""
+_SAMPLE = 2_000
+"""Lines that show which members are usual."""
 _MEMORY = "150MB"
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
-Block = tuple[int, list[bytes]]  # lines, and the number of the first
 Kinds = frozenset[str] | None  # None: all of them, unknown ones too
+
+
+class Block(NamedTuple):
+    """Lines of a log."""
+
+    first: int  # number of the first one
+    data: bytes
+    starts: Any  # of each line, and the end of the last one
+    size: int  # bytes that they take in the file
 
 
 class Events:
@@ -60,34 +76,24 @@ class Events:
         """
         for path in self.paths:
             for block in _blocks(path):
-                for _, event in self._strict(path, block, range(len(block[1]))):
-                    yield event
+                for number, line in enumerate(block.data.split(b"\n"), block.first):
+                    problem, event = _strict(self._converter, line)
+                    if problem:
+                        del block, line  # a traceback that prints locals shows no private value
+                        raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="events.read")
+                    if event is not None:
+                        yield event
 
-    def _strict(self, path: Path, block: Block, places: Iterable[int]) -> Iterator[tuple[int, Event]]:
-        """Yield the events at some places of a block, read strictly."""
-        first, lines = block
-        for place in places:
-            line = lines[place]
-            if not line.strip():
-                continue
-            try:
-                event = self._converter.structure(strict_json.loads(line), Event)
-            except (strict_json.NotJson, Unreadable) as error:
-                problem = str(error)
-            else:
-                yield place, event
-                continue
-            lines.clear()  # a traceback that prints locals shows no private value
-            del line
-            raise InvalidRequest(f"{path.name}, line {first + place}: {problem}", of="events.read")
-
-    def frame(self, of: str | None = None, *, reveal: Collection[str] = ()) -> pd.DataFrame:
+    def frame(
+        self, of: str | None = None, *, reveal: Collection[str] = (), progress: bool | ProgressCallback = True
+    ) -> pd.DataFrame:
         """Return the events as a typed frame, as `to_frame(events)` does.
 
         Args:
             of: Keep the events of one kind, such as "user.updated", or of a pattern, such as "transaction.*"; other lines
                 are then only checked to be JSON.
             reveal: Names of masked columns to show.
+            progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
 
         Raises:
             InvalidRequest: `of` is not a kind of event, or a line is not an event; the message names file and line.
@@ -95,15 +101,24 @@ class Events:
         kinds = kinds_of(of)
         plan = events_plan(kinds or EVENT_KINDS)
         shown = plan.shown(reveal)
-        tables = list(self._tables(plan, kinds, shown))
+        tables = list(self._tables(plan, kinds, shown, progress))
         if of is None:  # the columns of the kinds that occur
             plan = events_plan({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
             names = [*(column.name for column in plan.columns), EXTRA]
             tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
         return table_frame(plan, tables, shown & {*(c.name for c in plan.columns), EXTRA})
 
-    def to_parquet(self, path: str | Path, of: str | None = None, *, reveal: Collection[str] = ()) -> Path:
+    def to_parquet(
+        self, path: str | Path, of: str | None = None, *, reveal: Collection[str] = (),
+        progress: bool | ProgressCallback = True,
+    ) -> Path:  # fmt: skip
         """Write the events to a typed Parquet file, in bounded memory. Its columns are those of all kinds, or of `of`.
+
+        Args:
+            path: The file.
+            of: Keep the events of one kind or pattern, as in `frame`.
+            reveal: Names of masked columns to show.
+            progress: As for `frame`.
 
         Raises:
             FileExistsError: The file exists.
@@ -120,14 +135,17 @@ class Events:
 
         def write(file: Any) -> None:
             with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-                for table in self._tables(plan, kinds, shown):
+                for table in self._tables(plan, kinds, shown, progress):
                     writer.write_table(pa.table(table.columns).cast(schema))
 
         write_file(path, write, private=bool(shown))
         return path
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self, *, progress: bool | ProgressCallback = True) -> pd.DataFrame:
         """Count events by day (UTC), kind and status; the status is that of the application, the card or the transaction.
+
+        Args:
+            progress: As for `frame`.
 
         Returns:
             Columns day (datetime64, missing if an event has no time), kind, status, events (Int64), in this order.
@@ -136,10 +154,20 @@ class Events:
             InvalidRequest: A line is not JSON; the message names file and line.
         """
         counts: Counter[tuple[str, str, str]] = Counter()
-        with _engine() as engine:
+        with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(1) as pool:
+            engine.execute(
+                "set threads to default; set enable_progress_bar = true; set enable_progress_bar_print = false"
+            )
             for path in self.paths:
-                for at, kind, status, count in _counts(engine, path):
+                counting, size, read = pool.submit(_counts, engine, path), path.stat().st_size, 0.0
+                while wait([counting], timeout=INTERVAL).not_done:
+                    now = max(engine.query_progress() / 100 * size, read)
+                    advance(now - read)
+                    read = now
+                for at, kind, status, count in counting.result():
                     counts[_day(at), kind or "", status or ""] += count
+                    advance(0, count)
+                advance(size - read)
         rows = sorted(counts.items())
         made = pd.DataFrame(
             {
@@ -152,21 +180,39 @@ class Events:
         made.attrs.update(kind="event_summary", notes=[_REPEATS], revealed=[], unknown={})
         return made
 
-    def _tables(self, plan: Plan, kinds: Kinds, shown: Collection[str]) -> Iterator[Table]:
+    def _tables(
+        self, plan: Plan, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
+    ) -> Iterator[Table]:
         """Yield the events of each block of lines as columns, in the order of the lines."""
-        with _engine() as engine:
+        with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
+            reader = _BlockReader(engine, plan, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                for block in _blocks(path):
-                    fast = None if self._own_names else _regular(engine, plan, kinds, shown, block)
-                    strict, columns = fast or (range(len(block[1])), {})
-                    del fast
-                    try:
-                        events = list(self._strict(path, block, strict))
-                    except InvalidRequest:
-                        columns.clear()  # as private as the lines
-                        raise
-                    events = [(i, event) for i, event in events if kinds is None or event.kind in kinds]
-                    yield with_times(_merged(plan, shown, columns, events))
+                for size, problem, table in _in_order(pool, reader.read, _blocks(path)):
+                    if table is None:
+                        raise InvalidRequest(f"{path.name}, {problem}", of="events.read")
+                    advance(size, len(table.columns[EXTRA]))
+                    yield table
+
+    @contextmanager
+    def _progress(self, progress: bool | ProgressCallback) -> Iterator[Callable[..., None]]:
+        """Report progress by the bytes that were read, and the rows found in them."""
+        report = progress_callback(progress)
+        state = Progress(total=max(sum(path.stat().st_size for path in self.paths) // 1_000_000, 1), unit="MB")
+        read = 0.0
+
+        def advance(size: float, rows: int = 0) -> None:
+            nonlocal read
+            read += size / 1e6
+            state.done, state.rows = min(int(read), state.total), state.rows + rows
+            report(state)
+
+        report(state)
+        try:
+            yield advance
+            state.done = state.total
+        finally:
+            state.ended = True
+            report(state)
 
 
 def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
@@ -203,177 +249,335 @@ def duckdb() -> Any:
 
 @contextmanager
 def _engine() -> Iterator[Any]:
-    config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False, "arrow_large_buffer_size": True}
+    config = {
+        "memory_limit": _MEMORY,
+        "autoinstall_known_extensions": False,
+        "arrow_large_buffer_size": True,
+        "threads": 1,
+    }
     with duckdb().connect(config=config) as engine:
         yield engine
 
 
 def _blocks(path: Path) -> Iterator[Block]:
-    """Yield the lines of a file with their numbers, about `BLOCK` bytes at a time."""
+    """Yield the lines of a file, about `BLOCK` bytes at a time."""
     with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else path.open("rb") as file:
-        first = 1
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        first, before = 1, 0
         while data := file.read(BLOCK) + file.readline(MAX_LINE):
-            lines = data.replace(b"\r\n", b"\n").split(b"\n")
-            too_long = next((place for place, line in enumerate(lines) if len(line) >= MAX_LINE), None)
-            if too_long is not None:
-                del data, lines
-                raise InvalidRequest(
-                    f"{path.name}, line {first + too_long}: longer than {MAX_LINE:,} bytes", of="events.read"
-                )
-            yield first, lines
-            first += data.count(b"\n")
+            if not data.endswith(b"\n"):
+                data += b"\n"
+            starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+            yield Block(first, data, np.concatenate([[0], starts]), raw.tell() - before)
+            first, before = first + len(starts), raw.tell()
+
+
+Work = TypeVar("Work")
+Done = TypeVar("Done")
+
+
+def _in_order(pool: ThreadPoolExecutor, do: Callable[[Work], Done], work: Iterable[Work]) -> Iterator[Done]:
+    """Yield what threads make of work, in its order; they are ahead of the caller by as much as there are threads."""
+    running: deque[Future[Done]] = deque()
+    for one in work:
+        running.append(pool.submit(do, one))
+        if len(running) > WORKERS:
+            yield running.popleft().result()
+    while running:
+        yield running.popleft().result()
+
+
+def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
+    """Return the event of a line, read strictly; what is wrong with it; nothing of a blank line."""
+    if not line.strip():
+        return "", None
+    try:
+        return "", converter.structure(strict_json.loads(line), Event)
+    except (strict_json.NotJson, Unreadable) as error:
+        return str(error), None
 
 
 # -- lines to columns
 
-_TIME = (
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-    r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-)
-_YEARS = "between timestamptz '0001-01-01 00:00:00Z' and timestamptz '9999-12-31 23:59:59.999999Z'"
-_UNUSUAL = r"[\\\[\x00-\x1f]|,\s*\}"
-"""Escapes, lists, control characters, and the commas at an end that DuckDB takes: such lines are read strictly."""
-_COMPUTED = {"at": "null::timestamptz", "at_source": "null::varchar"}  # see `with_times`
-_THREAD = 4_096  # lines that one thread of DuckDB parses
 
+class _BlockReader:
+    """Reads blocks of lines as columns: regular lines by DuckDB and Arrow, any other as one event in memory is.
 
-@cache
-def _query(plan: Plan) -> str:
-    """Return the SQL that reads lines as columns of a plan, and whether a line is regular.
+    A regular line has the quotation marks that the members of its kind take, and no more: so it has no other member, and
+    none twice. Its texts need no escapes, and its numbers, times and words convert exactly.
 
-    Without escapes and lists, the quotation marks of a line tell how many members and how many texts it has. If the
-    members and texts of its kind are as many, then none is unknown, none stands twice, and none has another type.
+    Args:
+        engine: DuckDB.
+        plan: The columns.
+        kinds: Events that are kept.
+        shown: The masked columns to show.
+        converter: Reads an event strictly.
+        exact: Read every line strictly.
     """
-    structure: dict[str, Any] = {}
-    fits, values, texts = ["event.id is not null"], [], set()
-    for column in plan.columns:
-        if column.name in COMPUTED:
-            values.append(f'{_COMPUTED.get(column.name, "kind")} as "{column.name}"')
-            continue
-        leaf, inside = _leaf(column.wire), structure
+
+    def __init__(
+        self, engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], converter: Converter, *, exact: bool
+    ) -> None:
+        self._engine, self._plan, self._kinds, self._shown = engine, plan, kinds, shown
+        self._converter, self._exact = converter, exact
+        self._columns = tuple(column for column in plan.columns if column.name not in COMPUTED)
+        self._usual: tuple[Column, ...] = ()  # those that occur among the first lines
+        self._names = sorted(kinds or EVENT_KINDS)
+        self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
+        # By wire path of a member or an object: which kinds have it, and at last none.
+        self._has: dict[str, Any] = {}
+        for place, kind in enumerate(self._names):
+            for path in _all_paths(events_plan({kind}).columns):
+                self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
+
+    def read(self, block: Block) -> tuple[int, str, Table | None]:
+        """Return the size of a block, what is wrong with it, and its columns if nothing is."""
+        first, data, starts, size = block
+        octets, sizes = np.frombuffer(data, np.uint8), np.diff(starts)
+        if (longest := int(sizes.max())) > MAX_LINE:
+            return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
+        strict: Any = range(len(sizes))
+        tables: list[Table] = []
+        texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
+        if not self._exact and _is_utf8(texts):
+            counts = np.add.reduceat(
+                (octets == ord('"')).view(np.uint8), starts[:-1], dtype=np.uint16 if longest < 65_536 else np.uint32
+            )
+            lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": counts.astype(np.int64)})
+            unusual = _lines_of(_unusual(data, octets), starts)
+            for columns in (self._usual_of(lines), self._columns):
+                table, strict = self._regular(
+                    lines.take(pa.array(strict)) if tables else lines, columns, unusual, escapes=b"\\" in data
+                )
+                tables.append(table)
+                if not len(strict):
+                    break
+        events: list[Event] = []
+        places: list[int] = []
+        for place in strict:
+            problem, event = _strict(self._converter, data[starts[place] : starts[place + 1]])
+            if problem:
+                return size, f"line {first + place}: {problem}", None
+            if event is not None and (self._kinds is None or event.kind in self._kinds):
+                events.append(event)
+                places.append(place)
+        if events or not tables:
+            table = arrow_table(self._plan, events, self._shown)
+            tables.append(Table({**table.columns, "": pa.array(places, pa.int64())}, table.notes))
+        return size, "", with_times(_in_lines(tables))
+
+    def _usual_of(self, lines: Any) -> tuple[Column, ...]:
+        """Return the columns of the members that occur among the first lines: most members do not."""
+        if not self._usual:
+            event = self._query(_select(self._columns, self._kinds), lines.slice(0, _SAMPLE)).column("event")
+            self._usual = tuple(c for c in self._columns if _values(event, c.wire).null_count < len(event))
+        return self._usual
+
+    def _regular(self, lines: Any, members: Collection[Column], unusual: Any, *, escapes: bool) -> tuple[Table, Any]:
+        """Return the columns of regular lines with their places, and the places of the others.
+
+        Args:
+            lines: The lines, with their places and how many quotation marks they have.
+            members: The members to look for; a line with another one is not regular.
+            unusual: Which lines of the block are not regular anyway.
+            escapes: Whether there are any.
+        """
+        table = self._query(_select(members, self._kinds), lines)
+        event = table.column("event").combine_chunks()
+        place = table.column("place").to_numpy()
+        kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
+        objects = sorted({*_all_paths(members)} - {column.wire for column in members})
+        present = {path: _valid(_values(event, path)) for path in objects}
+        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # which have a known member
+        regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
+        marks = np.zeros(len(kind), np.int64)
+        for path, there in present.items():
+            marks += 2 * (there & self._has[path][kind])
+        found: dict[str, Any] = {}
+        for column in members:
+            values = _values(event, column.wire)
+            there = _valid(values)
+            is_text = not isinstance(column.kind, Integer | Boolean)
+            if is_text:
+                regular &= ~there | _true(pc.starts_with(values, '"'))
+                if escapes:
+                    regular &= ~_true(pc.match_substring(values, "\\"))
+                values = pc.utf8_slice_codeunits(values, 1, -1)
+            marks += (4 if is_text else 2) * (there & self._has[column.wire][kind])
+            inside[_parent(column.wire)] = inside[_parent(column.wire)] | there
+            found[column.name], fits = _converted(column, values)
+            regular &= ~there | fits
+            if column.name == "id":
+                regular &= there
+        for path in reversed(objects):  # the innermost first; anything but an object has no members
+            inside[_parent(path)] = inside[_parent(path)] | inside[path]
+            regular &= ~present[path] | inside[path]
+        given = table.column("marks").to_numpy()
+        if (odd := regular & (given > marks)).any():  # members that are null take two
+            rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
+            marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()
+        regular &= given == marks
+        return self._table(found, kind, place, regular), place[~regular]
+
+    def _table(self, found: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
+        """Return the columns of the plan, of regular lines; those of members that do not occur are empty."""
+        rows = int(regular.sum())
+        made = dict(found) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in found.items()}
+        made["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
+        for column in self._plan.columns:
+            hidden = column.private and column.name not in self._shown
+            if column.name not in made:
+                is_text = hidden or column.name == "at_source"
+                made[column.name] = pa.nulls(rows, pa.large_string() if is_text else form(column).arrow or WIDTHS[0])
+            elif hidden:
+                made[column.name] = _masked(column, made[column.name])
+        made |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
+        return Table({name: made[name] for name in (*(c.name for c in self._plan.columns), EXTRA, "")}, Notes())
+
+    def _query(self, query: str, lines: Any) -> Any:
+        with self._engine.cursor() as cursor:
+            cursor.register("lines", lines)
+            return cursor.sql(query).to_arrow_table()
+
+
+# The names in these queries are those of the interface; none comes from a log.
+
+
+def _select(columns: Iterable[Column], kinds: Kinds) -> str:
+    """Return the SQL of lines as structures of JSON; those of other kinds are left out."""
+    structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
+    for column in columns:
         *parents, last = column.wire.split(".")
+        inside = structure
         for parent in parents:
             inside = inside.setdefault(parent, {})
-        inside[last] = "JSON" if isinstance(column.kind, Integer | Boolean) else "VARCHAR"
-        if inside[last] == "VARCHAR":
-            texts.add(column.wire)
-        condition, value = _conversion(column, leaf)
-        fits.append(f"({leaf} is null or {condition})")
-        values.append(f'{value} as "{column.name}"')
-    kinds = {kind: paths for kind, paths in _PATHS.items() if paths <= set(_all_paths(plan))}
-    members, strings = (
-        " ".join(f"when '{kind}' then {_present(paths & among)}" for kind, paths in kinds.items())
-        for among in (set(_all_paths(plan)), texts)
-    )
-    # The names are those of the interface, and none comes from a log.
+        inside[last] = "JSON"
+    words = ", ".join(f"'{_quoted(kind)}'" for kind in kinds or ())
+    kept = f"kind is null or kind in ({words})" if kinds else "true"
     return f"""
-        select coalesce(members = case kind {members} end and strings = case kind {strings} end and {" and ".join(fits)},
-                        false) as regular, {", ".join(values)}
-        from (select *, event.resource || '.' || event.action as kind
-              from (select *, try(json_transform(line, '{json.dumps(structure)}')) as event from lines))
+        select place, marks, event, kind from (select *, event.resource || '.' || event.action as kind from (
+            select place, marks, try(json_transform(line, '{json.dumps(structure)}')) as event from lines)) where {kept}
     """  # noqa: S608
 
 
-def _conversion(column: Column, leaf: str) -> tuple[str, str]:
-    """Return the SQL condition under which the text of a value can be taken as it is, and its value."""
-    match column.kind:
-        case Integer():
-            return f"regexp_full_match({leaf}::varchar, '-?[0-9]{{1,18}}')", f"try_cast({leaf}::varchar as bigint)"
-        case Boolean():
-            return f"{leaf}::varchar in ('true', 'false')", f"try_cast({leaf}::varchar as boolean)"
-        case DateTime():
-            moment = f"try_cast({leaf} as timestamptz)"
-            return f"(regexp_full_match({leaf}, '{_TIME}') and coalesce({moment} {_YEARS}, false))", moment
-        case Choice(of=choices):
-            return f"{leaf} in ({', '.join(repr(str(choice.value)) for choice in choices)})", leaf
-        case _:
-            return "true", leaf
+def _nulls(columns: Iterable[Column]) -> str:
+    """Return the SQL of how many members and objects of lines are null."""
+    paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
+    return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"  # noqa: S608
 
 
-def _leaf(path: str) -> str:
-    return "event." + ".".join(f'"{part}"' for part in path.split("."))
+def _quoted(kind: str) -> str:
+    return json.dumps(kind).replace(".", '"."')
 
 
-def _present(paths: Collection[str]) -> str:
-    """Return the SQL of how many of some paths have a value."""
-    return " + ".join(f"({_leaf(path)} is not null)::int" for path in sorted(paths))
+def _values(event: Any, path: str) -> Any:
+    return pc.struct_field(event, path.split("."))
 
 
-def _all_paths(plan: Plan) -> Iterator[str]:
-    """Yield the wire paths of the columns of events, and of the objects they stand in."""
-    for column in plan.columns:
+def _valid(values: Any) -> Any:
+    return pc.is_valid(values).to_numpy(zero_copy_only=False)
+
+
+def _all_paths(columns: Iterable[Column]) -> Iterator[str]:
+    """Yield the wire paths of columns of events, and of the objects they stand in."""
+    for column in columns:
         path = column.wire
         while path:
             yield path
-            path = path.rpartition(".")[0]
+            path = _parent(path)
 
 
-_PATHS = {kind: frozenset(_all_paths(events_plan({kind}))) for kind in EVENT_KINDS}
+def _parent(path: str) -> str:
+    return path.rpartition(".")[0]
 
-Fast = tuple[list[int], dict[str, Any]]  # places of lines to be read strictly; columns of the others, with their places
+
+def _true(flags: Any) -> Any:
+    return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
 
 
-def _regular(engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], block: Block) -> Fast | None:
-    """Return the columns of regular lines; None if the block has to be read strictly."""
+def _is_utf8(texts: Any) -> bool:
     try:
-        texts = pa.array(block[1], pa.large_binary()).cast(pa.large_string())  # refuses what is not UTF-8
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _lines_of(places: Any, starts: Any) -> Any:
+    """Return which lines have one of these places."""
+    found = np.zeros(len(starts) - 1, bool)
+    found[np.searchsorted(starts, places, side="right") - 1] = True
+    return found
+
+
+def _unusual(data: bytes, octets: Any) -> Any:
+    """Return the places of escaped quotation marks, and of commas or spaces before the end of an object."""
+    ends = np.flatnonzero(octets == ord("}")) - 1
+    before = octets[ends]
+    unusual = ends[(before == ord(",")) | (before <= ord(" "))]
+    if b"\\" not in data:
+        return unusual
+    return np.concatenate([unusual, np.flatnonzero((octets[:-1] == ord("\\")) & (octets[1:] == ord('"')))])
+
+
+def _converted(column: Column, values: Any) -> tuple[Any, Any]:
+    """Return the Arrow column of texts, and which of them fit it."""
+    kind = type(column.kind)
+    if isinstance(column.kind, Choice):
+        return values, _true(pc.is_in(values, pa.array([str(c.value) for c in column.kind.of], values.type)))
+    if kind not in _CONVERSIONS or values.null_count == len(values):
+        return values if kind not in _CONVERSIONS else pa.nulls(len(values), form(column).arrow or WIDTHS[0]), True
+    convert = _CONVERSIONS[kind]
+    made = convert(values)
+    if made is not None:
+        return made, True
+    words = [
+        word for word in pc.unique(values).drop_null() if convert(pa.array([word.as_py()], values.type)) is not None
+    ]
+    fits = pc.is_in(values, pa.array([word.as_py() for word in words], values.type))
+    return convert(pc.if_else(fits, values, None)), _true(fits)
+
+
+def _whole(texts: Any) -> Any:
+    try:
+        return pc.cast(texts, pa.int64())
     except pa.ArrowInvalid:
         return None
-    places = pa.array(range(len(texts)), pa.int64())
-    invalid: list[int] = []
-    if kinds is not None:  # a line without the word of a resource, and without escapes, is of another kind
-        tests = [pc.match_substring(texts, word) for word in ("\\", *{kind.partition(".")[0] for kind in kinds})]
-        maybe = reduce(pc.or_, tests)
-        rest = pa.table({"line": texts.filter(pc.invert(maybe)), "place": places.filter(pc.invert(maybe))})
-        query = "select place from lines where not json_valid(line)"
-        invalid = engine.from_arrow(rest).query("lines", query).to_arrow_table().column(0).to_pylist()
-        texts, places = texts.filter(maybe), places.filter(maybe)
-    marks, names, *nulls = (pc.count_substring(texts, mark) for mark in ('"', '":', '":null', '": null'))
-    members = pc.subtract(pc.subtract(names, nulls[0]), nulls[1])
-    members = pc.if_else(pc.match_substring_regex(texts, _UNUSUAL), -1, members)
-    given = pa.table({"line": texts, "members": members, "strings": pc.subtract(pc.divide(marks, 2), names)})
-    given = pa.Table.from_batches(given.to_batches(max_chunksize=_THREAD), given.schema)
-    table = engine.from_arrow(given).query("lines", _query(plan)).to_arrow_table()
-    table = table.append_column("", places)
-    if kinds is not None:
-        wanted = pc.is_in(table.column("kind"), pa.array(kinds, table.column("kind").type))
-        table = table.filter(pc.or_(wanted, pc.is_null(table.column("kind"))))
-    strict = [*invalid, *table.filter(pc.invert(table.column("regular"))).column("").to_pylist()]
-    table = table.filter(table.column("regular")).combine_chunks()
-    columns: dict[str, Any] = {"": table.column("").to_pylist()}
-    for column in plan.columns:
-        columns[column.name] = _converted(column, table.column(column.name).combine_chunks(), column.name in shown)
-        if columns[column.name] is None:
-            return None
-    columns[EXTRA] = pa.nulls(table.num_rows, pa.large_string())
-    return sorted(strict), columns
 
 
-def _converted(column: Column, values: Any, shown: bool) -> Any:
-    """Return the Arrow column of a column's values, as `arrow_table` makes it; None if one does not fit."""
-    if column.private and not shown:
-        words = values.dictionary_encode()
-        convert = form(column).convert
-        masks = [masked(column, convert(word)) for word in words.dictionary.to_pylist()]
-        return pa.array(masks, pa.large_string()).take(words.indices)
-    return cast(values) if isinstance(column.kind, DecimalNumber) else values.cast(form(column).arrow)
+def _flags(texts: Any) -> Any:
+    known = pc.is_in(texts, pa.array(["true", "false", None], texts.type))
+    return pc.equal(texts, "true") if pc.all(known).as_py() else None
 
 
-def _merged(plan: Plan, shown: Collection[str], columns: dict[str, Any], events: list[tuple[int, Event]]) -> Table:
-    """Return the columns of a block: those of regular lines, and those of events read strictly, in their order."""
-    if not events and columns:
-        return Table({name: values for name, values in columns.items() if name}, Notes())
-    table = arrow_table(plan, [event for _, event in events], shown)
-    if not columns:
-        return table
-    order = pc.sort_indices(pa.array([*columns[""], *(i for i, _ in events)], pa.int64()))
-    merged = {
-        name: joined_chunks([columns[name], values]).combine_chunks().take(order)
-        for name, values in table.columns.items()
-    }
-    return Table(merged, table.notes)
+def _amounts(texts: Any) -> Any:
+    """Return decimals of the usual width; None if one is wider, or written in another way."""
+    usual = pc.match_substring_regex(texts, r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")
+    return pc.cast(texts, WIDTHS[0]) if pc.all(usual).as_py() is not False else None
+
+
+_CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
+    Integer: _whole, Boolean: _flags, DateTime: times, DecimalNumber: _amounts,
+}  # fmt: skip
+
+
+def _masked(column: Column, values: Any) -> Any:
+    """Return texts or numbers masked; where only dots are shown, whatever they are."""
+    of_format = masker(column.about.rule.format, column.about.privacy)
+    if of_format is None or not pa.types.is_large_string(values.type):
+        return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
+    words = values.dictionary_encode()
+    return pa.array(map(of_format, words.dictionary.to_pylist()), pa.large_string()).take(words.indices)
+
+
+def _in_lines(tables: Sequence[Table]) -> Table:
+    """Return one table, its rows in the order of the lines, without their places."""
+    if len(tables) == 1:
+        return Table({name: values for name, values in tables[0].columns.items() if name}, tables[0].notes)
+    columns = merged(tables).columns
+    order = pc.sort_indices(columns.pop(""))
+    return Table({name: values.take(order) for name, values in columns.items()}, tables[-1].notes)
 
 
 # -- counts

@@ -78,7 +78,7 @@ class PageReader:
             c.name: self._converter.wire_name(RewardsItem, member(RewardsItem, c.name)) for c in self.plan.columns
         }
         self._conversions = {
-            c.name: cast if isinstance(c.kind, DecimalNumber) else _times
+            c.name: cast if isinstance(c.kind, DecimalNumber) else times
             for c in self.plan.columns
             if isinstance(c.kind, DecimalNumber | DateTime)
         }
@@ -194,7 +194,7 @@ def _same_numbers(joined: bytes, values: Iterable[Any]) -> bool:
     return b"NaN" not in joined and b"Inf" not in joined and _LONG_NUMBER.search(joined) is None
 
 
-def _times(texts: Any) -> Any:
+def times(texts: Any) -> Any:
     """Return times in UTC; None if a text has no zone, or is beyond the years of a datetime."""
     try:
         made = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
