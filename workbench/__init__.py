@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.errors import NotSent as NotSent
     from workbench.errors import OutcomeUnknown as OutcomeUnknown
     from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.forms.dashboard import dashboard as dashboard
     from workbench.forms.panel import browse as browse
     from workbench.forms.panel import form as form
     from workbench.interface.assumptions import assumptions as assumptions

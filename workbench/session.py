@@ -374,3 +374,19 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     return {
         "sandbox": control, "base_url": control.base_url, "api_key": key, "environment": guide["environment"], **client
     }  # fmt: skip
+
+
+def tenants_of(api: Client) -> dict[str, Client]:
+    """Return a session for each tenant of the sandbox of a session, the session's own first; of a service only itself."""
+    sandbox = sandbox_of(api)
+    if sandbox is None or not isinstance(api, Session):
+        return {api.host: api}
+    keys: Mapping[str, str] = api.guide()["api_keys"]
+    mine = api.guide()["tenant"]["name"]
+    found: dict[str, Client] = {mine: api}
+    for one in sandbox.tenants():
+        if one.name not in found and one.keys:
+            view = object.__new__(Session)
+            view.__dict__.update(api.__dict__, _key=Key.of(keys[one.keys[0]]), _inboxes=[])
+            found[one.name] = view
+    return found

@@ -35,6 +35,8 @@ _MAX_NOTES = 5
 _LETTER = 0.58  # width of a letter, of the font size
 _MARKERS = 12  # along a line
 _SHORT = 21  # letters of a name in a compact chart
+_SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
+_REST = re.compile(r", | \([\d,]+\xa0")  # where a label goes on with what a compact chart leaves out
 THICKNESS = 0.66
 INCOMPLETE = "Not complete: rows are missing."
 UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."
@@ -140,8 +142,8 @@ class Canvas:
 
     def labels(self, x: str, y: str) -> None:
         """Label the axes, with their units."""
-        if self.compact:
-            x = y = ""
+        if self.compact:  # of a unit only its scale, as in "points (millions)"
+            x, y = "", (_SCALE.search(y) or [""])[0]
         self.axes.set_xlabel(plain(x), fontsize=self.base, color=self.ink)
         self.axes.set_ylabel(plain(y), fontsize=self.base, color=self.ink)
 
@@ -174,6 +176,7 @@ class Canvas:
         """Write in the middle of the empty plot why there is nothing."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
+        self.axes.spines["bottom"].set_visible(False)
         self.say(f"Nothing to show: {reason}")
         self.axes.text(
             0.5, 0.5, wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)), ha="center", va="center",
@@ -363,7 +366,7 @@ def bar_chart(
             longest = sorted(bars, key=lambda bar: abs(float(sum(part.length for part in bar.parts))), reverse=True)[:3]
             on.say(*(f"{bar.name}: {bar.label}" for bar in longest))
             if on.compact:
-                bars = [attrs.evolve(bar, name=bar.name[:_SHORT], label=bar.label.partition(", ")[0]) for bar in bars]
+                bars = [attrs.evolve(bar, name=bar.name[:_SHORT], label=_REST.split(bar.label)[0]) for bar in bars]
             scale = on.barh(bars, unit, whole=whole)
             if legend:
                 on.legend(list(legend))

@@ -100,7 +100,7 @@ function render({ model, el }) {
 
   function heard(message) {
     if (message.event === "changed") { stamp = message.stamp; refresh(true); }
-    if (message.event === "go" && info) go({ list: message.list, id: message.id || null, chips: [], text: "", sort: [] });
+    if (message.event === "go" && info) go({ list: message.list, id: message.id || null, chips: terms(message.filter || ""), text: "", sort: [] });
     const waiter = waiting.get(message.answer);
     if (!waiter) return;
     waiting.delete(message.answer);
@@ -657,7 +657,7 @@ function render({ model, el }) {
     hide.textContent = `.${info.static} { display: none; }`;
     if (info.clock) clock = new Date(info.clock).getTime();
     drawHead();
-    go({ list: info.list, id: info.id, chips: [], text: "", sort: [] }, false);
+    go({ list: info.list, id: info.id, chips: terms(info.filter || ""), text: "", sort: [] }, false);
     timer = setInterval(tick, TICK);
   })();
   return () => { clearInterval(timer); resized.disconnect(); model.off("msg:custom", heard); model.off("comm_live_update", died); };

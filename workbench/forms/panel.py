@@ -180,8 +180,11 @@ class Panel(Displayed):
 
     # from code
 
-    def open(self, name: str) -> Listing:
+    def open(self, name: str, text: str | None = None) -> Listing:
         """Open a list by its name, and read it if it was not read before.
+
+        Args:
+            text: A filter, as of `Listing.filter`; by default the list keeps the one it has.
 
         Raises:
             InvalidArguments: There is no such list.
@@ -192,8 +195,10 @@ class Panel(Displayed):
         listing = self.lists[name]
         if not listing.is_read:
             listing.read()
+        if text is not None:
+            listing.filter(text)
         self.update_static()
-        self._tell("go", list=name)
+        self._tell("go", list=name, filter=text)
         return listing
 
     def show(self, name: str, key: str) -> dict[str, Any]:
@@ -268,7 +273,8 @@ class Panel(Displayed):
             "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
             "clock": None if sandbox is None else details.iso(sandbox.clock.now()),
             "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
-            "list": self.selected, "id": self.opened[1] if self.opened else None, "static": self.static.name,
+            "list": self.selected, "id": self.opened[1] if self.opened else None,
+            "filter": self.lists[self.selected].text if self.selected in self.lists else "", "static": self.static.name,
             "stamp": self._stamp(), "files": list(_FILES),
         }  # fmt: skip
 

@@ -45,12 +45,18 @@ TONES: Mapping[str, str] = {
 """The color of a status; any other is `other`. Its glyph and word say the same without color."""
 
 
-def variables(root: str) -> str:
-    """Return the tokens as variables of a style sheet, for everything below a selector, in the theme of the page."""
+def variables(root: str, *, by_system: bool = False) -> str:
+    """Return the tokens as variables of a style sheet, for everything below a selector, in the theme of the page.
+
+    Args:
+        by_system: Take the theme of the reader's system, for a page of its own.
+    """
 
     def block(tokens: Mapping[str, str]) -> str:
         return "".join(f"--wb-{name}:{value};" for name, value in tokens.items())
 
+    if by_system:
+        return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ {root} {{ {block(DARK)} }} }}\n"
     dark = f'[data-jp-theme-light="false"] {root}, .theme-dark {root}'
     return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n{dark} {{ {block(DARK)} }}\n"
 

@@ -86,6 +86,7 @@ COMMANDS = {
         "demo": ("about:demo", "Walk through the main tasks on an embedded sandbox."),
         "shell": ("shell:shell", "Open IPython with api, sandbox, inbox and wb ready."),
         "lab": ("shell:lab", "Open JupyterLab."),
+        "dashboard": ("shell:dashboard", "Open a dashboard of a program, or write it into an HTML file."),
         "mcp": ("mcp:mcp", "Serve tools for coding agents by the Model Context Protocol."),
         "completion": ("completion:script", "Print the completion script for bash, zsh or fish."),
     },

@@ -1,6 +1,7 @@
 """`workbench shell` and `lab`: IPython with the workbench ready; and the same as an IPython extension."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -22,7 +23,7 @@ from workbench.terminal.completion import ids_of
 from workbench.terminal.exits import DONE, Exit, exit_code, say
 from workbench.terminal.operations import option_members
 from workbench.terminal.options import Parameter
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Where, arguments_of, session
 
 _WHERE = Where()
 _BANNER = """api      {api}
@@ -246,6 +247,45 @@ def _magics(session_of: Callable[[], Any]) -> Any:
         return session_of().sandbox.advance(**read_duration(" ".join(durations)))
 
     return app
+
+
+def dashboard(
+    *,
+    port: int = 8866,
+    browser: Annotated[bool, Parameter(negative="--no-browser", help="Open it in a browser.")] = True,
+    out: Path | None = None,
+    where: Where = _WHERE,
+) -> int:
+    """Open a dashboard of approvals, declines, spend, points, reviews and deliveries, or write it into a file.
+
+    Without options it shows your own sandbox; with --fresh a year of a program with 240 people.
+
+    Args:
+        port: Port of this machine that serves it; 0 takes a free one.
+        out: HTML file to write; nothing is served.
+
+    Example: workbench dashboard --fresh
+    """
+    if importlib.util.find_spec("voila") is None:
+        raise Exit(2, "voila is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+    arguments = {**arguments_of(where), **({"world": "program"} if where.fresh else {})}
+    if out is not None:
+        from workbench.forms.dashboard import dashboard as made
+        from workbench.session import connect
+
+        with connect(**arguments) as api:
+            say(f"Wrote {visible(str(made(api).export(out)), 200)}.")
+        return DONE
+    from workbench.forms import dashboard as forms
+
+    folder = Path(forms.__file__).parent
+    environment = {**os.environ, forms.OPENED: json.dumps(arguments, default=str), "JUPYTER_PATH": str(folder)}
+    options = [f"--port={port}", "--Voila.ip=127.0.0.1", "--token", "--template=workbench", "--preheat_kernel=True", "--pool_size=1"]
+    say("Serving the dashboard; press Ctrl-C to stop.")
+    return subprocess.run(
+        [sys.executable, "-m", "voila", str(forms.notebook()), *options, *([] if browser else ["--no-browser"])],
+        env=environment, check=False,
+    ).returncode  # fmt: skip
 
 
 def lab(notebooks: Path | None = None, /) -> int:

@@ -52,9 +52,6 @@ def session(where: Where) -> Iterator[Any]:
     Raises:
         Exit: Options contradict each other, or a production profile was not confirmed.
     """
-    chosen = [name for name in ("profile", "url", "fresh") if getattr(where, name)]
-    if len(chosen) > 1:
-        raise usage_error(f"--{chosen[0]} and --{chosen[1]} cannot be combined.")
     api = _opened(where)
     try:
         yield api
@@ -66,20 +63,27 @@ def session(where: Where) -> Iterator[Any]:
         api.close()
 
 
-def _opened(where: Where) -> Any:
-    from workbench.client.guards import class_url
-    from workbench.session import connect
+def arguments_of(where: Where) -> dict[str, Any]:
+    """Return the arguments of `connect` for where a command acts.
 
+    Raises:
+        Exit: Options contradict each other, or a production profile was not confirmed.
+    """
+    from workbench.client.guards import class_url
+
+    chosen = [name for name in ("profile", "url", "fresh") if getattr(where, name)]
+    if len(chosen) > 1:
+        raise usage_error(f"--{chosen[0]} and --{chosen[1]} cannot be combined.")
     name = chosen_profile(where)
     if where.url:
-        return connect(where.url, tenant=where.tenant)
+        return {"where": where.url, "tenant": where.tenant}
     if where.fresh:
-        return connect(seed=1, tenant=where.tenant)
+        return {"seed": 1, "tenant": where.tenant}
     if name is None and class_url():
-        return connect(tenant=where.tenant)
+        return {"tenant": where.tenant}
     if name is None:
         path = kept_path()
-        return connect(path=path, tenant=where.tenant, journal=path.with_name("journal-sandbox.db"))
+        return {"path": path, "tenant": where.tenant, "journal": path.with_name("journal-sandbox.db")}
     if where.tenant:
         raise usage_error("--tenant is a tenant of a sandbox; the key of a profile has its own.")
     from workbench.client.settings import open_profile
@@ -87,8 +91,15 @@ def _opened(where: Where) -> Any:
     profile = open_profile(name)
     if profile.environment == "production" and not where.live:
         raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")
-    api = connect(name)
-    if api.environment == "production":
+    return {"where": name}
+
+
+def _opened(where: Where) -> Any:
+    from workbench.session import connect
+
+    api = connect(**arguments_of(where))
+    name = chosen_profile(where)
+    if name and api.environment == "production" and not (where.url or where.fresh):
         _arm_if_allowed(api, name)
     return api
 
