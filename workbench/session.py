@@ -376,14 +376,14 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def tenants_of(api: Client) -> dict[str, Client]:
+def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
     """Return a session for each tenant of the sandbox of a session, the session's own first; of a service only itself."""
     sandbox = sandbox_of(api)
     if sandbox is None or not isinstance(api, Session):
         return {api.host: api}
     keys: Mapping[str, str] = api.guide()["api_keys"]
     mine = api.guide()["tenant"]["name"]
-    found: dict[str, Client] = {mine: api}
+    found: dict[str, BaseClient] = {mine: api}
     for one in sandbox.tenants():
         if one.name not in found and one.keys:
             view = object.__new__(Session)

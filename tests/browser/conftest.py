@@ -40,7 +40,7 @@ class Watch:
     def request(self, request: Request) -> None:
         """Note a request that is not for this machine."""
         parts = urlsplit(request.url)
-        if parts.scheme not in {"data", "blob"} and parts.hostname != "127.0.0.1":
+        if parts.scheme not in {"data", "blob", "file"} and parts.hostname != "127.0.0.1":
             self.strays.append(request.url)
 
     def dialog(self, dialog: Dialog) -> None:
@@ -82,7 +82,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def voila(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
+def voila(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Yield what serves a notebook as a dashboard until the test ends: `page.goto(voila(path))`."""
     with ExitStack() as stack:
-        yield lambda notebook: stack.enter_context(voila_of(notebook, tmp_path))
+        yield lambda notebook, **options: stack.enter_context(voila_of(notebook, tmp_path, **options))

@@ -132,13 +132,13 @@ def jupyter_lab(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def voila_of(notebook: Path, folder: Path) -> Iterator[str]:
-    """Serve one notebook as a dashboard; give its address."""
+def voila_of(notebook: Path, folder: Path, template: str = "quiet") -> Iterator[str]:
+    """Serve one notebook as a page; give its address."""
     port, token = free_port(), secrets.token_hex(16)
     env = {**environment(folder), "JUPYTER_PATH": str(FORMS)}
     arguments = [
         "voila", str(notebook), "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--token={token}",
-        "--template=quiet",
+        f"--template={template}",
     ]  # fmt: skip
     alive = f"http://127.0.0.1:{port}/voila/static/voila.js?token={token}"
     with serving(arguments, alive=alive, env=env, cwd=folder):

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 HERE = Path(__file__).parents[2] / "notebooks"
-NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
+NOTEBOOKS = sorted(HERE.glob("[0-9]*.ipynb"))
 COURSE = [path for path in NOTEBOOKS if path.name < "2"]
 """The notebooks that teach; those numbered from 21 are reports."""
 WIDGET = "application/vnd.jupyter.widget-view+json"

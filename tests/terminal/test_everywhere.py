@@ -17,6 +17,7 @@ ENDLESS = {
     ("listen",),
     ("shell",),
     ("lab",),
+    ("dashboard",),
     ("sandbox", "serve"),
     ("class", "serve"),
 }  # they run until stopped; see their own tests

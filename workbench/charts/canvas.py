@@ -36,7 +36,7 @@ _LETTER = 0.58  # width of a letter, of the font size
 _MARKERS = 12  # along a line
 _SHORT = 21  # letters of a name in a compact chart
 _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
-_REST = re.compile(r", | \([\d,]+\xa0")  # where a label goes on with what a compact chart leaves out
+_REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart leaves out
 THICKNESS = 0.66
 INCOMPLETE = "Not complete: rows are missing."
 UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."

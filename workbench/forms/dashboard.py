@@ -85,7 +85,7 @@ class Filters:
         """Return when the range starts, and the first moment after it.
 
         Raises:
-            InvalidRequest: A date of a range of one's own cannot be read, or they are not in order.
+            InvalidRequest: A date of the range cannot be read, or the range ends before it starts.
         """
         today = now.astimezone(ZoneInfo(self.zone)).date()
         days = {"today": 0, "week": 6, "quarter": 89, "year": 364}
@@ -165,7 +165,10 @@ class Books:
     def users(self) -> Mapping[str, Mapping[str, Any]]:
         """What is known of each user, by id."""
         data = self.panel.lists["users"].data
-        return self.get("users", lambda: {key: data.facts(number) for number, key in enumerate(data.ids)})
+        found: Mapping[str, Mapping[str, Any]] = self.get(
+            "users", lambda: {key: data.facts(number) for number, key in enumerate(data.ids)}
+        )
+        return found
 
     @property
     def programs(self) -> list[str]:
@@ -334,7 +337,9 @@ class Dashboard(Displayed):
             + _select("Range", "range", RANGES, chosen.range)
             + dates
             + _select("Tenant", "tenant", {one: one for one in self.sessions}, chosen.tenant)
-            + _select("Card program", "program", {"": "All", **{one: one for one in self.books.programs}}, chosen.program)
+            + _select(
+                "Card program", "program", {"": "All", **{one: one for one in self.books.programs}}, chosen.program
+            )
             + f'<label>Time zone<input list="wbd-zones" data-filter-name="zone" value="{escape(chosen.zone)}"></label>'
             f'<datalist id="wbd-zones">{zones}</datalist>'
             '<span class="far"><button type="button" data-do="theme">Light or dark</button>'
@@ -370,7 +375,13 @@ class Dashboard(Displayed):
                 ),
             ]  # fmt: skip
         yield "tiles", _tiles(made, _tile("Points outstanding", "…", "being read", "rewards", "", live))
-        by = "day" if until - since <= timedelta(days=35) else "week" if until - since <= timedelta(days=190) else "month"
+        by = (
+            "day"
+            if until - since <= timedelta(days=35)
+            else "week"
+            if until - since <= timedelta(days=190)
+            else "month"
+        )
         yield "approvals", _card("Approvals", charts.approvals_chart(tables.approvals(asked, by, tz=chosen.zone), size="compact"), "transactions", seen, live)  # type: ignore[arg-type]  # fmt: skip
         yield "declines", _card("Declines by reason", charts.declines_chart(asked, top=_TOP, size="compact"), "transactions", f"{seen} status:declined", live)  # fmt: skip
         yield "spend", _card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), "transactions", paid, live)  # fmt: skip
@@ -380,7 +391,11 @@ class Dashboard(Displayed):
         if (sandbox := sandbox_of(books.api)) is None:
             yield "deliveries", _words("Deliveries", "The service does not report its deliveries.")
         else:
-            sent = [one for one in sandbox.deliveries() if since <= (one.attempts[-1].at if one.attempts else one.due) < until]  # fmt: skip
+            sent = [
+                one
+                for one in sandbox.deliveries()
+                if (at := one.attempts[-1].at if one.attempts else one.due) is not None and since <= at < until
+            ]
             yield "deliveries", _card("Deliveries", charts.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries", "", live)  # fmt: skip
         rewards = books.rewards
         if chosen.program:
@@ -388,7 +403,20 @@ class Dashboard(Displayed):
         until_then = _kept(rewards, rewards["created_at"] < until)
         owed = liability(until_then, tz=chosen.zone)
         figure = f"{owed['outstanding'].iloc[-1]:,.0f}" if len(owed) else "0"
-        yield "tiles", _tiles(made, _tile("Points outstanding", figure, f"of {len(books.members):,} users, at the end of the range", "rewards", "", live))
+        yield (
+            "tiles",
+            _tiles(
+                made,
+                _tile(
+                    "Points outstanding",
+                    figure,
+                    f"of {len(books.members):,} users, at the end of the range",
+                    "rewards",
+                    "",
+                    live,
+                ),
+            ),
+        )
         yield "points", _card("Points outstanding", charts.liability_chart(owed, size="compact"), "rewards", "", live)
 
 
@@ -431,7 +459,9 @@ def _select(label: str, name: str, options: Mapping[str, str], chosen: str) -> s
 
 
 def _tile(label: str, figure: str, note: str, to: str, text: str, live: bool) -> str:
-    inside = f'<span class="quiet">{escape(label)}</span><b>{escape(figure)}</b><span class="quiet">{escape(note)}</span>'
+    inside = (
+        f'<span class="quiet">{escape(label)}</span><b>{escape(figure)}</b><span class="quiet">{escape(note)}</span>'
+    )
     if not live:
         return f'<div class="tile">{inside}</div>'
     return f'<button type="button" class="tile" data-list="{escape(to)}" data-filter="{escape(text)}">{inside}</button>'

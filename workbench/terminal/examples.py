@@ -21,6 +21,7 @@ _EXAMPLES = {
     "completion": "workbench completion zsh > ~/.zfunc/_workbench",
     "config": "workbench config",
     "contracts": "workbench contracts list --fields id,tokens.balance",
+    "dashboard": "workbench dashboard --fresh",
     "demo": "workbench demo --out pictures",
     "disputes": f"workbench disputes update {_ID} --status canceled",
     "docs": "workbench docs user.updated",

@@ -261,10 +261,8 @@ def dashboard(
     Without options it shows your own sandbox; with --fresh a year of a program with 240 people.
 
     Args:
-        port: Port of this machine that serves it; 0 takes a free one.
+        port: Port of this machine that serves it.
         out: HTML file to write; nothing is served.
-
-    Example: workbench dashboard --fresh
     """
     if importlib.util.find_spec("voila") is None:
         raise Exit(2, "voila is not installed. Run: pip install 'card-issuing-workbench[lab]'")
@@ -280,7 +278,14 @@ def dashboard(
 
     folder = Path(forms.__file__).parent
     environment = {**os.environ, forms.OPENED: json.dumps(arguments, default=str), "JUPYTER_PATH": str(folder)}
-    options = [f"--port={port}", "--Voila.ip=127.0.0.1", "--token", "--template=workbench", "--preheat_kernel=True", "--pool_size=1"]
+    options = [
+        f"--port={port}",
+        "--Voila.ip=127.0.0.1",
+        "--token",
+        "--template=workbench",
+        "--preheat_kernel=True",
+        "--pool_size=1",
+    ]
     say("Serving the dashboard; press Ctrl-C to stop.")
     return subprocess.run(
         [sys.executable, "-m", "voila", str(forms.notebook()), *options, *([] if browser else ["--no-browser"])],

@@ -1,0 +1,169 @@
+"""The dashboard: its figures are those of the reports, its ways lead to the same rows, and its file needs nothing else."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench import tables
+from workbench.forms.dashboard import PARTS, Dashboard, Filters, notebook, program_of
+from workbench.rendering import money
+
+pytestmark = pytest.mark.slow
+HOSTILE = "<img src=x onerror=alert(1)>"
+NOW = datetime(2026, 3, 10, 2, 30, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Any]:
+    """A session with purchases of some weeks, one of them at a merchant whose name is markup."""
+    with wb.connect(seed=7) as made:
+        wb.sequences.run(wb.sequences.traffic(seed=4, cards=4, days=12, a_day=1), made, progress=False)
+        card = made.guide()["cards"]["active"][0]
+        one = made.simulate_authorization(
+            card_id=card, amount=1234, currency="USD", merchant_name=HOSTILE, merchant_category_code="5411"
+        )
+        made.sandbox.settle(one.transaction_id)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def made(api: Any) -> Dashboard:
+    """A dashboard that read the rewards of a few users: one in the sandbox has ten thousand."""
+    found: Dashboard = wb.dashboard(api)
+    found.books.get("rewards", lambda: wb.rewards.read(api, found.books.members[:3], progress=False).frame())
+    return found
+
+
+@pytest.fixture
+def shown(made: Dashboard) -> Dashboard:
+    """A dashboard with its first filters; what it read is kept."""
+    made.filters = Filters(tenant="primary")
+    return made
+
+
+def tile(html: str, label: str) -> tuple[str, str]:
+    """Return the figure of a tile, and the filter that it leads to."""
+    found = re.search(rf'data-list="\w+" data-filter="([^"]*)"><span class="quiet">{label}</span><b>(.*?)</b>', html)
+    assert found is not None, label
+    return found[2], found[1].replace("&quot;", '"').replace("&gt;", ">").replace("&lt;", "<")
+
+
+def sent(shown: Dashboard, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[dict[str, Any]]:
+    """Return what a message of the page is answered with."""
+    answers: list[dict[str, Any]] = []
+    monkeypatch.setattr(shown.page, "send", answers.append)
+    shown.answer(asked)
+    return answers
+
+
+def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> None:
+    """A tile has what the report of the same rows says, and leads to as many rows in the panel."""
+    shown.filters.range = "year"
+    html = dict(shown.parts(live=True))["tiles"]
+    table = tables.transactions(api.sandbox.records("transaction"))
+    asked = tables.approvals(table, "month")[["authorizations", "declined"]].sum()
+    rate, way = tile(html, "Approval rate")
+
+    assert f"{1 - asked['declined'] / asked['authorizations']:.1%}" == rate
+    assert money(int(tables.spend(table)["net"].sum())) == tile(html, "Net spend")[0]
+    assert asked["declined"] == len(shown.books.panel.open("transactions", way))
+    assert tile(html, "Open holds")[0] == money(int(table["held"].sum()))
+
+
+@pytest.mark.parametrize(
+    "given, since, until",
+    [
+        ({"range": "today"}, "2026-03-10T00:00", "2026-03-11T00:00"),
+        ({"range": "today", "zone": "America/New_York"}, "2026-03-09T04:00", "2026-03-10T04:00"),
+        ({"range": "month", "zone": "America/New_York"}, "2026-03-01T05:00", "2026-03-10T04:00"),
+        ({"range": "last"}, "2026-02-01T00:00", "2026-03-01T00:00"),
+        ({"range": "week"}, "2026-03-04T00:00", "2026-03-11T00:00"),
+        ({"range": "custom", "since": "2026-01-05", "until": "2026-01-06"}, "2026-01-05T00:00", "2026-01-07T00:00"),
+    ],
+)
+def test_a_range_is_of_days_of_its_time_zone(given: dict[str, str], since: str, until: str) -> None:
+    """Days begin at midnight of the zone, also where clocks were moved between the ends."""
+    assert [f"{since}:00+00:00", f"{until}:00+00:00"] == [one.isoformat() for one in Filters(**given).period(NOW)]
+
+
+def test_filters_change_what_is_shown(shown: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenant, a program and a range each show their own rows; the parts come one after the other, the tiles first."""
+    first = sent(shown, monkeypatch, do="show", filters={}, number=1)
+    names = [one["part"] for one in first if "part" in one]
+    other = sent(shown, monkeypatch, do="show", filters={"tenant": "company team"}, number=2)
+    shown.filters.tenant = "primary"
+    some = sent(shown, monkeypatch, do="show", filters={"range": "year", "program": "nobody"}, number=3)
+
+    assert "html" in first[0]
+    assert names[0] == "tiles"
+    assert set(names) == {"tiles", *PARTS}
+    assert {one["number"] for one in first} == {1}
+    assert "company team" in other[0]["html"]
+    assert "0 of 0 declined" in other[1]["text"]
+    assert "0 of 0 declined" in next(one["text"] for one in some if one.get("part") == "tiles")
+
+
+@pytest.mark.parametrize(
+    "filters, words",
+    [
+        ({"zone": "Mars/Base"}, "Mars/Base is not a time zone"),
+        ({"range": "custom", "since": "soon"}, "soon is not a date"),
+        ({"range": "custom", "since": "2026-02-01", "until": "2026-01-01"}, "ends before it starts"),
+        ({"tenant": "another"}, "no such tenant"),
+    ],
+)
+def test_a_wrong_filter_is_shown_and_changes_nothing(
+    shown: Dashboard, monkeypatch: pytest.MonkeyPatch, filters: dict[str, str], words: str
+) -> None:
+    (answer,) = sent(shown, monkeypatch, do="show", filters=filters, number=1)
+
+    assert words in answer["say"]
+    assert Filters(tenant="primary") == shown.filters
+
+
+def test_the_file_needs_nothing_else_and_shows_the_same(shown: Dashboard, tmp_path: Path) -> None:
+    """No script, no address, no part of a control; each figure and each chart of the page is in it."""
+    shown.filters.range = "year"
+    live = dict(shown.parts(live=True))
+    text = shown.export(tmp_path / "program.html").read_text(encoding="utf-8")
+
+    assert not re.search(r"<script|<link|<button|<select|src=|url\((?!#)|https?:", text)
+    assert re.findall("<b>(.*?)</b>", live["tiles"]) == re.findall("<b>(.*?)</b>", text)
+    assert len(PARTS) == text.count('class="wb-chart"')
+    assert "prefers-color-scheme: dark" in text
+    with pytest.raises(FileExistsError):
+        shown.export(tmp_path / "program.html")
+
+
+def test_text_of_others_is_text(shown: Dashboard) -> None:
+    """A merchant's name that is markup makes no element."""
+    shown.filters.range = "year"
+    known = shown.books.transactions
+    named = known.assign(merchant_category=HOSTILE)
+    named.attrs.update(known.attrs)
+    shown.books._held["transactions"] = named
+    text = shown.document()
+    shown.books._held["transactions"] = known
+
+    assert "<img" not in text
+    assert "&lt;img" in text
+
+
+def test_a_program_is_the_first_part_of_an_external_id() -> None:
+    assert [program_of({"external_id": one}) for one in ("gold-0001", "gold", None, "")] == ["gold", "", "", ""]
+
+
+def test_the_notebook_is_one_call_and_no_lesson() -> None:
+    assert notebook().name == "dashboard.ipynb"
+    assert '"wb.dashboard()"' in notebook().read_text(encoding="utf-8")
+    assert '"markdown"' not in notebook().read_text(encoding="utf-8")
+
+
+def test_something_else_is_refused() -> None:
+    with pytest.raises(wb.errors.InvalidArguments, match="a Client or a session"):
+        wb.dashboard("primary")
