@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
 from workbench.client.base import BaseClient, EnvironmentName, client_problems, journal_of
 from workbench.client.client import AsyncClient, Client
-from workbench.client.guards import Limits, class_url
+from workbench.client.guards import Limits, class_url, in_class
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key
 from workbench.client.pace import Clock
@@ -62,6 +62,8 @@ class _Session(BaseClient):
         super().__init__(**settings)
         self._behaviors = dict(behaviors or {})
         self._sandbox = sandbox
+        if getattr(sandbox, "in_class", False):
+            self._context.guards.in_class = in_class(joined=True)
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
@@ -308,8 +310,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         names = {**profile.wire_names, **client.pop("wire_names", {})}
         client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
         return _embedded(client, embedded) | {"name": profile.name}
-    if learner and profile.environment == "production":
-        raise InvalidProfile("a class (WORKBENCH_CLASS) does not use profiles for production")
+    if in_class() and profile.environment == "production":
+        raise InvalidProfile("a class does not use profiles for production")
     if "tenant" in client:
         embedded["tenant"] = client["tenant"]
     _refuse(embedded, f"profile {where!r}")

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import workbench as wb
+from workbench.course import drills
 from workbench.course.drills import DRILLS, DrillRun, drill
 
 Answer = Callable[[Any, DrillRun], None]
@@ -153,11 +155,13 @@ def report_one_type(api: Any, run: DrillRun) -> None:
 
 def lock_release_refund(api: Any, run: DrillRun) -> None:
     api.sandbox.lock_card(run.facts["card"])
-    for one in run.facts["fraud"]:
-        if api.sandbox.state(one)["status"] == "settled":
-            api.simulate_refund(transaction_id=one, amount=wb.FULL)
-        else:
-            api.simulate_reversal(transaction_id=one, new_amount=0)
+    for one in api.sandbox.records("transaction"):
+        if one["merchant_name"] != "Quick Gift Cards":
+            continue
+        if one["status"] == "settled":
+            api.simulate_refund(transaction_id=one["id"], amount=wb.FULL)
+        elif one["held"]:
+            api.simulate_reversal(transaction_id=one["id"], new_amount=0)
 
 
 def only_lock(api: Any, run: DrillRun) -> None:
@@ -327,6 +331,68 @@ def test_a_bad_answer_does_not_solve_a_drill(api: wb.Session, name: str, number:
     assert not solved(api, run, ANSWERS[name][number])
 
 
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Move the clock by which drills are timed."""
+    clock = datetime.now(UTC)
+
+    def move(seconds: int) -> None:
+        nonlocal clock
+        clock += timedelta(seconds=seconds)
+        monkeypatch.setattr(drills, "_now", clock.isoformat)
+
+    move(0)
+    return move
+
+
+def test_live_traffic_arrives_while_a_drill_is_on(api: wb.Session, later: Callable[[int], None]) -> None:
+    run = drill("fraud-burst", api)
+    before = len(api.sandbox.records("transaction"))
+    later(65)
+    run.check()
+
+    assert len(api.sandbox.records("transaction")) == before + 3
+    lock_release_refund(api, run)
+    later(600)
+    assert run.check().solved
+    assert all(one["held"] == 0 for one in api.sandbox.records("transaction") if one["id"] in run.facts["live"])
+
+
+def test_live_bookings_are_right(api: wb.Session, later: Callable[[int], None]) -> None:
+    run = drill("duplicate-bookings", api)
+    later(95)
+    run.check()
+
+    assert len(run.ledger) == 8 + 3
+    correct_repetitions(api, run)
+    assert run.check().solved
+
+
+def test_a_debrief_shows_who_did_what_and_when(api: wb.Session, later: Callable[[int], None]) -> None:
+    run = drill("fraud-burst", api)
+    later(70)
+    run.check()
+    lock_release_refund(api, run)
+    later(60)
+    run.check()
+    shown = str(run.debrief())
+
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "1:10 traffic simulate_authorization 250.00 USD Quick Gift Cards 200" in rows
+    assert any(row.startswith("2:10 you simulate_refund") for row in rows)
+    assert any(row.startswith("2:10 you card.updated") and row.endswith("locked") for row in rows)
+    assert "2:10 you check: solved" in rows
+    assert "Solved after 2 minutes, with 2 checks; 15 minutes are planned." in shown
+
+
+def test_a_drill_has_one_run_in_a_process(api: wb.Session) -> None:
+    run = drill("rate-limits", api)
+
+    assert drill("rate-limits", api) is run
+    run.stop()
+    assert drill("rate-limits", api) is not run
+
+
 def test_a_drill_goes_on_where_it_was(api: wb.Session) -> None:
     run = drill("duplicate-bookings", api)
     correct_one(api, run)
@@ -337,7 +403,7 @@ def test_a_drill_goes_on_where_it_was(api: wb.Session) -> None:
 def test_another_sandbox_starts_the_drill_anew(api: wb.Session) -> None:
     drill("fraud-burst", api)
     with wb.connect(seed=7) as other:
-        assert all(other.sandbox.state(one) for one in drill("fraud-burst", other).facts["fraud"])
+        assert all(other.sandbox.state(one) for one in drill("fraud-burst", other).facts["own"])
 
 
 def test_a_stopped_drill_leaves_no_fault(api: wb.Session) -> None:

@@ -75,10 +75,16 @@ class Guards:
         self.environment = environment
         self.production = environment == "production"
         self.real = real  # whether a service answers, not an embedded sandbox
+        self.in_class = False  # whether the sandbox of a class answers
         self.limits = limits
         self._clock = clock
         self._arming: Arming | None = None
         self._capped = limits.amount is not None or limits.native_amount is not None or limits.recipients is not None
+
+    @property
+    def locked(self) -> bool:
+        """Whether nothing with an effect may be sent: to a real service, by WORKBENCH_READONLY or from a class."""
+        return self.real and not self.in_class and (readonly() or in_class())
 
     @property
     def armed(self) -> Arming | None:
@@ -104,8 +110,8 @@ class Guards:
             problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
         if not isinstance(reason, str) or not reason.strip():
             problems.append(Problem("reason", "required", "is missing; it is kept in the journal"))
-        if self.real and readonly():
-            problems.append(Problem("", "readonly", "WORKBENCH_READONLY=1 is set; nothing can be armed"))
+        if self.locked:
+            problems.append(Problem("", "readonly", f"{READS_ONLY}; nothing can be armed"))
         if problems:
             raise InvalidRequest(problems, of="arm")
         return Arming(
@@ -137,8 +143,8 @@ class Guards:
             )
         if not operation.effect:
             return
-        if self.real and readonly():
-            raise NotArmed(f"{operation.name}: WORKBENCH_READONLY=1 is set, so nothing with an effect is sent.")
+        if self.locked:
+            raise NotArmed(f"{operation.name}: {READS_ONLY}, so nothing with an effect is sent.")
         if not self.production:
             return
         arming = self.armed
@@ -185,6 +191,7 @@ def cap_problems(limits: Limits, request: Any) -> list[Problem]:
 
 
 READONLY = "WORKBENCH_READONLY"
+READS_ONLY = "WORKBENCH_READONLY=1 is set, or this is a class"
 
 
 def readonly() -> bool:
@@ -195,6 +202,16 @@ def readonly() -> bool:
 def class_url() -> str:
     """Return the URL of this learner's sandbox in a class, from WORKBENCH_CLASS; empty where there is none."""
     return at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS", "")
+
+
+def in_class(*, joined: bool = False) -> bool:
+    """Return whether this process belongs to a class: by WORKBENCH_CLASS, or since it joined one by a code."""
+    if joined:
+        _JOINED.add(True)
+    return bool(_JOINED or class_url())
+
+
+_JOINED: set[bool] = set()
 
 
 @cache

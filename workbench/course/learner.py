@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench import session
-from workbench.client.guards import READONLY, class_url, readonly
+from workbench.client.guards import READONLY, readonly
+from workbench.client.guards import in_class as joined_class
 from workbench.client.state import state_folder
 from workbench.course import checks
 from workbench.course.exercise import Exercise, SandboxEvidence
@@ -156,6 +157,8 @@ def task(exercise: str) -> Display:
     """Return the task of an exercise; its minutes count from the first time."""
     one = _exercise(exercise)
     _keep(one.id)
+    if (api := _chosen[0]() if _chosen else session.latest()) is not None:
+        report(api, "start", one.id)
     return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,)))
 
 
@@ -183,8 +186,7 @@ def check(exercise: str, api: Any = None) -> CheckResult:
     seen = SandboxEvidence(api)
     checked = CheckResult(found, tuple(found.check(seen)), f"{_how_chosen(api, given)}, {seen.where}")
     _keep(found.id, tried=True, done=checked.done)
-    if in_class is not None:
-        in_class.class_report("check", found.id, missing=checked.missing)
+    report(api, "check", found.id, missing=checked.missing)
     return checked
 
 
@@ -281,11 +283,11 @@ def in_class(on: bool = True) -> Display:
         "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
         "All people in the sandbox are fictitious; do not enter real ones."
     )
-    if not on and not readonly() and not class_url():
+    if not on and not readonly() and not joined_class():
         return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
     if not on:
-        lock = "you are in a class (WORKBENCH_CLASS)"
-        if not class_url():
+        lock = "you are in a class"
+        if not joined_class():
             lock = "WORKBENCH_READONLY=1 was set before this kernel began"
         words = f"Class mode stays on: {lock}, and no cell can lift that. Ask your trainer."
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
@@ -295,6 +297,12 @@ def notes(api: Any = None) -> tuple[str, ...]:
     """Return the notes of your trainer, oldest first; empty outside a class."""
     in_class = _class_of(_session() if api is None else api)
     return () if in_class is None else tuple(visible(note["text"]) for note in in_class.class_status()["notes"])
+
+
+def report(api: Any, kind: str, exercise: str, **detail: Any) -> None:
+    """Report what was done to the class, where the session is in one."""
+    if (in_class := _class_of(api)) is not None:
+        in_class.class_report(kind, exercise, **detail)
 
 
 def _class_of(api: Any) -> RemoteSandbox | None:

@@ -1,0 +1,303 @@
+"""What sets the drills up and grades them: `set_up_fraud_burst` and `fraud_burst` belong to the drill `fraud-burst`.
+
+A set-up returns what the drill tells, and gets the ids of the purchases that `drills.toml` lists; a check yields what is missing.
+"""
+
+import contextlib
+import socket
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from workbench.errors import OutcomeUnknown
+from workbench.http_post import check_url, post
+from workbench.interface import strict_json
+
+Facts = dict[str, Any]
+_FRAUD = "Quick Gift Cards"
+_OWED = 500  # cents
+
+
+def requests_since(api: Any, facts: Facts) -> list[Any]:
+    """Return the requests since the drill began; all that are kept where its beginning is gone, as after a restart."""
+    kept = api.sandbox.requests(all_tenants=True)
+    begun: int = facts["requests"]
+    return list(kept[begun:] if len(kept) >= begun else kept)
+
+
+# a webhook booked twice
+
+
+def booking(api: Any, transaction: str) -> Facts:
+    """Return the booking of the event that completed a transaction."""
+    found = [one["event"] for one in api.sandbox.events("transaction.completed")]
+    event = next(one for one in reversed(found) if one["body"]["id"] == transaction)
+    return {"event": event["id"], "transaction": transaction, "cents": event["body"]["spend"]["amount"]}
+
+
+def set_up_duplicate_bookings(api: Any, bought: Sequence[str]) -> Facts:
+    rows = [booking(api, one) for one in bought]
+    return {"ledger": [*rows[:2], rows[1], *rows[2:5], rows[4], *rows[5:]], "bookings": len(rows) + 2}
+
+
+def duplicate_bookings(api: Any, facts: Facts) -> Iterator[str]:
+    booked: Counter[str] = Counter()
+    for row in facts["ledger"]:
+        booked[row["transaction"]] += row["cents"]
+    for transaction, cents in booked.items():
+        held = api.sandbox.state(transaction)
+        posted = held["settled"] - held["refunded"]
+        if cents != posted:
+            yield f"transaction {transaction}: the ledger shows {cents} cents, the service posted {posted}."
+    extra = len(facts["ledger"]) - facts["bookings"]
+    if extra > 2:
+        yield f"{extra} corrections were booked where two are enough."
+
+
+# refunds with an unknown outcome
+
+
+def set_up_unknown_refunds(api: Any, bought: Sequence[str]) -> Facts:
+    for transaction, fault in zip(bought, ("lost", "closed", "lost", None), strict=True):
+        if fault:
+            api.sandbox.add_fault(fault, of="simulate_refund", times=1)
+        with contextlib.suppress(OutcomeUnknown):
+            api.simulate_refund(transaction_id=transaction, amount=_OWED)
+        api.sandbox.clear_faults()
+    return {"transactions": list(bought)}
+
+
+def unknown_refunds(api: Any, facts: Facts) -> Iterator[str]:
+    for transaction in facts["transactions"]:
+        refunded = api.sandbox.state(transaction)["refunded"]
+        if refunded != _OWED:
+            yield f"transaction {transaction}: {refunded} cents were refunded, not {_OWED}."
+        entries = [one for one in api.journal.list(operation="simulate_refund") if transaction in one.what]
+        done = [one for one in api.journal.list(operation="simulate_refund", outcome="done") if transaction in one.what]
+        if any(one.is_unknown for one in entries):
+            yield f"transaction {transaction}: the outcome of a refund is still unknown in the journal."
+        elif len(done) != 1:
+            yield f"transaction {transaction}: the journal should show one refund as done; a call was resolved wrongly."
+
+
+# a rotated signing key
+
+
+def _closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:
+    port = _closed_port()
+    endpoint = api.sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks", signing_key="drill-key-0001")
+    for key in ("drill-key-0002", "drill-key-0003"):
+        api.sandbox.rotate_signing_key(endpoint.id, key)
+    after, until = _missed(api, bought)
+    return {"port": port, "endpoint": endpoint.id, "signing_key": "drill-key-0003", "after": after, "until": until}
+
+
+def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
+    """Settle purchases, and return the numbers of the last events before and after."""
+    after = api.sandbox.last_event()
+    for one in bought:
+        api.sandbox.settle(one)
+    return after, api.sandbox.last_event()
+
+
+def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
+    yield from _undelivered(api, facts)
+    event = api.sandbox.events(since=facts["after"])[0]["event"]
+    body = strict_json.dumps({**event, "id": "00000000-0000-4000-8000-000000000000"})
+    url = check_url(f"http://127.0.0.1:{facts['port']}/webhooks")
+    forged = post(url, {"content-type": "application/json", "signature": "0" * 64}, body, seconds=2)
+    if forged.status is None:
+        yield "nothing answers at the endpoint: keep the receiver running while you check."
+    elif forged.accepted:
+        yield "the receiver accepted a forged delivery."
+
+
+def _undelivered(api: Any, facts: Facts) -> Iterator[str]:
+    done = {one.event_id for one in api.sandbox.deliveries(state="delivered")}
+    since = api.sandbox.events(since=facts["after"])
+    due = [one["event"]["id"] for one in since if one["sequence"] <= facts["until"]]
+    left = len([event for event in due if event not in done])
+    if left:
+        yield f"{left} of {len(due)} events have not been delivered."
+
+
+# a withdrawal with the wrong decimals
+
+
+def set_up_wrong_decimals(api: Any, bought: Sequence[str]) -> Facts:
+    contract = api.guide()["contracts"][0]
+    token = contract["tokens"][0]
+    first, second = contract["admin_addresses"][:2]
+    api.sign_withdrawal(
+        chain_id=contract["chain_id"], token=token["address"], amount="400000", is_amount_native=False, admin_address=first,
+        recipient_address=second, collateral_contract_id=contract["id"],
+    )  # fmt: skip
+    return {
+        "contract": contract["id"], "token": token["address"], "admin": first, "recipient": second,
+        "before": token["balance"], "nonce": contract["nonce"],
+    }  # fmt: skip
+
+
+def wrong_decimals(api: Any, facts: Facts) -> Iterator[str]:
+    held = api.sandbox.state(facts["contract"])
+    moved = Decimal(facts["before"]) - Decimal(held["tokens"][0]["balance"])
+    if moved != 40:
+        yield f"{moved} tokens were withdrawn, not 40."
+    if held["nonce"] - facts["nonce"] > 1:
+        yield "more than one withdrawal was executed."
+
+
+# a rewards report that stops at an offset
+
+
+def set_up_cut_rewards(api: Any, bought: Sequence[str]) -> Facts:
+    return {"user": next(one["id"] for one in api.guide()["rewards_users"] if one["beyond_paging"]), "answers": {}}
+
+
+def cut_rewards(api: Any, facts: Facts) -> Iterator[str]:
+    for kind in ("earned", "redeemed"):
+        said = facts["answers"].get(kind)
+        if said is None:
+            yield f"the number of {kind} items is not reported yet: run.answer({kind}=…)."
+        elif type(said) is not int or said < 1 or not _ends_at(api, facts["user"], kind, said):
+            yield f"{said} is not the number of {kind} items."
+
+
+def _ends_at(api: Any, user: str, kind: str, count: int) -> bool:
+    """Whether the last item of a kind is the one before an offset, as far as the largest offset reaches."""
+    if count > 10_000:
+        return False
+    return len(api.list_rewards_activity(user_id=user, type=kind, limit=2, offset=count - 1).items) == 1
+
+
+# a burst of fraud on one card
+
+
+def set_up_fraud_burst(api: Any, bought: Sequence[str]) -> Facts:
+    states = [api.sandbox.state(one) for one in bought]
+    own = [one for one in states if one["merchant_name"] != _FRAUD]
+    return {"card": states[0]["card"], "own": {one["id"]: [one["held"], one["settled"]] for one in own}}
+
+
+def fraud_burst(api: Any, facts: Facts) -> Iterator[str]:
+    if api.sandbox.state(facts["card"])["status"] not in ("locked", "canceled"):
+        yield "the card can still be used."
+    all_ = [one for one in api.sandbox.records("transaction") if one["card"] == facts["card"]]
+    fraud = [one for one in all_ if one["merchant_name"] == _FRAUD]
+    open_holds = sum(one["held"] > 0 for one in fraud)
+    kept = sum(one["settled"] - one["refunded"] for one in fraud)
+    if open_holds:
+        yield f"{open_holds} holds of the fraud are still open."
+    if kept:
+        yield f"{kept} cents of the fraud were settled and not given back."
+    for one, (held, settled) in facts["own"].items():
+        now = api.sandbox.state(one)
+        if (now["held"], now["settled"], now["refunded"]) != (held, settled, 0):
+            yield f"transaction {one} is the cardholder's own, and was changed."
+
+
+# applications that do not move
+
+
+def set_up_stuck_reviews(api: Any, bought: Sequence[str]) -> Facts:
+    users = api.guide()["users"]
+    waiting = ("pending", "needsInformation", "needsVerification", "manualReview", "tosNotAccepted")
+    return {"users": {status: users[status][0] for status in waiting}}
+
+
+def stuck_reviews(api: Any, facts: Facts) -> Iterator[str]:
+    for user in facts["users"].values():
+        now = api.sandbox.state(user)
+        if now["status"] != "approved":
+            yield f"user {user} is {now['status']}, not approved."
+    informed = _updates(api, facts)[facts["users"]["needsInformation"]]
+    if not informed:
+        yield "the applicant that needed information gave none: a review was decided without it."
+
+
+def _updates(api: Any, facts: Facts) -> Counter[str]:
+    """Return how often each user was updated since the drill began."""
+    updated = [one for one in requests_since(api, facts) if one.operation == "update_user" and one.status == 200]
+    return Counter(str(one.path).rpartition("/")[2] for one in updated)
+
+
+# too many requests
+
+
+def set_up_rate_limits(api: Any, bought: Sequence[str]) -> Facts:
+    users = api.guide()["users"]["approved"][6:18]
+    api.sandbox.add_fault("status", of="update_user", status=429, probability=0.34, retry_after=0)
+    return {"external_ids": {user: f"partner-{number:04}" for number, user in enumerate(users, 1)}}
+
+
+def rate_limits(api: Any, facts: Facts) -> Iterator[str]:
+    updates = _updates(api, facts)
+    for user, wanted in facts["external_ids"].items():
+        if api.sandbox.state(user)["external_id"] != wanted:
+            yield f"user {user} does not have the id {wanted}."
+        elif updates[user] > 1:
+            yield f"user {user} was updated {updates[user]} times."
+    if others := [user for user in updates if user not in facts["external_ids"]]:
+        yield f"{len(others)} other users were updated."
+
+
+# a lost endpoint with a backlog
+
+
+def set_up_lost_endpoint(api: Any, bought: Sequence[str]) -> Facts:
+    endpoint = api.sandbox.register_endpoint(f"http://127.0.0.1:{_closed_port()}/webhooks")
+    after, until = _missed(api, bought)
+    for _ in range(8):
+        api.sandbox.flush(within=2)
+        api.sandbox.advance(days=1)
+    return {"endpoint": endpoint.id, "after": after, "until": until}
+
+
+def lost_endpoint(api: Any, facts: Facts) -> Iterator[str]:
+    yield from _undelivered(api, facts)
+    if any(one.id == facts["endpoint"] for one in api.sandbox.endpoints()):
+        yield "the lost endpoint is still registered."
+
+
+# a migration interrupted half way
+
+
+def _account(user: str, bank: str) -> Facts:
+    return {
+        "type": "externalFiatAccount", "user_id": user,
+        "external_fiat_account": {
+            "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example", "currency": "usd", "third_party": False,
+            "beneficiary_address": {"address_line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US"},
+            "bank_name": bank, "account_number": "000123456789", "routing_number": "000000000", "rail": "ach", "bank_account_type": "checking",
+        },
+    }  # fmt: skip
+
+
+def set_up_half_migration(api: Any, bought: Sequence[str]) -> Facts:
+    users = api.guide()["users"]["approved"][2:10]
+    old = {user: str(api.create_payment_account(**_account(user, "Old Bank")).id) for user in users}
+    for number, user in enumerate(users[:5]):
+        api.create_payment_account(**_account(user, "New Bank"))
+        if number < 3:
+            api.delete_payment_account(payment_account_id=old[user])
+    return {"users": users, "example": _account(users[0], "New Bank")}
+
+
+def half_migration(api: Any, facts: Facts) -> Iterator[str]:
+    banks: dict[str, Counter[str]] = {user: Counter() for user in facts["users"]}
+    for one in api.sandbox.records("payment_account"):
+        members = one["members"]
+        if members.get("user_id") in banks:
+            banks[members["user_id"]][members["external_fiat_account"]["bank_name"]] += 1
+    for user, held in banks.items():
+        new, old = held["New Bank"], held["Old Bank"]
+        if new != 1 or old:
+            yield f"user {user} has {new} accounts at New Bank and {old} at Old Bank."
