@@ -1,6 +1,7 @@
 """A class on one server: isolation of learners, the board, locks and notes, results, and a restart."""
 
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.classroom import board
+from workbench.classroom.actions import ACTIONS, EVENTS, LESSONS
 from workbench.classroom.results import Results, read_roster
 from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
 from workbench.sandbox.certificate import self_signed
@@ -287,12 +288,122 @@ def test_learners_are_listed_by_name_and_number() -> None:
 
 def test_the_board_is_shown_in_a_notebook(server: ClassServer, url: str, ann: Caller) -> None:
     ann.tell("start-1", "no <b>authorization</b> of 4.20 USD.")
-    shown = board(url, server.trainer_key)
+    shown = wb.course.board(url, server.trainer_key)
 
     assert "start-1: no <b>authorization</b>" in str(shown)
     assert "&lt;b&gt;" in shown._repr_html_()
     with pytest.raises(wb.errors.WrongEnvironment, match="trainer's key"):
-        board(url, "x")
+        wb.course.board(url, "x")
+
+
+def test_the_board_in_a_notebook_acts(server: ClassServer, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKBENCH_TRAINER_KEY", server.trainer_key)
+    with wb.connect(url, code=server.learners[0].code) as api:
+        shown = wb.course.board(api)
+        shown.act("note", "Ann", text="Look at the guide")
+        shown.act("lock", lesson=LESSONS[0])
+
+        assert wb.course.notes(api) == ("Look at the guide",)
+        with pytest.raises(wb.InvalidRequest, match="locked by your trainer"):
+            wb.course.check("start-1", api)
+        with pytest.raises(wb.InvalidRequest, match="kind"):
+            shown.act("add_fault", ["Ann"], kind="nothing")
+        with pytest.raises(wb.InvalidRequest, match="argument"):
+            shown.act("note", "Ann")
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> None:
+    ann, bob = (server._by_name[name].sandbox for name in ("Ann", "Bob"))
+    ann.register_endpoint("http://127.0.0.1:9/")
+    server.act(["Ann"], "event", event="a new user (user.updated)")
+    ann.flush(within=5)
+    server.act(["Ann"], "event", event=event)
+
+    kind = re.search(r"\((\w+\.\w+)\)", event)
+    assert kind is None or [
+        one for one in ann.events() if f"{one['event']['resource']}.{one['event']['action']}" == kind[1]
+    ]
+    assert bob.events() == []
+
+
+def test_every_action_of_the_board_works(server: ClassServer) -> None:
+    for action in ACTIONS.values():
+        first = {field.name: field.choices[0] if field.choices else field.value for field in action.fields}
+        numbers = {field.name for field in action.fields if field.kind == "number"}
+        given = {name: int(value) if name in numbers else value for name, value in first.items() if value}
+        server.act(["Ann", "Bob"], action.name, **({"text": "hello"} if action.name == "note" else given))
+
+    notes = [detail["text"] for _, detail in server.results.entries("note", "Bob")]
+    assert notes[0] == "hello"
+    assert "wb.course.drill(" in notes[1]
+
+
+def test_a_locked_lesson_takes_no_reports(ann: Caller, trainer: Trainer) -> None:
+    trainer.act("all", "lock", lesson=LESSONS[0])
+
+    assert ann.tell("start-1") == 403
+    trainer.act("all", "unlock", lesson=LESSONS[0])
+    assert ann.tell("start-1") == 200
+
+
+def test_minutes_count_from_the_task_and_the_last_hint_is_counted(ann: Caller, trainer: Trainer) -> None:
+    httpx.post(f"{ann.url}/_class", json={"kind": "start", "exercise": "start-1"})
+    begun = trainer.row("Ann")["results"]["start-1"]
+    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "start-1", "number": 3})
+    shown = trainer.row("Ann")["results"]["start-1"]
+
+    assert (begun["tries"], begun["begun_at"] is not None, begun["last_hint"]) == (0, True, False)
+    assert (shown["hints"], shown["last_hint"]) == (3, True)
+
+
+def test_drills_are_on_the_board(
+    server: ClassServer, url: str, trainer: Trainer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
+    assert not [one for one in trainer.board()["exercises"] if one["lesson"] == "drills"]
+    with wb.connect(url, code=server.learners[0].code) as api:
+        run = wb.course.drill("cut-rewards", api)
+        run.check()
+        begun = trainer.row("Ann")["results"]["drill-cut-rewards"]
+        run.answer(earned=1, redeemed=1)
+        run.check()
+        run.stop()
+
+    assert "not reported yet" in begun["last_problem"]
+    assert trainer.row("Ann")["results"]["drill-cut-rewards"]["tries"] == 2
+    assert [one["id"] for one in trainer.board()["exercises"] if one["lesson"] == "drills"] == ["drill-cut-rewards"]
+    assert trainer.row("Bob")["results"] == {}
+
+
+def test_a_ticket_opens_one_page_once(ann: Caller, trainer: Trainer) -> None:
+    ann.tell("start-1", "not <b>yet</b>")
+    made = httpx.post(f"{trainer.url}/board/ticket", json={"page": "summary"}, headers=trainer.key).json()["ticket"]
+    page = httpx.get(f"{trainer.url}/board/page?ticket={made}")
+
+    assert "start-1: not &lt;b&gt;yet&lt;/b&gt;" in page.text
+    assert "<style" not in page.text
+    assert httpx.get(f"{trainer.url}/board/page?ticket={made}").status_code == 401
+    assert httpx.get(f"{trainer.url}/board/page?ticket=").status_code == 401
+    assert httpx.post(f"{trainer.url}/board/ticket", json={"page": "csv"}, headers=trainer.key).status_code == 400
+    assert httpx.post(f"{trainer.url}/board/ticket", json={"page": "html"}, headers=ann.key).status_code == 401
+
+
+def test_nothing_of_a_class_reaches_a_real_service(
+    server: ClassServer, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
+    with wb.connect(url, code=server.learners[0].code) as api, wb.Client(**settings, environment="production") as real:
+        assert api.list_contracts()
+        monkeypatch.setenv("WORKBENCH_READONLY", "0")
+        wb.course.in_class(False)
+        with pytest.raises(wb.InvalidRequest, match="nothing can be armed"):
+            real.arm(operations={"update_user"}, minutes=1, reason="a lesson")
+        with pytest.raises(wb.errors.NotArmed, match="this is a class"):
+            real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
+    with wb.connect(f"{url}/{server.learners[0].code}/production") as mine:
+        mine.arm(operations={"update_user"}, minutes=1, reason="a lesson")
+        mine.update_user(user_id=mine.guide()["users"]["approved"][0], is_active=True)
 
 
 def test_keys_are_a_learners_own(ann: Caller, bob: Caller) -> None:

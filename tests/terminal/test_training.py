@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -91,6 +92,47 @@ def test_results_are_exported_and_verified(wb, tmp_path: Path):
     assert "Ann &lt;b&gt;" in wb("class", "results", *given, "--form", "html").out
     assert wb("class", "results", *given, "--form", "nbgrader").out.startswith("assignment,timestamp,student_id")
     assert json.loads(wb("class", "results", *given, "--form", "otter").out)["Ann <b>"]["tests"][0]["score"] == 1.0
+
+
+def test_the_board_of_a_served_class_is_shown(wb, tmp_path: Path):
+    from workbench.classroom import ClassServer
+
+    server = ClassServer(["Ann", "Bob"], tmp_path / "class")
+    server.results.add("Ann", "check", "start-1", missing=["no authorization of 4.20 USD."])
+    with closing(server), server.serve() as url:
+        shown = wb("class", "board", "--folder", str(tmp_path / "class"), "-o", "json")
+        rows = json.loads(shown.out)
+
+        assert [row["learner"] for row in rows] == ["Ann", "Bob"]
+        assert rows[0]["last_problem"] == "start-1: no authorization of 4.20 USD."
+        assert f"{url}/board" in shown.err
+        assert server.trainer_key not in shown.out + shown.err
+    assert wb("class", "board", "--folder", str(tmp_path / "class")).code == 6
+
+
+@pytest.mark.slow
+def test_grading_leaves_the_trainers_progress_alone(wb, tmp_path: Path, monkeypatch):
+    from workbench.course.learner import EXERCISES
+
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    first = "import workbench as wb\napi = wb.connect(seed=7); guide = api.guide()"
+    cells = {
+        "ann": [first, EXERCISES["start-1"].hints[-1], 'wb.course.check("start-1")'],
+        "bob": [first, '1 / 0  # "start-1"'],
+    }
+    for name, sources in cells.items():
+        (tmp_path / name).mkdir()
+        notebook = {"cells": [{"cell_type": "code", "source": one, "metadata": {}, "outputs": [], "execution_count": None} for one in sources],
+                    "metadata": {}, "nbformat": 4, "nbformat_minor": 4}  # fmt: skip
+        (tmp_path / name / "01.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    graded = wb("class", "grade", *(str(tmp_path / name / "01.ipynb") for name in cells))
+
+    ann, bob = graded.out.splitlines()[1:]
+    assert ann.startswith("ann,start-1,True,True,1,0,False")
+    assert bob.startswith("bob,start-1,False,False,1,0,False")
+    assert "no authorization of 4.20 USD" in bob
+    assert not (tmp_path / "state" / "course.json").exists()
+    assert wb("class", "grade", str(tmp_path / "nothing.ipynb")).code == 2
 
 
 def test_a_folder_without_a_class_is_refused(wb, tmp_path: Path):

@@ -7,7 +7,6 @@ Learners join with their code: `wb.connect("http://127.0.0.1:8700", code="olive-
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.classroom.board import board as board
     from workbench.classroom.results import Learner as Learner
     from workbench.classroom.results import Results as Results
     from workbench.classroom.server import ClassServer as ClassServer

@@ -1,21 +1,20 @@
 // The trainer's board: asks the class server once a second, and sets text only as text.
 "use strict";
 const $ = (id) => document.getElementById(id);
-const FIELDS = {
-  note: [["text", "Note", "text"]],
-  deposit: [["amount", "Amount in dollars", "text"]],
-  add_fault: [["kind", "Fault", ["lost", "status", "slow_body", "refused", "reset", "closed", "duplicate", "bad_signature"]], ["times", "Times", "number"]],
-  advance: [["days", "Days", "number"], ["hours", "Hours", "number"]],
-  lock: [["lesson", "Lesson", []]], unlock: [["lesson", "Lesson", []]],
-};
+const GLYPHS = { done: "✓", reported: "✓", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
+const WORDS = { done: "done", reported: "done (reported)", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const theme = () => document.documentElement.classList.toggle("theme-dark", dark.matches);
+dark.addEventListener("change", theme);
+theme();
 let key = decodeURIComponent(location.hash.slice(1));
-let shown = "";
-let lessons = [];
+let shown = "", board = null, chosen = null;
 
-function element(name, text, className) {
+function element(name, text, className, ...children) {
   const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
+  if (text !== undefined && text !== null) made.textContent = text;
   if (className) made.className = className;
+  made.append(...children);
   return made;
 }
 
@@ -27,72 +26,112 @@ async function ask(path, body) {
   return answer;
 }
 
-function pill(result, stuck) {
-  const details = result && `${result.tries} tries, ${result.hints} hints` + (result.minutes === null ? "" : `, ${result.minutes} min`);
-  if (!result) return element("span", "○", "pill open");
-  const kind = result.done ? (result.confirmed ? "done" : "reported") : stuck ? "stuck" : "tried";
-  const made = element("span", { done: "✓", reported: "✓", stuck: "!", tried: "◐" }[kind] + ` ${result.tries}` + (result.hints ? ` +${result.hints}h` : ""), "pill " + kind);
-  made.title = details + (result.last_problem ? `: ${result.last_problem}` : "");
+function kindOf(result, stuck) {
+  if (!result) return "untouched";
+  return result.done ? (result.confirmed ? "done" : "reported") : stuck ? "stuck" : result.tries ? "tried" : "begun";
+}
+
+function cell(result, stuck) {
+  const kind = kindOf(result, stuck);
+  const made = element("td", null, null, element("span", GLYPHS[kind] + (result && result.tries ? ` ${result.tries}` : ""), "pill " + kind));
+  made.firstChild.setAttribute("aria-label", WORDS[kind]);
+  if (result) {
+    made.append(element("span", (result.hints ? ` ${result.hints}${result.last_hint ? "H" : "h"}` : "") + (result.minutes === null ? "" : ` ${Math.round(result.minutes)}′`), "small"));
+    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || !result.last_problem ? "" : `. ${result.last_problem}`);
+  }
   return made;
 }
 
-function draw(board) {
-  lessons = board.lessons;
-  const learners = board.learners;
-  const stuck = learners.filter((one) => one.stuck.length);
-  $("summary").textContent = `${learners.length} learners, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * board.exercises.length} exercises done`
+function lastProblem(one) {
+  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);
+  const last = open.find((each) => one.stuck.includes(each.exercise)) || open.at(-1);
+  return last ? `${last.exercise}: ${last.last_problem}` : "";
+}
+
+function heads() {
+  const lessons = element("tr"), titles = element("tr");
+  for (const title of ["Learner", "Done", "Tries", "Hints", "Minutes", "Last problem"]) {
+    lessons.append(element("th", "", title === "Learner" ? "first" : null));
+    titles.append(element("th", title, /Done|Tries|Hints|Minutes/.test(title) ? "number" : null));
+  }
+  for (const one of board.exercises) {
+    const last = lessons.lastChild;
+    if (last.title === one.lesson) last.colSpan += 1;
+    else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
+    titles.append(Object.assign(element("th", one.id), { title: one.title, scope: "col" }));
+  }
+  $("grid").tHead.replaceChildren(lessons, titles);
+}
+
+function rowOf(one) {
+  const state = one.seen === null ? "not joined" : one.seen > 60 ? "idle" : "";
+  const open = element("button", one.learner);
+  open.type = "button";
+  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; $("who").value = chosen || "all"; shown = ""; draw(); });
+  const name = element("th", null, null, open, element("span", (state && ` ${state}`) + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""), "small"));
+  name.scope = "row";
+  name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
+  const row = element("tr", null, one.learner === chosen ? "chosen" : null, name);
+  row.append(...[one.done, one.tries, one.hints, Math.round(one.minutes)].map((number) => element("td", String(number), "number")));
+  row.append(element("td", lastProblem(one), "problem"), ...board.exercises.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
+  return row;
+}
+
+function drawer() {
+  const one = board.learners.find((each) => each.learner === chosen);
+  $("drawer").hidden = !one;
+  if (!one) return;
+  const close = element("button", "Close");
+  close.type = "button";
+  close.addEventListener("click", () => { chosen = null; shown = ""; draw(); });
+  const rows = board.exercises.filter((each) => one.results[each.id]).map((each) => {
+    const result = one.results[each.id], kind = kindOf(result, one.stuck.includes(each.id));
+    const state = element("td", null, null, element("span", `${GLYPHS[kind]} ${WORDS[kind]}`, "pill " + kind));
+    const numbers = [result.tries, `${result.hints}${result.last_hint ? " (last)" : ""}`, result.minutes ?? ""];
+    return element("tr", null, null, element("td", each.id), state, ...numbers.map((text) => element("td", String(text), "number")), element("td", result.done ? "" : result.last_problem));
+  });
+  const titles = ["exercise", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
+  const table = element("table", null, null, element("thead", null, null, element("tr", null, null, ...titles)), element("tbody", null, null, ...rows));
+  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"));
+}
+
+function draw() {
+  const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
+  const exercises = board.exercises.filter((one) => one.lesson !== "drills").length;
+  $("summary").textContent = `${learners.length} learners, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
     + (stuck.length ? `. Stuck: ${stuck.map((one) => one.learner).join(", ")}` : ".");
-  const text = JSON.stringify([board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, one.seen === null ? 2 : one.seen > 60 ? 1 : 0])]);
+  const only = $("only-stuck").checked;
+  const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
+  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
   if (text === shown) return;
   shown = text;
-  const head = element("tr");
-  for (const title of ["Learner", "Done", "Last problem", ...board.exercises.map((one) => one.id)]) {
-    const cell = element("th", title);
-    cell.scope = "col";
-    cell.title = (board.exercises.find((one) => one.id === title) || {}).title || "";
-    head.append(cell);
-  }
-  $("grid").tHead.replaceChildren(head);
-  $("grid").tBodies[0].replaceChildren(...learners.map((one) => {
-    const row = element("tr");
-    const name = element("th", one.learner + (one.seen === null ? " (not joined)" : one.seen > 60 ? " (idle)" : "") + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""));
-    name.scope = "row";
-    name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
-    const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);
-    row.append(name, element("td", String(one.done), "number"), element("td", open.length ? `${open.at(-1).exercise}: ${open.at(-1).last_problem}` : "", "problem"));
-    for (const each of board.exercises) {
-      const cell = element("td");
-      cell.append(pill(one.results[each.id], one.stuck.includes(each.id)));
-      row.append(cell);
-    }
-    return row;
-  }));
+  heads();
+  $("grid").tBodies[0].replaceChildren(...(only ? stuck : learners).map(rowOf));
+  drawer();
   const who = $("who").value;
-  $("who").replaceChildren(...["all", ...learners.map((one) => one.learner)].map((name) => {
-    const made = element("option", name === "all" ? "everyone" : name);
-    made.value = name;
-    return made;
-  }));
+  $("who").replaceChildren(...["all", ...learners.map((one) => one.learner)].map((name) => new Option(name === "all" ? "everyone" : name, name)));
   $("who").value = who || "all";
-  if (!$("arguments").childElementCount) fields();
+  if (!$("what").options.length) {
+    $("what").replaceChildren(...board.actions.map((one) => new Option(one.label, one.name)));
+    fields();
+  }
 }
 
 function fields() {
-  $("arguments").replaceChildren(...(FIELDS[$("what").value] || []).map(([name, label, kind]) => {
-    const made = element("label", label + " ");
-    const choices = name === "lesson" ? lessons : kind;
-    const input = element(Array.isArray(choices) ? "select" : "input");
-    if (Array.isArray(choices)) input.append(...choices.map((choice) => element("option", choice)));
-    else input.type = kind;
-    input.name = name;
-    made.append(input);
-    return made;
+  const action = board.actions.find((one) => one.name === $("what").value);
+  $("arguments").replaceChildren(...action.fields.map((field) => {
+    const input = element(field.kind === "choice" ? "select" : "input");
+    if (field.kind === "choice") input.append(...field.choices.map((choice) => new Option(choice, choice)));
+    else Object.assign(input, { type: field.kind, value: field.value });
+    input.name = field.name;
+    return element("label", field.label + " ", null, input);
   }));
 }
 
 async function refresh() {
   try {
-    draw(await (await ask("data")).json());
+    board = await (await ask("data")).json();
+    draw();
     $("sign-in").hidden = true;
     $("board").hidden = false;
   } catch (error) {
@@ -109,11 +148,19 @@ async function download(path) {
   made.click();
 }
 
+async function open_page(page) {
+  const tab = window.open("about:blank");
+  const { ticket } = await (await ask("ticket", { page })).json();
+  tab.location = new URL("board/page?ticket=" + ticket, location.href).href;
+}
+
 $("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; refresh(); });
 $("what").addEventListener("change", fields);
+$("only-stuck").addEventListener("change", draw);
 $("csv").addEventListener("click", () => download("results.csv"));
 $("json").addEventListener("click", () => download("results.json"));
-$("print").addEventListener("click", () => print());
+$("print").addEventListener("click", () => open_page("summary"));
+$("certificates").addEventListener("click", () => open_page("html"));
 $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;

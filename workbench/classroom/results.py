@@ -7,17 +7,16 @@ import io
 import json
 import re
 import secrets
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from workbench.errors import InvalidRequest, visible
-from workbench.rendering.values import guarded
 from workbench.storage import Database
 
 _APPLICATION = 0x57624331
@@ -58,8 +57,10 @@ class ExerciseResult:
     confirmed: bool = False
     tries: int = 0
     hints: int = 0
-    minutes: float | None = None  # from the first try or hint until it was done, or until the last try
+    last_hint: bool = False  # whether the hint was shown that contains the code
+    minutes: float | None = None  # from the task, the first try or hint until it was done, or until the last try
     last_problem: str = ""
+    begun_at: str | None = None
     done_at: str | None = None
 
 
@@ -99,6 +100,9 @@ class Results:
 
     def __init__(self, path: Path | None = None) -> None:
         self._file = Database(path, application=_APPLICATION, schema=_SCHEMA)
+        self._progress: dict[str, dict[str, ExerciseResult]] = {}  # of the entries up to the last that was read
+        self._read = 0
+        self._reading = threading.Lock()
         if self._setting("secret") is None:
             self.set("secret", secrets.token_hex(32))
             self.set("trainer_key", secrets.token_urlsafe(24))
@@ -162,21 +166,18 @@ class Results:
 
     def progress(self) -> dict[str, dict[str, ExerciseResult]]:
         """Return the results by the learner's name and the exercise."""
-        found: dict[str, dict[str, ExerciseResult]] = {learner.name: {} for learner in self.learners()}
-        began: dict[tuple[str, str], float] = {}
-        for at, learner, kind, exercise, text in self._file.run(
-            "SELECT at, learner, kind, exercise, detail FROM entry WHERE exercise != '' ORDER BY id"
-        ):
-            detail = json.loads(text)
-            row = found.setdefault(learner, {})
-            if kind == "reset":
-                row.pop(exercise, None)
-                began.pop((learner, exercise), None)
-                continue
-            before = row.get(exercise, ExerciseResult(exercise=exercise))
-            start = began.setdefault((learner, exercise), at)
-            row[exercise] = _after(before, kind, detail, at, start)
-        return found
+        with self._reading:
+            for number, at, learner, kind, exercise, text in self._file.run(
+                "SELECT id, at, learner, kind, exercise, detail FROM entry WHERE id > ? AND exercise != '' ORDER BY id",
+                (self._read,),
+            ):
+                row = self._progress.setdefault(learner, {})
+                if kind == "reset":
+                    row.pop(exercise, None)
+                else:
+                    row[exercise] = _after(row.get(exercise), exercise, kind, json.loads(text), at)
+                self._read = number
+            return {learner.name: dict(self._progress.get(learner.name, {})) for learner in self.learners()}
 
     # what leaves the class
 
@@ -184,70 +185,18 @@ class Results:
         """Return the results, one row for each learner and exercise that was tried."""
         return [{"learner": name, **attrs.asdict(one)} for name, row in self.progress().items() for one in row.values()]
 
-    def export(self, form: str, seed: int, exercises: Iterable[str]) -> str:
-        """Return the results as text.
-
-        Args:
-            form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
-                learner in one JSON object; or "html", a page with a certificate for each learner.
-            seed: Seed of the class.
-            exercises: Ids of all exercises.
-
-        Raises:
-            InvalidRequest: No such form.
-        """
-        if form == "json":
-            return json.dumps(self.signed(seed), indent=1) + "\n"
-        if form == "csv":
-            columns = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
-            return _csv(columns, self.rows())
-        if form == "nbgrader":
-            return _csv(_NBGRADER, self._grades(list(exercises)))
-        progress = self.progress()
-        if form == "otter":
-            files = {
-                name: {"tests": [_otter_test(one, row.get(one)) for one in exercises]} for name, row in progress.items()
-            }
-            return json.dumps(files, indent=1) + "\n"
-        if form == "html":
-            written = datetime.now(UTC).date().isoformat()
-            pages = (self._certificate(name, row, list(exercises), written) for name, row in progress.items())
-            return _PAGE.format(pages="\n".join(pages))
-        raise InvalidRequest(f"form: must be csv, json, nbgrader, otter or html, not {visible(form, 40)!r}", of="class")
-
-    def _grades(self, exercises: list[str]) -> Iterator[dict[str, Any]]:
-        """Yield one row for each learner and exercise, as nbgrader's own export has them."""
-        for name, row in self.progress().items():
-            for exercise in exercises:
-                one = row.get(exercise)
-                score = float(one is not None and one.done)
-                yield {
-                    "assignment": exercise, "timestamp": one.done_at if one is not None else None, "student_id": name,
-                    "raw_score": score, "late_submission_penalty": 0.0, "score": score, "max_score": 1.0,
-                }  # fmt: skip
-
-    def _certificate(self, name: str, row: Mapping[str, ExerciseResult], exercises: list[str], written: str) -> str:
-        done = [one for one in row.values() if one.done]
-        hints, minutes = sum(one.hints for one in done), sum(one.minutes or 0 for one in done)
-        content = {"learner": name, "done": sorted(one.exercise for one in done), "written": written}
-        return (
-            f"<section><h1>{escape(name)}</h1><p>{len(done)} of {len(exercises)} exercises of the card issuing course, "
-            f"in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>"
-            + "".join(f"<li>{escape(one.exercise)}: {one.tries} tries</li>" for one in done)
-            + f"</ul><p class='signature'>{self._signature(content)}</p></section>"
-        )
-
     def signed(self, seed: int) -> dict[str, Any]:
         """Return all results as JSON values, with a signature over them."""
         content = {"written": datetime.now(UTC).isoformat(timespec="seconds"), "seed": seed, "results": self.rows()}
-        return {**content, "signature": self._signature(content)}
+        return {**content, "signature": self.signature(content)}
 
     def verify(self, content: Mapping[str, Any]) -> bool:
         """Return whether results were written by this class and have not been changed since."""
         unsigned = {name: value for name, value in content.items() if name != "signature"}
-        return hmac.compare_digest(self._signature(unsigned), str(content.get("signature")))
+        return hmac.compare_digest(self.signature(unsigned), str(content.get("signature")))
 
-    def _signature(self, content: Mapping[str, Any]) -> str:
+    def signature(self, content: Mapping[str, Any]) -> str:
+        """Return the signature of this class over JSON values."""
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hmac.new(self.get("secret").encode(), text.encode(), hashlib.sha256).hexdigest()
 
@@ -256,46 +205,29 @@ class Results:
         self._file.close()
 
 
-_NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Certificates</title><style>
-body {{ font: 14px/20px system-ui, sans-serif; margin: 0; }}
-section {{ padding: 48px; border: 1px solid #566173; margin: 24px; break-after: page; }}
-h1 {{ font-size: 28px; }} .signature {{ font: 10px/16px monospace; color: #566173; overflow-wrap: anywhere; }}
-</style></head><body>
-{pages}
-</body></html>
-"""
-
-
-def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(columns))
-    writer.writeheader()
-    writer.writerows(
-        {name: guarded(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
-    )
-    return out.getvalue()
-
-
-def _otter_test(exercise: str, one: ExerciseResult | None) -> dict[str, Any]:
-    done = one is not None and one.done
-    return {
-        "name": exercise, "score": float(done), "max_score": 1.0, "status": "passed" if done else "failed",
-        "output": "" if one is None else one.last_problem,
-    }  # fmt: skip
-
-
-def _after(before: ExerciseResult, kind: str, detail: Mapping[str, Any], at: float, began: float) -> ExerciseResult:
+def _after(
+    before: ExerciseResult | None, exercise: str, kind: str, detail: Mapping[str, Any], at: float
+) -> ExerciseResult:
     """Return the result after one more entry. What is done stays done, with its time and its tries."""
+    now = datetime.fromtimestamp(at, UTC)
+    if before is None:
+        before = ExerciseResult(exercise=exercise, begun_at=now.isoformat(timespec="seconds"))
     if before.done:
         return attrs.evolve(before, confirmed=before.confirmed or bool(detail.get("confirmed")))
     if kind == "hint":
-        return attrs.evolve(before, hints=max(before.hints, int(detail["number"])))
-    minutes = round((at - began) / 60, 1)
+        hints = max(before.hints, int(detail["number"]))
+        return attrs.evolve(before, hints=hints, last_hint=before.last_hint or bool(detail.get("last")))
+    if kind != "check":
+        return before
     missing = detail["missing"]
-    done_at = None if missing else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
     return attrs.evolve(
-        before, tries=before.tries + 1, done=not missing, minutes=minutes, done_at=done_at,
+        before, tries=before.tries + 1, done=not missing, minutes=minutes_since(before, now),
+        done_at=None if missing else now.isoformat(timespec="seconds"),
         last_problem=missing[0] if missing else "", confirmed=bool(detail.get("confirmed")),
     )  # fmt: skip
+
+
+def minutes_since(one: ExerciseResult, now: datetime) -> float:
+    """Return how long ago an exercise was begun, in minutes."""
+    begun = datetime.fromisoformat(one.begun_at) if one.begun_at else now
+    return round(max((now - begun).total_seconds(), 0) / 60, 1)

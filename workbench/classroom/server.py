@@ -4,14 +4,18 @@
 /CODE/production/…                 the same learner's production environment
 /CODE/_class                       GET: name, locks and notes; POST: what the learner tried
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
+/board/page?ticket=…               a page to print, in a tab of its own: with a ticket, which opens one page once
 """
 
 import asyncio
+import hmac
+import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,13 +24,17 @@ from urllib.parse import unquote
 import attrs
 
 from workbench import http_server
-from workbench.classroom.results import ExerciseResult, Learner, Results
+from workbench.classroom.actions import ACTIONS, EVENTS, note_of
+from workbench.classroom.exports import export
+from workbench.classroom.results import ExerciseResult, Learner, Results, minutes_since
+from workbench.course.drills import DRILLS
 from workbench.course.exercise import SandboxEvidence
 from workbench.course.learner import EXERCISES
 from workbench.errors import ApiError, WorkbenchError, advise
 from workbench.http_post import LOOPBACK
 from workbench.http_server import Request, Response
 from workbench.interface import strict_json
+from workbench.rendering import design
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.results import to_json
@@ -44,7 +52,19 @@ _PAGE_HEADERS = (
     ("referrer-policy", "no-referrer"),
 )
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
+_PRINTED = ("summary", "html")  # forms of the results that are pages
+_STYLESHEET = '<link rel="stylesheet" href="../board.css">'
+_TICKET_SECONDS = 60
 _PRODUCTION = "/production"
+_DRILLS = "drills"
+_TITLES: Mapping[str, Mapping[str, str]] = {
+    **{one.id: {"id": one.id, "title": one.title, "lesson": one.notebook} for one in EXERCISES.values()},
+    **{
+        f"drill-{one.name}": {"id": f"drill-{one.name}", "title": one.title, "lesson": _DRILLS}
+        for one in DRILLS.values()
+    },
+}
+"""What learners report of: exercises and drills, by id."""
 
 
 class _LearnerSandboxes:
@@ -116,6 +136,7 @@ class ClassServer:
         self._by_name = {place.learner.name: place for place in self._places.values()}
         self._wrong_codes: deque[float] = deque(maxlen=MAX_WRONG_CODES)
         self._connected: dict[str, float] = {}
+        self._tickets: dict[str, tuple[str, float]] = {}
 
     @property
     def learners(self) -> list[Learner]:
@@ -159,6 +180,8 @@ class ClassServer:
         listening = http_server.bind(host, port)
         named = None if self._local else next(iter(hosts), None)
         self.url = http_server.url_of(listening, host=named, secure=certfile is not None)
+        self.results.set("url", self.url)
+        self.results.set("certificate", None if certfile is None else str(Path(certfile).resolve()))
         with http_server.running(
             self.handle, listening=listening, hosts=names, refusal=refused, certfile=certfile, keyfile=keyfile
         ):
@@ -196,12 +219,17 @@ class ClassServer:
         try:
             said = strict_json.loads(request.body)
             exercise, kind = said["exercise"], said["kind"]
-            if exercise not in EXERCISES or kind not in ("check", "hint", "reset"):
+            if exercise not in _TITLES or kind not in ("start", "check", "hint", "reset"):
                 return refused(400, "no such exercise or kind of entry")
-            if kind == "reset":
+            if exercise in EXERCISES and EXERCISES[exercise].notebook in self._locked(name):
+                return refused(403, "the lesson is locked")
+            if kind in ("start", "reset"):
                 return self._keep(place, kind, exercise, {})
             if kind == "hint":
-                return self._keep(place, kind, exercise, {"number": int(said["number"])})
+                number = int(said["number"])
+                return self._keep(
+                    place, kind, exercise, {"number": number, "last": number >= len(EXERCISES[exercise].hints)}
+                )
             missing = [str(what)[:500] for what in said["missing"]][:20]
         except (strict_json.NotJson, KeyError, TypeError, ValueError):
             return refused(400, "the entry cannot be read")
@@ -213,13 +241,17 @@ class ClassServer:
 
     async def _check(self, place: _LearnerSandboxes, exercise: str, missing: list[str]) -> Response:
         """Keep a try; what the learner's kernel calls done is checked here as well, as far as the sandbox shows it."""
-        confirmed = not missing and await asyncio.to_thread(_confirms, exercise, place.sandbox)
+        confirmed = (
+            not missing and exercise in EXERCISES and await asyncio.to_thread(_confirms, exercise, place.sandbox)
+        )
         return self._keep(place, "check", exercise, {"missing": missing, "confirmed": confirmed})
 
     # the board
 
     def _board(self, request: Request, rest: str) -> Response | Awaitable[Response]:
-        if request.header(TRAINER_KEY) != self.trainer_key:
+        if rest == "page" and request.method == "GET":
+            return self._printed(request.query.decode("latin-1").removeprefix("ticket="))
+        if not hmac.compare_digest((request.header(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board needs the trainer's key")
         if rest == "data" and request.method == "GET":
             return _answer(self.board())
@@ -229,13 +261,31 @@ class ClassServer:
             )
         if rest == "results.json" and request.method == "GET":
             return _answer(self.results.signed(self.seed))
-        if rest != "act" or request.method != "POST":
+        if rest not in ("act", "ticket") or request.method != "POST":
             return refused(404, "Not Found")
         try:
             said = strict_json.loads(request.body)
+            if rest == "ticket":
+                return self._ticket(said["page"])
             return self._act(said["learners"], said["action"], said.get("arguments") or {})
         except (strict_json.NotJson, KeyError, TypeError):
             return refused(400, "the action cannot be read")
+
+    def _ticket(self, page: str) -> Response:
+        """Return a ticket, since the tab of a page cannot send the trainer's key."""
+        if page not in _PRINTED:
+            return refused(400, "no such page")
+        now = time.monotonic()
+        self._tickets = {known: one for known, one in self._tickets.items() if one[1] > now}
+        ticket = secrets.token_urlsafe(24)
+        self._tickets[ticket] = page, now + _TICKET_SECONDS
+        return _answer({"ticket": ticket})
+
+    def _printed(self, ticket: str) -> Response:
+        page, until = self._tickets.pop(ticket, ("", 0.0))
+        if not page or until < time.monotonic():
+            return refused(401, "The ticket was used or has ended; open the page from the board")
+        return Response(status=200, headers=_PAGE_HEADERS, body=self.export(page, _STYLESHEET).encode())
 
     async def _act(self, learners: Any, action: str, arguments: Mapping[str, Any]) -> Response:
         chosen = list(self._by_name) if learners == "all" else [name for name in learners if name in self._by_name]
@@ -243,6 +293,8 @@ class ClassServer:
             done = await asyncio.to_thread(self.act, chosen, action, **arguments)
         except WorkbenchError as error:
             return refused(400, str(error))
+        except (KeyError, TypeError):
+            return refused(400, "an argument of the action is missing, or has another type")
         return _answer({"done": done})
 
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
@@ -250,20 +302,24 @@ class ClassServer:
 
         Args:
             learners: Their names.
-            action: "note" (text), "lock" and "unlock" (lesson), or a control of the sandbox, as "add_fault".
+            action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), or a control of the
+                sandbox, as "add_fault"; `actions.ACTIONS` has what the board offers.
             arguments: Arguments of the action.
 
         Raises:
             ApiError: A control refused; those before in the list have been done.
         """
         done: dict[str, Any] = {}
+        text = note_of(action, arguments)
         for name in learners:
-            if action == "note":
-                self.results.add(name, "note", text=str(arguments["text"])[:2_000])
+            if text is not None:
+                self.results.add(name, "note", text=text)
             elif action in ("lock", "unlock"):
                 lessons = set(self._locked(name))
                 lessons = lessons | {arguments["lesson"]} if action == "lock" else lessons - {arguments["lesson"]}
                 self.results.set(f"locked:{name}", sorted(lessons))
+            elif action == "event":
+                EVENTS[arguments["event"]](self._by_name[name].sandbox)
             else:
                 done[name] = to_json(perform(self._by_name[name].sandbox, action, arguments))
             self.results.add(name, "action", action=action)
@@ -275,26 +331,41 @@ class ClassServer:
 
     def board(self) -> dict[str, Any]:
         """Return the board as JSON values: exercises, and for each learner the results and who is stuck."""
-        now = time.time()
+        now = datetime.now(UTC)
         progress = self.results.progress()
-        rows = [
-            {
-                "learner": name,
-                "seen": None if (seen := self._connected.get(name)) is None else round(now - seen),
-                "locked": self._locked(name),
-                "done": sum(one.done for one in progress.get(name, {}).values()),
-                "stuck": [one.exercise for one in progress.get(name, {}).values() if _is_stuck(one)],
-                "results": {one.exercise: attrs.asdict(one) for one in progress.get(name, {}).values()},
-            }
-            for name in self._by_name
-        ]
-        lessons = list(dict.fromkeys(one.notebook for one in EXERCISES.values()))
-        exercises = [{"id": one.id, "title": one.title, "lesson": one.notebook} for one in EXERCISES.values()]
-        return {"entry": self.results.last(), "lessons": lessons, "exercises": exercises, "learners": rows}
+        rows = [self._row(name, progress.get(name, {}), now) for name in self._by_name]
+        begun = {exercise for row in rows for exercise in row["results"]}
+        shown = [one for one in _TITLES.values() if one["lesson"] != _DRILLS or one["id"] in begun]
+        actions = [attrs.asdict(one) for one in ACTIONS.values()]
+        return {"entry": self.results.last(), "exercises": shown, "learners": rows, "actions": actions}
 
-    def export(self, form: str) -> str:
-        """Return the results as text: csv, json, nbgrader, otter or html; see `Results.export`."""
-        return self.results.export(form, self.seed, EXERCISES)
+    def _row(self, name: str, results: Mapping[str, ExerciseResult], now: datetime) -> dict[str, Any]:
+        done = [one for one in results.values() if one.done]
+        seen = self._connected.get(name)
+        return {
+            "learner": name,
+            "seen": None if seen is None else round(now.timestamp() - seen),
+            "locked": self._locked(name),
+            "done": sum(one.exercise in EXERCISES for one in done),
+            "tries": sum(one.tries for one in results.values()),
+            "hints": sum(one.hints for one in results.values()),
+            "minutes": round(sum(one.minutes or 0 for one in done), 1),
+            "stuck": [one.exercise for one in results.values() if _is_stuck(one, now)],
+            "results": {
+                one.exercise: attrs.asdict(one) | ({} if one.done else {"minutes": minutes_since(one, now)})
+                for one in results.values()
+            },
+        }
+
+    def export(self, form: str, style: str | None = None) -> str:
+        """Return the results as text: see `exports.export` for its forms.
+
+        Args:
+            form: csv, json, nbgrader, otter, summary or html.
+            style: HTML that brings the style of a page; None puts it into the page.
+        """
+        titles = {one.id: one.title for one in EXERCISES.values()}
+        return export(self.results, form, self.seed, titles, style or f"<style>{_style()}</style>")
 
 
 def _confirms(exercise: str, sandbox: Sandbox) -> bool:
@@ -310,8 +381,9 @@ def _confirms(exercise: str, sandbox: Sandbox) -> bool:
         return False
 
 
-def _is_stuck(one: ExerciseResult) -> bool:
-    return not one.done and (one.tries >= STUCK_TRIES or (one.minutes or 0) >= STUCK_MINUTES)
+def _is_stuck(one: ExerciseResult, now: datetime) -> bool:
+    late = one.tries > 0 and minutes_since(one, now) >= STUCK_MINUTES
+    return not one.done and (one.tries >= STUCK_TRIES or late)
 
 
 def _answer(value: Any) -> Response:
@@ -319,6 +391,14 @@ def _answer(value: Any) -> Response:
 
 
 def _page(name: str) -> Response:
-    body = files("workbench.classroom").joinpath("board.html" if name == "board" else name).read_bytes()
     headers = _PAGE_HEADERS if name == "board" else (("content-type", _PAGE[name]),)
-    return Response(status=200, headers=headers, body=body)
+    text = _style() if name == "board.css" else _read("board.html" if name == "board" else name)
+    return Response(status=200, headers=headers, body=text.encode())
+
+
+def _style() -> str:
+    return f"{design.variables('body')}{_read('board.css')}"
+
+
+def _read(name: str) -> str:
+    return files("workbench.classroom").joinpath(name).read_text(encoding="utf-8")

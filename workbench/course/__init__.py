@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from workbench.course.learner import task as task
     from workbench.course.learner import use as use
     from workbench.course.quizzes import Quiz as Quiz
+    from workbench.course.trainer import Board as Board
+    from workbench.course.trainer import board as board
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

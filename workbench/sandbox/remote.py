@@ -23,6 +23,11 @@ from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 _SECONDS = 30.0
 
 
+def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
+    """Return what a connection trusts: the certificates of a file, or the usual ones."""
+    return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
+
+
 class RemoteSandbox:
     """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`, `events`…"""
 
@@ -57,8 +62,9 @@ class RemoteSandbox:
         self.in_class = bool(learner)
         self.url = f"{parts.scheme}://{parts.netloc}{learner}"
         none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes the control of a served sandbox
-        verify = True if ca_file is None else ssl.create_default_context(cafile=ca_file)
-        self._http = httpx.Client(base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept, verify=verify)
+        self._http = httpx.Client(
+            base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept, verify=trusted(ca_file)
+        )
         self._key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
         self._scope = api_key
         self._identity: str | None = None

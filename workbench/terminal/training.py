@@ -78,19 +78,64 @@ def serve(
     return DONE
 
 
-def results(
-    *,
-    folder: _Folder,
-    form: Annotated[
-        Literal["csv", "json", "nbgrader", "otter", "html"],
-        Parameter(help="csv; json with a signature; grades for nbgrader or otter; html with certificates."),
-    ] = "csv",
-) -> int:
+_Form = Annotated[
+    Literal["csv", "json", "nbgrader", "otter", "summary", "html"],
+    Parameter(help="csv; json with a signature; grades for nbgrader or otter; html pages: a summary, certificates."),
+]
+
+
+def results(*, folder: _Folder, form: _Form = "csv") -> int:
     """Print the results of a class; its server may be running."""
     from workbench.classroom.server import ClassServer
 
     with closing(ClassServer((), _existing(folder))) as server:
         print(server.export(form), end="")
+    return DONE
+
+
+def board(
+    *,
+    folder: _Folder,
+    open_: Annotated[bool, Parameter(name="--open", help="Open its page in the browser of this machine.")] = False,
+    how: Output = _OUTPUT,
+) -> int:
+    """Show the trainer's board of a class that is served: who did what, and who is stuck."""
+    import webbrowser
+    from urllib.parse import quote
+
+    from workbench.classroom.results import Results
+    from workbench.course.trainer import board as read_board
+    from workbench.course.trainer import last_problem
+
+    with closing(Results(_existing(folder) / "class.db")) as kept:
+        url, key, certificate = kept.get("url", ""), kept.get("trainer_key"), kept.get("certificate")
+    found = read_board(url, key, ca_file=certificate).data
+    if open_:
+        webbrowser.open(f"{url}/board#{quote(key)}")
+    rows = [
+        {
+            **{name: one[name] for name in ("learner", "done", "tries", "hints", "minutes")},
+            "stuck": ", ".join(one["stuck"]), "last_problem": last_problem(one),
+        }
+        for one in found["learners"]
+    ]  # fmt: skip
+    show(rows, how)
+    say(f"The page: {url}/board")
+    return DONE
+
+
+def grade(notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv") -> int:
+    """Run notebooks that learners handed in, and print their results. Each has a state of its own: your progress stays.
+
+    A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
+    """
+    from workbench.classroom.exports import export
+    from workbench.classroom.grading import grade as graded
+    from workbench.classroom.server import DEFAULT_SEED
+    from workbench.course.learner import EXERCISES
+
+    with closing(graded(notebooks)) as kept:
+        print(export(kept, form, DEFAULT_SEED, {one.id: one.title for one in EXERCISES.values()}), end="")
     return DONE
 
 
@@ -114,9 +159,11 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-class_app = App(name="class", help="Serve a class, and export its results.")
+class_app = App(name="class", help="Serve a class, show its board, export its results, and grade notebooks.")
 class_app.command(serve)
+class_app.command(board)
 class_app.command(results)
+class_app.command(grade)
 class_app.command(verify)
 
 

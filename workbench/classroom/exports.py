@@ -1,0 +1,147 @@
+"""The results of a class as text: tables for other tools, and pages to print."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from html import escape
+from statistics import median
+from typing import Any
+
+import attrs
+
+from workbench.classroom.results import ExerciseResult, Results
+from workbench.errors import InvalidRequest, visible
+from workbench.rendering.values import guarded
+
+FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
+_COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
+_NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>{style}</head><body class="printed">
+{parts}
+</body></html>
+"""
+
+
+def export(results: Results, form: str, seed: int, exercises: Mapping[str, str], style: str = "") -> str:
+    """Return the results of a class as text.
+
+    Args:
+        results: The results.
+        form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
+            learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each learner.
+        seed: Seed of the class.
+        exercises: Titles of all exercises by id.
+        style: HTML that brings the style of a page.
+
+    Raises:
+        InvalidRequest: No such form.
+    """
+    progress = results.progress()
+    if form == "json":
+        return json.dumps(results.signed(seed), indent=1) + "\n"
+    if form == "csv":
+        return _csv(_COLUMNS, results.rows())
+    if form == "nbgrader":
+        return _csv(_NBGRADER, _grades(progress, exercises))
+    if form == "otter":
+        files = {
+            name: {"tests": [_otter_test(one, row.get(one)) for one in exercises]} for name, row in progress.items()
+        }
+        return json.dumps(files, indent=1) + "\n"
+    today = datetime.now(UTC).date().isoformat()
+    if form == "summary":
+        return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, exercises, today))
+    if form == "html":
+        parts = "\n".join(_certificate(results, name, row, exercises, today) for name, row in progress.items())
+        return _PAGE.format(title="Certificates", style=style, parts=parts)
+    raise InvalidRequest(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
+
+
+def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(columns))
+    writer.writeheader()
+    writer.writerows(
+        {name: guarded(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
+    )
+    return out.getvalue()
+
+
+_Progress = Mapping[str, Mapping[str, ExerciseResult]]
+
+
+def _grades(progress: _Progress, exercises: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each learner and exercise, as nbgrader's own export has them."""
+    for name, row in progress.items():
+        for exercise in exercises:
+            one = row.get(exercise)
+            score = float(one is not None and one.done)
+            yield {
+                "assignment": exercise, "timestamp": one.done_at if one is not None else None, "student_id": name,
+                "raw_score": score, "late_submission_penalty": 0.0, "score": score, "max_score": 1.0,
+            }  # fmt: skip
+
+
+def _otter_test(exercise: str, one: ExerciseResult | None) -> dict[str, Any]:
+    done = one is not None and one.done
+    return {
+        "name": exercise, "score": float(done), "max_score": 1.0, "status": "passed" if done else "failed",
+        "output": "" if one is None else one.last_problem,
+    }  # fmt: skip
+
+
+def _summary(progress: _Progress, exercises: Mapping[str, str], written: str) -> str:
+    """Return what a trainer keeps on paper: each learner, then each exercise, as two tables."""
+    learners = []
+    for name, row in progress.items():
+        done = [one for one in row.values() if one.done]
+        open_ = [one for one in row.values() if not one.done]
+        problem = f"{open_[-1].exercise}: {open_[-1].last_problem}" if open_ and open_[-1].last_problem else ""
+        count = f"{sum(one.exercise in exercises for one in done)} of {len(exercises)}"
+        drills = sum(one.exercise not in exercises for one in done)
+        sums = [sum(one.tries for one in row.values()), sum(one.hints for one in row.values())]
+        minutes = sum(one.minutes or 0 for one in done)
+        learners.append((name, count, drills, *sums, f"{minutes:.0f}", problem))
+    tried = []
+    for exercise, title in exercises.items():
+        rows = [row[exercise] for row in progress.values() if exercise in row]
+        done = [one for one in rows if one.done]
+        each = [one.minutes or 0 for one in done]
+        tried.append(
+            (
+                exercise, title, f"{len(done)} of {len(progress)}", sum(one.tries for one in rows),
+                sum(one.last_hint for one in rows), f"{median(each):.0f}" if each else "",
+            )
+        )  # fmt: skip
+    heads = ("learner", "exercises done", "drills solved", "tries", "hints", "minutes", "open, with the last problem")
+    about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
+    return (
+        f"<h1>Class summary</h1><p>{written}: {len(progress)} learners</p>{_table(heads, learners)}"
+        f"<h2>Exercises</h2>{_table(about, tried)}"
+    )
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    def line(tag: str, cells: Iterable[Any]) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(visible(str(cell), 200))}</{tag}>' for cell in cells)}</tr>"
+
+    return f"<table><thead>{line('th', heads)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
+
+
+def _certificate(
+    results: Results, name: str, row: Mapping[str, ExerciseResult], exercises: Mapping[str, str], written: str
+) -> str:
+    done = [one for one in row.values() if one.done]
+    count = sum(one.exercise in exercises for one in done)
+    hints, minutes = sum(one.hints for one in done), sum(one.minutes or 0 for one in done)
+    content = {"learner": name, "done": sorted(one.exercise for one in done), "written": written}
+    titles = (exercises.get(one.exercise, one.exercise) for one in done)
+    return (
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(exercises)} exercises of the card "
+        f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>"
+        + "".join(f"<li>{escape(title)}: {one.tries} tries</li>" for title, one in zip(titles, done, strict=True))
+        + f"</ul><p class='signature'>{results.signature(content)}</p></section>"
+    )

@@ -1,0 +1,159 @@
+"""The trainer's board of a class in a notebook: a table, live if asked, and the trainer's actions."""
+
+import getpass
+import os
+import threading
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from workbench.course.learner import Display
+from workbench.errors import InvalidRequest, NotSent, WrongEnvironment, visible
+from workbench.rendering.layout import Cell, Grid
+from workbench.sandbox.remote import trusted
+
+_STATES = {True: ("✓", "status:done"), False: ("○", "status:planned")}
+_IDLE = 60  # seconds
+
+
+class Board(Display):
+    """The board as it was when it was read: learners, what they did, who is stuck, and their last problem.
+
+    Attributes:
+        data: The board as JSON values, as the server sends them: `exercises`, `learners` and `actions`.
+    """
+
+    def __init__(self, url: str, trainer_key: str, ca_file: str | None = None) -> None:
+        none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes a board
+        self._http = httpx.Client(
+            base_url=f"{url}/board", headers={"trainer-key": trainer_key}, trust_env=False, limits=none_kept,
+            verify=trusted(ca_file),
+        )  # fmt: skip
+        self._shown: Any = None
+        self.refresh()
+
+    def refresh(self) -> "Board":
+        """Read the board again."""
+        self.data: dict[str, Any] = self._exchange("GET", "data")
+        super().__init__(_grid(self.data))
+        return self
+
+    def act(self, action: str, learners: str | list[str] = "all", **arguments: Any) -> dict[str, Any]:
+        """Do something for learners, as `act("note", "Ann", text="Look at the guide")`.
+
+        Args:
+            action: "note", "drill", "event", "add_fault", "clear_faults", "advance", "lock", "unlock" or "reset", as on the
+                board's page, or another control of the sandbox.
+            learners: "all", a name, or a list of names.
+            arguments: Arguments of the action; `data["actions"]` lists them.
+
+        Raises:
+            InvalidRequest: The class refused the action.
+        """
+        named = learners if learners == "all" or isinstance(learners, list) else [learners]
+        content = {"learners": named, "action": action, "arguments": arguments}
+        done: dict[str, Any] = self._exchange("POST", "act", content)["done"]
+        self.refresh()
+        return done
+
+    def live(self, seconds: float = 1.0) -> None:
+        """Show the board in a notebook and keep it up to date, until `stop()` or the end of the kernel.
+
+        Args:
+            seconds: Time between two looks.
+        """
+        from IPython.display import display
+
+        self.stop()
+        self._shown = threading.Event()
+        handle = display(self, display_id=True)  # type: ignore[no-untyped-call]
+        threading.Thread(target=self._watch, args=(handle, self._shown, seconds), daemon=True).start()
+
+    def _watch(self, handle: Any, stopped: threading.Event, seconds: float) -> None:
+        while not stopped.wait(seconds):
+            before = self.sheet
+            try:
+                self.refresh()
+            except NotSent:  # the server is started again, perhaps
+                continue
+            except WrongEnvironment:
+                return
+            if self.sheet != before:
+                handle.update(self)
+
+    def stop(self) -> None:
+        """End `live`; what is shown stays."""
+        if self._shown is not None:
+            self._shown.set()
+
+    def _exchange(self, method: str, path: str, content: Any = None) -> Any:
+        try:
+            answer = self._http.request(method, path, json=content)
+        except httpx.HTTPError as error:
+            raise NotSent(f"The class server does not answer ({type(error).__name__}).") from None
+        if answer.status_code == httpx.codes.BAD_REQUEST:
+            raise InvalidRequest(visible(str(answer.json().get("message"))), of="course.board")
+        if answer.status_code != httpx.codes.OK:
+            raise WrongEnvironment(
+                f"No class is served there, or this is not its trainer's key ({answer.status_code})."
+            )
+        return answer.json()
+
+
+def board(api: Any, trainer_key: str | None = None, *, ca_file: str | os.PathLike[str] | None = None) -> Board:
+    """Return the trainer's board of a class: who did what, who is stuck, and actions for one or all.
+
+    Args:
+        api: A session in the class, or the URL of the class.
+        trainer_key: The key that the class server printed; by default WORKBENCH_TRAINER_KEY, else it is asked for.
+        ca_file: Certificate to trust; by default that of the session, or WORKBENCH_CLASS_CA.
+
+    Raises:
+        NotSent: Nothing answers at the URL.
+        WrongEnvironment: No class is served there, or this is not its trainer's key.
+    """
+    session = None if isinstance(api, str) else api
+    url = urlsplit(api if session is None else session.sandbox.url)
+    key = trainer_key or os.environ.get("WORKBENCH_TRAINER_KEY") or getpass.getpass("Trainer key: ")
+    authority = ca_file or (session and session._ca_file) or os.environ.get("WORKBENCH_CLASS_CA")
+    return Board(f"{url.scheme}://{url.netloc}", key, None if authority is None else str(authority))
+
+
+def _grid(found: dict[str, Any]) -> Grid:
+    exercises = [one["id"] for one in found["exercises"]]
+    rows = tuple(_row(one, exercises) for one in found["learners"])
+    stuck = [visible(one["learner"], 40) for one in found["learners"] if one["stuck"]]
+    done = sum(one["done"] for one in found["learners"])
+    count = sum(one["lesson"] != "drills" for one in found["exercises"])
+    return Grid(
+        title=f"Class board: {done} of {len(rows) * count} exercises done",
+        columns=("learner", "is", "done", "tries", "hints", "minutes", "stuck at", "last problem", *exercises),
+        rows=rows, total=len(rows), notes=(f"Stuck: {', '.join(stuck)}.",) if stuck else (),
+    )  # fmt: skip
+
+
+def _row(one: dict[str, Any], exercises: list[str]) -> tuple[Cell, ...]:
+    results = one["results"]
+    seen = "not joined" if one["seen"] is None else "idle" if one["seen"] > _IDLE else "working"
+    numbers = (one["done"], one["tries"], one["hints"], round(one["minutes"]))
+    return (
+        Cell((visible(one["learner"]),)), Cell((seen,)), *(Cell((str(number),), "number") for number in numbers),
+        Cell((", ".join(one["stuck"]),), "status:denied" if one["stuck"] else "text"), Cell((visible(last_problem(one), 200),)),
+        *(_state(results.get(each), each in one["stuck"]) for each in exercises),
+    )  # fmt: skip
+
+
+def last_problem(one: dict[str, Any]) -> str:
+    """Return the exercise of a learner that is open, the one where the learner is stuck first, and its last problem."""
+    open_ = [each for each in one["results"].values() if not each["done"] and each["last_problem"]]
+    found = next((each for each in open_ if each["exercise"] in one["stuck"]), open_[-1] if open_ else None)
+    return "" if found is None else f"{found['exercise']}: {found['last_problem']}"
+
+
+def _state(result: dict[str, Any] | None, stuck: bool) -> Cell:
+    if result is None:
+        return Cell(("",))
+    glyph, role = ("!", "status:denied") if stuck else _STATES[result["done"]]
+    hints = f" {result['hints']}{'H' if result['last_hint'] else 'h'}" if result["hints"] else ""
+    return Cell((f"{glyph} {result['tries']}{hints}",), role)
