@@ -1,20 +1,35 @@
 """The session of an exercise, and the names its notebook has defined by then."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal
+from unittest.mock import patch
 
 import workbench as wb
+from workbench.classroom import ClassServer
 from workbench.course.learner import EXERCISES
+from workbench.sequences import Sequence, ref, step
+from workbench.terminal import main
 
 SEED = 7
+World = Literal["embedded", "served", "class"]
 
 
 @contextmanager
-def scene(name: str) -> Iterator[dict[str, Any]]:
-    """Return the names that the notebook of an exercise has made."""
+def scene(name: str, world: World = "embedded") -> Iterator[dict[str, Any]]:
+    """Return the names that the notebook of an exercise has made, and what tries share, in a world of their own."""
     where: dict[str, Any] = {"environment": "production"} if name.startswith("production") else {}
-    with wb.connect(seed=SEED, **where) as api:
+    with ExitStack() as stack:
+        if world == "class":
+            server = ClassServer(["Ann"])
+            stack.callback(server.close)
+            url = stack.enter_context(server.serve())
+            stack.enter_context(patch.dict(os.environ, {"WORKBENCH_CLASS": f"{url}/{server.learners[0].code}"}))
+        if world == "served":
+            api = stack.enter_context(wb.connect(stack.enter_context(wb.Sandbox(SEED, **where).serve())))
+        else:
+            api = stack.enter_context(wb.connect(seed=SEED, **where))
         contract = api.list_contracts()[0]
         names: dict[str, Any] = {
             "wb": wb, "api": api, "production": api, "guide": api.sandbox.guide(), "contract": contract,
@@ -23,6 +38,50 @@ def scene(name: str) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
         exec(PREPARED.get(EXERCISES[name].notebook, ""), names)
         yield names
+
+
+def shortcuts(names: dict[str, Any]) -> dict[str, Any]:
+    """Return what tries share: arguments, and the ways of calling an operation."""
+    api, guide = names["api"], names["api"].guide()
+    token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
+
+    def by_form(operation: Any, **values: Any) -> Any:
+        made = wb.form(operation)
+        try:
+            made.fill(**values)
+            return made.submit()
+        finally:
+            made.close()
+
+    def at_the_prompt(*words: str, code: int = 0, **options: Any) -> None:
+        given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        if main([*words, *given, "--url", api.sandbox.share()]) != code:
+            raise AssertionError(f"workbench {' '.join(words)} did not end with {code}")
+
+    return {
+        "FORM": by_form,
+        "TERMINAL": at_the_prompt,
+        "SEQUENCE": lambda *steps: wb.sequences.run(Sequence(name="tried", steps=steps), api),
+        "BULK": lambda operation, *rows, **how: list(wb.bulk.run(operation, list(rows), progress=False, **how)),
+        "Sequence": Sequence, "ref": ref, "step": step,
+        "COFFEE": {"card_id": guide["cards"]["active"][1], "amount": 420, "currency": "USD",
+                   "merchant_name": "Example Coffee", "merchant_category_code": "5814"},
+        "THIRD": guide["cards"]["active"][2],
+        "GOLD": {**token, "amount": "1000000", "is_amount_native": True},
+        "PLAN": lambda: wb.withdrawals.plan(
+            api, names["contract"], token=names["token"], amount=wb.withdrawals.usd("11.00"),
+            admin=names["admin"], to=names["to"], decimals=6,
+        ),
+        "PROFILE": {"ip_address": "203.0.113.9", "occupation": "Engineer", "annual_salary": "60000",
+                    "account_purpose": "Everyday spending", "expected_monthly_volume": "1000"},
+        "DENIED": next(one["id"] for one in guide["companies"][0]["owners"] if one["status"] == "denied"),
+        "MOVED": {"line1": "4 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62704",
+                  "country_code": "US"},
+        "BUSINESS": {"beneficiary_type": "business", "beneficiary_business_name": "Example Books", "currency": "usd",
+                     "beneficiary_address": {"address_line1": "1 Example Street", "city": "Springfield", "region": "IL",
+                                             "postal_code": "62701", "country_code": "US"},
+                     "bank_name": "Example Bank", "account_number": "000123456", "routing_number": "000000000"},
+    }  # fmt: skip
 
 
 PREPARED = {

@@ -1,100 +1,131 @@
-"""Attempts that are right, by other ways than the last hint: a form, a sequence, other units, ids in another case."""
+"""Attempts that are right, by other ways than the last hint: the exercise, the way, and the code."""
+
+_WITHDRAW = """
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+"""
+_PLAN_40 = """
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.{amount}, admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+"""
 
 RIGHT = [
     (
         "start-1",
+        "method",
         """
 shop = api.simulate_authorization(**{**COFFEE, 'card_id': COFFEE['card_id'].upper()})
-api.sandbox.settle(shop.transaction_id)
+api.sandbox.settle(shop.transaction_id, 420)
 """,
     ),
     (
         "start-1",
+        "form",
         """
-form = wb.form(api.simulate_authorization)
-form.fill(**COFFEE)
-api.sandbox.settle(form.submit().transaction_id)
-form.close()
+api.sandbox.settle(FORM(api.simulate_authorization, **COFFEE).transaction_id)
 """,
     ),
     (
         "start-1",
+        "sequence",
         """
-from workbench.sequences import Sequence, ref, step
-coffee = Sequence(name='coffee', steps=(
-    step('buy', 'simulate_authorization', **COFFEE),
-    step('settle', 'settle', transaction_id=ref('buy.transaction_id'))))
-wb.sequences.run(coffee, api)
+SEQUENCE(step('buy', 'simulate_authorization', **COFFEE),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')))
 """,
     ),
     (
-        "contracts-2",
+        "start-1",
+        "bulk",
         """
-api.sign_withdrawal(**{**GOLD, 'token': GOLD['token'].lower()}, admin_address=admin.lower(),
-    recipient_address=to.lower(), collateral_contract_id=contract.id)
+api.sandbox.settle(BULK(api.simulate_authorization, COFFEE)[0].id)
 """,
     ),
     (
-        "contracts-2",
+        "start-1",
+        "terminal",
         """
-gold = contract.tokens[1]
-wb.withdrawals.plan(api, contract, token=gold.address, amount=wb.withdrawals.native_units(10**6), admin=admin, to=to,
-    decimals=6).sign()
+TERMINAL('transactions', 'authorize', **COFFEE)
+TERMINAL('sandbox', 'settle', api.sandbox.events()[-1]['event']['body']['id'])
 """,
     ),
     (
-        "withdrawals-1",
+        "purchases-1",
+        "form",
         """
-plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(40 * 10**6), admin=admin,
-    to=to, decimals=6)
-withdrawal = plan.sign()
-message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
-half = message.accept(api.sandbox.wallet(admin).sign(message))
-api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+stay = FORM(api.simulate_authorization, **{**COFFEE, 'amount': 20000})
+FORM(api.simulate_reversal, transaction_id=stay.transaction_id, new_amount=15000)
+api.sandbox.settle(stay.transaction_id)
+FORM(api.simulate_refund, transaction_id=stay.transaction_id, amount=2500)
 """,
     ),
     (
-        "withdrawals-2",
+        "purchases-1",
+        "sequence",
         """
-api.sandbox.pending_first(times=2, retry_after=1)
-wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(11 * 10**6), admin=admin, to=to,
-    decimals=6).sign(wait=60)
+stay = ref('stay.transaction_id')
+SEQUENCE(step('stay', 'simulate_authorization', **{**COFFEE, 'amount': 20000}),
+    step('shorter', 'simulate_reversal', transaction_id=stay, new_amount=15000),
+    step('settle', 'settle', transaction_id=stay),
+    step('minibar', 'simulate_refund', transaction_id=stay, amount=2500))
 """,
     ),
     (
-        "withdrawals-2",
+        "purchases-1",
+        "bulk",
         """
-api.sandbox.pending_first(times=2, retry_after=1)
-for _ in range(3):
-    PLAN().sign()
+stay = BULK(api.simulate_authorization, {**COFFEE, 'amount': 20000})[0].id
+BULK(api.simulate_reversal, {'transaction_id': stay, 'new_amount': 15000})
+api.sandbox.settle(stay)
+BULK(api.simulate_refund, {'transaction_id': stay, 'amount': 1500}, {'transaction_id': stay, 'amount': 1000})
 """,
     ),
     (
-        "people-1",
+        "purchases-1",
+        "terminal",
         """
-denied = next(one for one in guide['companies'][0]['owners'] if one['status'] == 'denied')
-api.update_ubo(company_id=guide['companies'][0]['id'].upper(), ubo_id=denied['id'].upper(), email='dara@example.com')
-api.sandbox.advance(minutes=5)
+TERMINAL('transactions', 'authorize', **{**COFFEE, 'amount': 20000})
+stay = api.sandbox.events()[-1]['event']['body']['id']
+TERMINAL('transactions', 'reverse', transaction_id=stay, new_amount=15000)
+TERMINAL('transactions', 'settle', stay)
+TERMINAL('transactions', 'refund', transaction_id=stay.upper(), amount=2500)
 """,
     ),
     (
-        "disputes-1",
+        "purchases-2",
+        "form",
         """
-api.update_dispute(dispute_id=guide['disputes']['pending'][1].upper(), status='canceled', text_evidence='Refunded.')
+for reason in ('cvv_mismatch', 'invalid_pin', 'card_locked'):
+    FORM(api.simulate_authorization, **{**COFFEE, 'card_id': THIRD, 'decline_reason': reason})
 """,
     ),
     (
-        "rewards-2",
+        "purchases-2",
+        "bulk",
         """
-user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
-for kind in ('earned', 'redeemed'):
-    offset = 0
-    while offset <= 10_000 and api.list_rewards_activity(user_id=user, type=kind, limit=50, offset=offset).items:
-        offset += 50
+BULK(api.simulate_authorization, *({**COFFEE, 'card_id': THIRD.upper(), 'decline_reason': reason}
+    for reason in ('cvv_mismatch', 'invalid_pin', 'blocked_mcc')))
+""",
+    ),
+    (
+        "purchases-2",
+        "sequence",
+        """
+SEQUENCE(*(step(f'no-{number}', 'simulate_authorization', **{**COFFEE, 'card_id': THIRD, 'decline_reason': reason})
+    for number, reason in enumerate(('cvv_mismatch', 'invalid_pin', 'blocked_mcc'))))
+""",
+    ),
+    (
+        "purchases-2",
+        "terminal",
+        """
+for reason in ('cvv_mismatch', 'restricted_country', 'blocked_mcc'):
+    TERMINAL('transactions', 'authorize', **{**COFFEE, 'card_id': THIRD, 'decline_reason': reason})
 """,
     ),
     (
         "webhooks-1",
+        "method",
         """
 with wb.Inbox(keys=[api.sandbox.full_key]) as mine, mine.serve() as url:
     api.sandbox.register_endpoint(url)
@@ -103,7 +134,24 @@ with wb.Inbox(keys=[api.sandbox.full_key]) as mine, mine.serve() as url:
 """,
     ),
     (
+        "webhooks-1",
+        "sequence",
+        """
+SEQUENCE(step('deposit', 'deposit', amount='0.45'))
+api.inbox.wait('microDeposit.received', within=1)
+""",
+    ),
+    (
+        "webhooks-1",
+        "terminal",
+        """
+TERMINAL('sandbox', 'deposit', amount='0.45')
+api.inbox.wait('microDeposit.received', within=1)
+""",
+    ),
+    (
         "webhooks-2",
+        "method",
         """
 with inbox.serve() as url:
     api.sandbox.register_endpoint(url)
@@ -114,7 +162,297 @@ api.sandbox.clear_faults()
 """,
     ),
     (
+        "webhooks-2",
+        "form",
+        """
+with inbox.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.add_fault('bad_signature', of='transaction.created')
+    FORM(api.simulate_authorization, **COFFEE)
+    api.sandbox.flush(within=5)
+""",
+    ),
+    (
+        "webhooks-2",
+        "terminal",
+        """
+with inbox.serve() as url:
+    TERMINAL('sandbox', 'register-endpoint', url)
+    TERMINAL('sandbox', 'add-fault', 'bad_signature', times=1)
+    TERMINAL('sandbox', 'deposit', amount='0.11')
+    api.sandbox.flush(within=5)
+""",
+    ),
+    (
+        "disputes-1",
+        "method",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1].upper(), status='canceled', text_evidence='Refunded.')
+""",
+    ),
+    (
+        "disputes-1",
+        "form",
+        """
+FORM(api.update_dispute, dispute_id=guide['disputes']['pending'][1], status='canceled', text_evidence='Refunded.')
+""",
+    ),
+    (
+        "disputes-1",
+        "bulk",
+        """
+BULK(api.update_dispute, {'dispute_id': guide['disputes']['pending'][1], 'status': 'canceled', 'text_evidence': 'Refunded.'})
+""",
+    ),
+    (
+        "disputes-1",
+        "terminal",
+        """
+second = guide['disputes']['pending'][1]
+TERMINAL('disputes', 'update', dispute_id=second, text_evidence='The merchant wrote that it will refund.')
+TERMINAL('disputes', 'update', dispute_id=second, status='canceled', text_evidence='Refunded.')
+""",
+    ),
+    (
+        "applications-1",
+        "form",
+        """
+user = FORM(api.create_user_application, **{**ada, 'last_name': 'testingNeedsVerification'}, is_terms_of_service_accepted=True)
+api.sandbox.review(user.id, 'denied', reason='FORGERY')
+""",
+    ),
+    (
+        "applications-1",
+        "bulk",
+        """
+filed = BULK(api.create_user_application, {**ada, 'last_name': 'testingNeedsVerification'}, {**ada, 'email': 'grace@example.com'})
+api.sandbox.review(filed[0].id.upper(), 'denied')
+""",
+    ),
+    (
+        "applications-1",
+        "terminal",
+        """
+flat = {**ada, **{f'address.{name}': value for name, value in ada['address'].items()}}
+del flat['address']
+TERMINAL('applications', 'create', **{**flat, 'last_name': 'testingNeedsVerification'})
+TERMINAL('applications', 'review', api.sandbox.events()[-1]['event']['body']['id'], 'denied')
+""",
+    ),
+    (
+        "applications-2",
+        "form",
+        """
+user = FORM(api.create_user_application, sumsub_share_token='token-0001', is_terms_of_service_accepted=True, **PROFILE)
+api.sandbox.review(user.id, 'tosNotAccepted')
+api.sandbox.review(user.id, 'approved')
+""",
+    ),
+    (
+        "applications-2",
+        "bulk",
+        """
+user = BULK(api.create_user_application, {'sumsub_share_token': 'token-0001', **PROFILE})[0].id
+api.sandbox.review(user, 'tosNotAccepted')
+api.sandbox.accept_terms(user)
+""",
+    ),
+    (
+        "applications-2",
+        "sequence",
+        """
+SEQUENCE(step('file', 'create_user_application', sumsub_share_token='token-0001', **PROFILE),
+    step('terms', 'review', user_or_owner_id=ref('file.id'), status='tosNotAccepted'),
+    step('accept', 'accept_terms', user_id=ref('file.id')))
+""",
+    ),
+    (
+        "applications-2",
+        "terminal",
+        """
+TERMINAL('applications', 'create', sumsub_share_token='token-0001', **PROFILE)
+user = api.sandbox.events()[-1]['event']['body']['id']
+TERMINAL('sandbox', 'review', user, 'tosNotAccepted')
+TERMINAL('sandbox', 'accept-terms', user)
+""",
+    ),
+    (
+        "people-1",
+        "method",
+        """
+api.update_ubo(company_id=guide['companies'][0]['id'].upper(), ubo_id=DENIED.upper(), email='dara@example.com', address=MOVED)
+api.sandbox.advance(minutes=5)
+""",
+    ),
+    (
+        "people-1",
+        "form",
+        """
+FORM(api.update_ubo, company_id=guide['companies'][0]['id'], ubo_id=DENIED, address=MOVED)
+""",
+    ),
+    (
+        "people-1",
+        "bulk",
+        """
+BULK(api.update_ubo, {'company_id': guide['companies'][0]['id'], 'ubo_id': DENIED, 'address': MOVED})
+""",
+    ),
+    (
+        "people-1",
+        "terminal",
+        """
+TERMINAL('applications', 'update-owner', company_id=guide['companies'][0]['id'], ubo_id=DENIED,
+    **{f'address.{name}': value for name, value in MOVED.items()})
+""",
+    ),
+    (
+        "people-2",
+        "method",
+        """
+api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][0].upper(),
+    external_fiat_account=BUSINESS)
+""",
+    ),
+    (
+        "people-2",
+        "form",
+        """
+FORM(api.create_payment_account, type='externalFiatAccount', user_id=guide['users']['approved'][0],
+    external_fiat_account=BUSINESS)
+""",
+    ),
+    (
+        "people-2",
+        "bulk",
+        """
+BULK(api.create_payment_account, {'type': 'externalFiatAccount', 'user_id': guide['users']['approved'][0],
+    'external_fiat_account': BUSINESS})
+""",
+    ),
+    (
+        "people-2",
+        "sequence",
+        """
+SEQUENCE(step('account', 'create_payment_account', type='externalFiatAccount', user_id=guide['users']['approved'][0],
+    external_fiat_account=BUSINESS))
+""",
+    ),
+    (
+        "rewards-1",
+        "form",
+        """
+FORM(api.list_rewards_activity, user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=10)
+""",
+    ),
+    (
+        "rewards-1",
+        "sequence",
+        """
+SEQUENCE(step('third', 'list_rewards_activity', user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=10))
+""",
+    ),
+    (
+        "rewards-1",
+        "terminal",
+        """
+TERMINAL('rewards', 'list', user_id=guide['rewards_users'][0]['id'].upper(), type='redeemed', limit=5, offset=10)
+""",
+    ),
+    (
+        "rewards-2",
+        "method",
+        """
+user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+for kind in ('earned', 'redeemed'):
+    offset = 0
+    while offset <= 10_000 and api.list_rewards_activity(user_id=user, type=kind, limit=100, offset=offset).items:
+        offset += 100
+""",
+    ),
+    (
+        "rewards-2",
+        "sequence",
+        """
+user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+SEQUENCE(*(step(f'{kind}-{offset}', 'list_rewards_activity', user_id=user, type=kind, limit=100, offset=offset)
+    for kind in ('earned', 'redeemed') for offset in range(0, 10_001, 100)))
+""",
+    ),
+    (
+        "rewards-2",
+        "terminal",
+        """
+user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+for kind in ('earned', 'redeemed'):
+    TERMINAL('rewards', 'read', user, type=kind)
+""",
+    ),
+    (
+        "sequences-1",
+        "sequence",
+        """
+text = Sequence(name='twice', steps=(
+    step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))).to_toml()
+wb.sequences.run(wb.sequences.loads(text), api)
+""",
+    ),
+    (
+        "sequences-1",
+        "method",
+        """
+stepper = wb.sequences.Stepper(Sequence(name='twice', steps=(
+    step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))), api)
+while stepper.left:
+    stepper.next()
+""",
+    ),
+    (
+        "sequences-1",
+        "terminal",
+        """
+import tempfile, pathlib
+file = pathlib.Path(tempfile.mkdtemp()) / 'twice.toml'
+file.write_text(Sequence(name='twice', steps=(
+    step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))).to_toml())
+TERMINAL('run', str(file))
+""",
+    ),
+    (
+        "sequences-2",
+        "method",
+        """
+stepper = wb.sequences.Stepper(wb.sequences.catalogue['a-bad-day'], api)
+while stepper.left:
+    stepper.next()
+""",
+    ),
+    (
+        "sequences-2",
+        "sequence",
+        """
+wb.sequences.run(wb.sequences.loads(wb.sequences.catalogue['a-bad-day'].to_toml()), api)
+""",
+    ),
+    (
+        "sequences-2",
+        "terminal",
+        """
+TERMINAL('run', 'a-bad-day')
+""",
+    ),
+    (
         "breaking-1",
+        "method",
         """
 api.sandbox.add_fault('closed', of='simulate_refund', times=1)
 try:
@@ -126,6 +464,7 @@ except wb.OutcomeUnknown as error:
     ),
     (
         "breaking-1",
+        "method",
         """
 api.sandbox.add_fault('reset', of='simulate_refund', times=1)
 try:
@@ -135,10 +474,161 @@ except wb.OutcomeUnknown as error:
 """,
     ),
     (
+        "breaking-1",
+        "form",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+try:
+    FORM(api.simulate_refund, transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown:
+    pass
+api.journal.resolve(api.journal.unknown()[-1].id, 'done')
+""",
+    ),
+    (
+        "breaking-1",
+        "bulk",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+BULK(api.simulate_refund, {'transaction_id': shop.transaction_id, 'amount': 500})
+api.journal.resolve(api.journal.unknown()[-1].id, 'done')
+""",
+    ),
+    (
+        "contracts-1",
+        "method",
+        """
+other = wb.Client(base_url=guide['base_url'], api_key=guide['api_keys']['no corporate cards'],
+    transport=api.sandbox.transport())
+try:
+    other.list_contracts()
+except wb.ApiError:
+    pass
+""",
+    ),
+    (
+        "contracts-1",
+        "bulk",
+        """
+other = wb.Client(base_url=guide['base_url'], api_key=guide['api_keys']['no corporate cards'],
+    transport=api.sandbox.transport())
+for _ in range(2):
+    try:
+        wb.to_frame(other.list_contracts())
+    except wb.errors.Forbidden as refusal:
+        assert refusal.status == 403
+""",
+    ),
+    (
+        "contracts-1",
+        "terminal",
+        """
+TERMINAL('contracts', 'list', tenant='no corporate cards', code=3)
+""",
+    ),
+    (
+        "contracts-2",
+        "method",
+        """
+api.sign_withdrawal(**{**GOLD, 'token': GOLD['token'].lower()}, admin_address=admin.lower(),
+    recipient_address=to.lower(), collateral_contract_id=contract.id)
+""",
+    ),
+    (
+        "contracts-2",
+        "method",
+        """
+gold = contract.tokens[1]
+wb.withdrawals.plan(api, contract, token=gold.address, amount=wb.withdrawals.native_units(10**6), admin=admin, to=to,
+    decimals=6).sign()
+""",
+    ),
+    (
+        "contracts-2",
+        "form",
+        """
+FORM(api.sign_withdrawal, **GOLD, admin_address=admin, recipient_address=to)
+""",
+    ),
+    (
+        "contracts-2",
+        "terminal",
+        """
+TERMINAL('withdrawals', 'sign', **GOLD, admin_address=admin, recipient_address=to)
+""",
+    ),
+    ("withdrawals-1", "method", _PLAN_40.format(amount="native_units(40 * 10**6)") + _WITHDRAW),
+    (
+        "withdrawals-1",
+        "terminal",
+        """
+TERMINAL('withdrawals', 'sign', chain_id=contract.chain_id, token=token, amount='4000', is_amount_native=False,
+    admin_address=admin, recipient_address=to, collateral_contract_id=contract.id)
+"""
+        + _PLAN_40.format(amount="usd('40.00')")
+        + _WITHDRAW,
+    ),
+    (
+        "withdrawals-1",
+        "method",
+        _PLAN_40.format(amount="usd('25.00')") + _WITHDRAW + _PLAN_40.format(amount="usd('40.00')") + _WITHDRAW,
+    ),
+    (
+        "withdrawals-2",
+        "method",
+        """
+api.sandbox.pending_first(times=2, retry_after=1)
+for _ in range(3):
+    PLAN().sign()
+""",
+    ),
+    (
+        "withdrawals-2",
+        "form",
+        """
+api.sandbox.pending_first(times=2, retry_after=1)
+for _ in range(3):
+    FORM(api.sign_withdrawal, chain_id=contract.chain_id, token=token, amount='11000000', is_amount_native=True,
+        admin_address=admin, recipient_address=to)
+""",
+    ),
+    (
+        "withdrawals-2",
+        "terminal",
+        """
+TERMINAL('sandbox', 'pending-first', times=2, retry_after=1)
+for _ in range(3):
+    TERMINAL('withdrawals', 'sign', chain_id=contract.chain_id, token=token, amount='1100', is_amount_native=False,
+        admin_address=admin, recipient_address=to)
+""",
+    ),
+    (
         "production-1",
+        "method",
         """
 production.arm(operations=['update_user'], minutes=1, reason='sign_withdrawal is not meant')
 production.update_user(user_id=guide['users']['approved'][3].upper(), phone_country_code='1', phone_number='5550142')
+production.disarm()
+""",
+    ),
+    (
+        "production-1",
+        "bulk",
+        """
+production.arm(operations='update_user', minutes=10, reason='a new phone')
+BULK(production.update_user, {'user_id': guide['users']['approved'][3], 'phone_country_code': '1', 'phone_number': '5550142'},
+    confirm='1 row')
+production.disarm()
+""",
+    ),
+    (
+        "production-1",
+        "method",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='mistyped')
+production.disarm()
+production.arm(operations={'update_user'}, minutes=5, reason='a new phone')
+production.update_user(user_id=guide['users']['approved'][3], phone_number='5550142', phone_country_code='1', is_active=True)
 production.disarm()
 """,
     ),

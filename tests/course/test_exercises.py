@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import workbench as wb
-from tests.course.lessons import scene
+from tests.course.lessons import World, scene, shortcuts
 from tests.course.right_tries import RIGHT
+from tests.course.tries import PAGE, page
 from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.learner import EXERCISES
@@ -84,34 +84,85 @@ def test_last_hint_can_be_pasted(name: str) -> None:
     assert "white-space:pre" in shown
 
 
-@pytest.mark.parametrize("name, tried, said", WRONG, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    "name, tried, said",
+    [(name, tried, said) for name, _, tried, said in WRONG],
+    ids=[f"{name}-{what.replace(' ', '-')}" for name, what, _, _ in WRONG],
+)
 def test_a_wrong_attempt_names_what_is_missing(name: str, tried: str, said: str) -> None:
     """What is nearly right does not count, and the check says why."""
     with scene(name) as names:
-        exec(compile(tried, f"<a wrong try of {name}>", "exec"), names | shortcuts(names))
+        attempt(tried, names)
 
         assert said in " ".join(course.check(name, names["api"]).missing)
 
 
-@pytest.mark.parametrize("name, tried", RIGHT, ids=[f"{name}-{n}" for n, (name, _) in enumerate(RIGHT)])
+SLOW, SOAK = pytest.mark.slow, pytest.mark.soak
+HINTS = [(name, "last hint", one.hints[-1]) for name, one in EXERCISES.items()]
+
+
+def ways(tries: list[tuple[str, str, str]], mark: Any, heavy: Any) -> list[Any]:
+    """Return tries as parameters with a mark; heavy ones get another."""
+    return [
+        pytest.param(
+            name, tried, id=f"{name}-{way.replace(' ', '-')}-{number}",
+            marks=heavy if name == "rewards-2" or "wait=60" in tried else mark,  # thousands of items, or real seconds
+        )
+        for number, (name, way, tried) in enumerate(tries)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, tried", ways(RIGHT, (), SOAK))
 def test_another_way_counts_too(name: str, tried: str) -> None:
-    """A form, a sequence, native units, any page size and ids in any case are as right as the last hint."""
+    """A form, a sequence, a bulk run, the terminal, native units, any page size and ids in any case are as right as the last hint."""
     with scene(name) as names:
-        exec(compile(tried, f"<a right try of {name}>", "exec"), names | shortcuts(names))
+        attempt(tried, names)
 
         assert () == course.check(name, names["api"]).missing
 
 
-def shortcuts(names: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that tries share."""
-    card = names["api"].guide()["cards"]["active"][1]
-    token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
-    return {
-        "COFFEE": {"card_id": card, "amount": 420, "currency": "USD", "merchant_name": "Example Coffee",
-                   "merchant_category_code": "5814"},
-        "GOLD": {**token, "amount": "1000000", "is_amount_native": True},
-        "PLAN": lambda: wb.withdrawals.plan(
-            names["api"], names["contract"], token=names["token"], amount=wb.withdrawals.usd("11.00"),
-            admin=names["admin"], to=names["to"], decimals=6,
-        ),
-    }  # fmt: skip
+@pytest.mark.parametrize("world", ["served", "class"])
+@pytest.mark.parametrize("name, tried", [*ways(HINTS, SLOW, SOAK), *ways(RIGHT, SOAK, SOAK)])
+def test_right_elsewhere_too(name: str, tried: str, world: World) -> None:
+    """What is right in an embedded sandbox is right in a served one and in a class."""
+    with scene(name, world) as names:
+        before = course.check(name, names["api"]).done
+        attempt(tried, names)
+
+        assert not before
+        assert () == course.check(name, names["api"]).missing
+
+
+@SOAK
+@pytest.mark.parametrize("world", ["served", "class"])
+@pytest.mark.parametrize(
+    "name, tried, said",
+    [(name, tried, said) for name, _, tried, said in WRONG],
+    ids=[f"{name}-{what.replace(' ', '-')}" for name, what, _, _ in WRONG],
+)
+def test_wrong_elsewhere_too(name: str, tried: str, said: str, world: World) -> None:
+    """What is wrong in an embedded sandbox is wrong in a served one and in a class, for the same reason."""
+    with scene(name, world) as names:
+        attempt(tried, names)
+
+        assert said in " ".join(course.check(name, names["api"]).missing)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_each_exercise_is_tried_often_enough(name: str) -> None:
+    """Three right attempts beside the last hint and three wrong ones, at least; the right ones in two ways or more."""
+    right = [way for one, way, _ in RIGHT if one == name]
+
+    assert 3 <= len(right)
+    assert 2 <= len({*right, "last hint"} - {"method"})
+    assert 3 <= sum(one == name for one, _, _, _ in WRONG)
+
+
+def test_the_page_lists_all_tries() -> None:
+    """`python -m tests.course.tries` writes it."""
+    assert page() == PAGE.read_text(encoding="utf-8")
+
+
+def attempt(tried: str, names: dict[str, Any]) -> None:
+    """Run the code of a try with what the notebook has made."""
+    exec(compile(tried, "<a try>", "exec"), names | shortcuts(names))

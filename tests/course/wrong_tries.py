@@ -1,8 +1,9 @@
-"""Attempts that are nearly right: the exercise, the code, and what the check has to name."""
+"""Attempts that are nearly right: the exercise, what is wrong with it, the code, and what the check has to name."""
 
 WRONG = [
     (
         "start-1",
+        "declined",
         """
 shop = api.simulate_authorization(**COFFEE, decline_reason='invalid_pin')
 """,
@@ -10,6 +11,7 @@ shop = api.simulate_authorization(**COFFEE, decline_reason='invalid_pin')
     ),
     (
         "start-1",
+        "reversed in part before it settled",
         """
 shop = api.simulate_authorization(**COFFEE)
 api.simulate_reversal(transaction_id=shop.transaction_id, new_amount=300)
@@ -18,57 +20,208 @@ api.sandbox.settle(shop.transaction_id)
         "was declined, reversed or settled in part; start with a new one.",
     ),
     (
-        "contracts-1",
+        "start-1",
+        "420.00 in place of 4.20",
         """
-other = wb.Client(base_url=guide['base_url'], api_key=guide['api_keys']['team not found'],
-    transport=api.sandbox.transport())
-try:
-    other.list_contracts()
-except wb.NotFound:
-    pass
+shop = api.simulate_authorization(**{**COFFEE, 'amount': 42000})
 """,
-        "refused with 404",
+        "there is one of 420.00 USD, not 4.20 USD",
     ),
     (
-        "contracts-2",
+        "start-1",
+        "another card",
         """
-api.sign_withdrawal(**GOLD, admin_address=to, recipient_address=admin)
+shop = api.simulate_authorization(**{**COFFEE, 'card_id': guide['cards']['active'][0]})
 """,
-        "first admin to its second",
+        "there is one of 4.20 USD on another card",
     ),
     (
-        "withdrawals-1",
+        "purchases-1",
+        "50.00 refunded",
         """
-wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6).sign()
-for cents in ('30.00', '20.00'):
-    contract, signed = api.list_contracts()[0], None
-    signed = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd(cents), admin=admin, to=to,
-        decimals=6).sign()
-    message = signed.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
-    half = message.accept(api.sandbox.wallet(admin).sign(message))
-    api.sandbox.execute(signed.transaction(half, direct_transfer=True))
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
+api.sandbox.settle(stay.transaction_id)
+api.simulate_refund(transaction_id=stay.transaction_id, amount=5000)
 """,
-        "decreased by 50.00 tokens; the withdrawal of 40.00 USD has not been executed.",
+        "50.00 USD was refunded instead of 25.00 USD; start with a new authorization.",
     ),
     (
-        "withdrawals-2",
+        "purchases-1",
+        "settled in part, not reversed",
+        """
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.sandbox.settle(stay.transaction_id, 15000)
+api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)
+""",
+        "was not reversed to 150.00 USD before it was settled",
+    ),
+    (
+        "purchases-1",
+        "reversed by the amount to release",
+        """
+stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
+api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=5000)
+""",
+        "the hold is 50.00 USD, not 150.00 USD: a reversal states the amount that remains.",
+    ),
+    (
+        "purchases-1",
+        "20.00 in place of 200.00",
+        """
+api.simulate_authorization(**{**COFFEE, 'amount': 2000})
+""",
+        "no authorization of 200.00 USD; there is one of 20.00 USD, not 200.00 USD.",
+    ),
+    (
+        "purchases-2",
+        "three times the same reason",
         """
 for _ in range(3):
-    PLAN().sign()
+    api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'decline_reason': 'invalid_pin'})
 """,
-        "answered `pending` 0 of two times",
+        "declined for 1 different reasons; three are needed.",
     ),
     (
-        "withdrawals-2",
+        "purchases-2",
+        "another card",
         """
-api.sandbox.pending_first(times=2, retry_after=1)
-PLAN().sign()
-PLAN().sign()
+for reason in ('cvv_mismatch', 'invalid_pin', 'blocked_mcc'):
+    api.simulate_authorization(**{**COFFEE, 'decline_reason': reason})
 """,
-        "let the plan wait",
+        "Declined on other cards: 3.",
+    ),
+    (
+        "purchases-2",
+        "approved",
+        """
+for amount in (1000, 2000, 3000):
+    api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'amount': amount})
+""",
+        "declined for 0 different reasons",
+    ),
+    (
+        "webhooks-1",
+        "nobody waited",
+        """
+api.sandbox.deposit(amount='0.45')
+""",
+        "nothing has waited for its event",
+    ),
+    (
+        "webhooks-1",
+        "0.54 in place of 0.45",
+        """
+api.sandbox.deposit(amount='0.54')
+""",
+        "there is one of 0.54 USD",
+    ),
+    (
+        "webhooks-1",
+        "waited, and made no deposit",
+        """
+try:
+    api.inbox.wait('microDeposit.received', within=0.1)
+except wb.errors.EventTimeout:
+    pass
+""",
+        "no micro deposit of 0.45 USD was made.",
+    ),
+    (
+        "webhooks-2",
+        "a receiver that accepts everything",
+        """
+with wb.Inbox(accept_unsigned=True) as trusting, trusting.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.add_fault('bad_signature', times=1)
+    api.sandbox.deposit(amount='0.11')
+    api.sandbox.flush(within=2)
+""",
+        "no inbox refused it",
+    ),
+    (
+        "webhooks-2",
+        "the fault alone",
+        """
+api.sandbox.add_fault('bad_signature', times=1)
+""",
+        "no event was delivered since",
+    ),
+    (
+        "webhooks-2",
+        "a genuine delivery",
+        """
+with inbox.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.deposit(amount='0.11')
+    api.sandbox.flush(within=2)
+""",
+        "no delivery was refused for its signature",
+    ),
+    (
+        "disputes-1",
+        "evidence in a call of its own",
+        """
+first, second = guide['disputes']['pending']
+api.update_dispute(dispute_id=first, status='canceled', text_evidence='x')
+api.update_dispute(dispute_id=second, text_evidence='x')
+api.update_dispute(dispute_id=second, status='canceled')
+""",
+        "send both in one call",
+    ),
+    (
+        "disputes-1",
+        "no evidence",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled')
+""",
+        "canceled without evidence",
+    ),
+    (
+        "disputes-1",
+        "the first pending dispute",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][0], status='canceled', text_evidence='Refunded.')
+""",
+        "the second pending dispute of the guide is not canceled; another dispute is.",
+    ),
+    (
+        "disputes-1",
+        "evidence, not canceled",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1], text_evidence='Refunded.')
+""",
+        "is not canceled.",
+    ),
+    (
+        "applications-1",
+        "pending was the first answer",
+        """
+user = api.create_user_application(**ada)
+api.sandbox.review(user.id, 'needsVerification')
+api.sandbox.review(user.id, 'denied')
+""",
+        "had `needsVerification` as its first answer",
+    ),
+    (
+        "applications-1",
+        "not denied",
+        """
+api.create_user_application(**{**ada, 'last_name': 'testingNeedsVerification'})
+""",
+        "needs verification and is not denied yet",
+    ),
+    (
+        "applications-1",
+        "denied at once",
+        """
+api.create_user_application(**{**ada, 'last_name': 'testingDenied'})
+""",
+        "the first answers were: denied.",
     ),
     (
         "applications-2",
+        "another applicant accepted the terms",
         """
 other = api.create_user_application(**ada)
 profile = {name: ada[name] for name in ('ip_address', 'occupation', 'annual_salary', 'account_purpose',
@@ -80,15 +233,53 @@ api.sandbox.accept_terms(other.id)
         "the applicant with the token did not go",
     ),
     (
+        "applications-2",
+        "a token of the other provider",
+        """
+user = api.create_user_application(persona_share_token='token-0001', **PROFILE)
+api.sandbox.review(user.id, 'tosNotAccepted')
+api.sandbox.accept_terms(user.id)
+""",
+        "there is one with a Persona token.",
+    ),
+    (
+        "applications-2",
+        "the terms never asked for",
+        """
+user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
+api.sandbox.review(user.id, 'approved')
+""",
+        "did not go from tosNotAccepted to approved",
+    ),
+    (
         "people-1",
+        "nothing changed",
         """
 owner = next(one for one in guide['companies'][0]['owners'] if one['status'] == 'denied')
 api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner['id'])
 """,
-        "without any change",
+        "without the new address",
+    ),
+    (
+        "people-1",
+        "a name changed to pass",
+        """
+api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, last_name='testingApproved', address=MOVED)
+""",
+        "a name is not changed to pass a review",
+    ),
+    (
+        "people-1",
+        "another owner",
+        """
+owner = next(one['id'] for one in guide['companies'][0]['owners'] if one['status'] == 'needsInformation')
+api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=owner, address=MOVED)
+""",
+        "has not applied again; another owner of the company has.",
     ),
     (
         "people-2",
+        "another user",
         """
 business = {name: value for name, value in beneficiary.items() if not name.endswith('_name') or name == 'bank_name'}
 api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
@@ -97,17 +288,54 @@ api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['a
         "a user other than the first",
     ),
     (
-        "disputes-1",
+        "people-2",
+        "deleted",
         """
-first, second = guide['disputes']['pending']
-api.update_dispute(dispute_id=first, status='canceled', text_evidence='x')
-api.update_dispute(dispute_id=second, text_evidence='x')
-api.update_dispute(dispute_id=second, status='canceled')
+business = {name: value for name, value in beneficiary.items() if not name.endswith('_name') or name == 'bank_name'}
+for user in guide['users']['approved'][:2]:
+    made = api.create_payment_account(type='externalFiatAccount', user_id=user,
+        external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
+    if user == guide['users']['approved'][0]:
+        api.delete_payment_account(payment_account_id=made.id)
 """,
-        "send both in one call",
+        "account of the first approved user was deleted",
+    ),
+    (
+        "people-2",
+        "an individual",
+        """
+api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][0],
+    external_fiat_account=beneficiary)
+""",
+        "the beneficiary was an individual.",
+    ),
+    (
+        "rewards-1",
+        "the page's number as the offset",
+        """
+api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=3)
+""",
+        "begins after ten items, not after 3.",
+    ),
+    (
+        "rewards-1",
+        "both types",
+        """
+api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], limit=5, offset=10)
+""",
+        "was not limited to redeemed items.",
+    ),
+    (
+        "rewards-1",
+        "another user",
+        """
+api.list_rewards_activity(user_id=guide['rewards_users'][1]['id'], type='redeemed', limit=5, offset=10)
+""",
+        "there is one of another user.",
     ),
     (
         "rewards-2",
+        "redeemed items read in part",
         """
 long = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
 wb.rewards.read(api, [long], type='earned', progress=False)
@@ -117,17 +345,28 @@ for page in range(3):
         "the redeemed items were read up to number 300, and there are more.",
     ),
     (
-        "purchases-1",
+        "rewards-2",
+        "one page of each type",
         """
-stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
-api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=15000)
-api.sandbox.settle(stay.transaction_id)
-api.simulate_refund(transaction_id=stay.transaction_id, amount=5000)
+user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+for kind in ('earned', 'redeemed'):
+    api.list_rewards_activity(user_id=user, type=kind, limit=100)
 """,
-        "50.00 USD was refunded instead of 25.00 USD; start with a new authorization.",
+        "the earned items were read up to number 100, and there are more.",
+    ),
+    (
+        "rewards-2",
+        "both types together",
+        """
+user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+for offset in (0, 9_900, 10_000):
+    api.list_rewards_activity(user_id=user, limit=100, offset=offset)
+""",
+        "pages of both types together end at the largest offset.",
     ),
     (
         "sequences-1",
+        "parts on different transactions",
         """
 def buy(*refunds):
     made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
@@ -141,7 +380,29 @@ buy(1000)
         "not refunded in two parts of 10.00 USD.",
     ),
     (
+        "sequences-1",
+        "call by call",
+        """
+made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
+api.sandbox.settle(made.transaction_id)
+for _ in range(2):
+    api.simulate_refund(transaction_id=made.transaction_id, amount=1000)
+""",
+        "write them as a sequence",
+    ),
+    (
+        "sequences-1",
+        "one refund of 20.00",
+        """
+SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('back', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=2000))
+""",
+        "not refunded in two parts of 10.00 USD.",
+    ),
+    (
         "sequences-2",
+        "other sequences",
         """
 for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
     wb.sequences.run(wb.sequences.catalogue[one], api)
@@ -149,7 +410,24 @@ for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-i
         "no purchase was made at Cars for a Day",
     ),
     (
+        "sequences-2",
+        "read, not run",
+        """
+wb.sequences.catalogue['a-bad-day']._repr_html_()
+""",
+        "the service refused 0 simulations",
+    ),
+    (
+        "sequences-2",
+        "a shop of the same name, and no bad day",
+        """
+api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Cars for a Day', 'decline_reason': 'invalid_pin'})
+""",
+        "the service refused 0 simulations",
+    ),
+    (
         "breaking-1",
+        "resolved as not sent, though carried out",
         """
 api.sandbox.add_fault('lost', of='simulate_refund', times=1)
 try:
@@ -160,113 +438,8 @@ except wb.OutcomeUnknown as error:
         "resolved as not sent, but it was carried out",
     ),
     (
-        "production-1",
-        """
-production.arm(operations={'update_user'}, minutes=5, reason='a name')
-production.update_user(user_id=guide['users']['approved'][3], first_name='Dora')
-production.disarm()
-""",
-        "has no new phone number",
-    ),
-    (
-        "purchases-1",
-        """
-stay = api.simulate_authorization(**{**COFFEE, 'amount': 20000})
-api.sandbox.settle(stay.transaction_id, 15000)
-api.simulate_refund(transaction_id=stay.transaction_id, amount=2500)
-""",
-        "was not reversed to 150.00 USD before it was settled",
-    ),
-    (
-        "start-1",
-        """
-shop = api.simulate_authorization(**{**COFFEE, 'amount': 42000})
-""",
-        "there is one of 420.00 USD, not 4.20 USD",
-    ),
-    (
-        "start-1",
-        """
-shop = api.simulate_authorization(**{**COFFEE, 'card_id': guide['cards']['active'][0]})
-""",
-        "there is one of 4.20 USD on another card",
-    ),
-    (
-        "sequences-1",
-        """
-made = api.simulate_authorization(**{**COFFEE, 'amount': 3000})
-api.sandbox.settle(made.transaction_id)
-for _ in range(2):
-    api.simulate_refund(transaction_id=made.transaction_id, amount=1000)
-""",
-        "write them as a sequence",
-    ),
-    (
-        "disputes-1",
-        """
-api.update_dispute(dispute_id=guide['disputes']['pending'][1], status='canceled')
-""",
-        "canceled without evidence",
-    ),
-    (
-        "webhooks-1",
-        """
-api.sandbox.deposit(amount='0.45')
-""",
-        "nothing has waited for its event",
-    ),
-    (
-        "webhooks-1",
-        """
-api.sandbox.deposit(amount='0.54')
-""",
-        "there is one of 0.54 USD",
-    ),
-    (
-        "webhooks-2",
-        """
-with wb.Inbox(accept_unsigned=True) as trusting, trusting.serve() as url:
-    api.sandbox.register_endpoint(url)
-    api.sandbox.add_fault('bad_signature', times=1)
-    api.sandbox.deposit(amount='0.11')
-    api.sandbox.flush(within=2)
-""",
-        "no inbox refused it",
-    ),
-    (
-        "people-2",
-        """
-business = {name: value for name, value in beneficiary.items() if not name.endswith('_name') or name == 'bank_name'}
-for user in guide['users']['approved'][:2]:
-    made = api.create_payment_account(type='externalFiatAccount', user_id=user,
-        external_fiat_account={**business, 'beneficiary_type': 'business', 'beneficiary_business_name': 'Shop'})
-    if user == guide['users']['approved'][0]:
-        api.delete_payment_account(payment_account_id=made.id)
-""",
-        "account of the first approved user was deleted",
-    ),
-    (
-        "applications-1",
-        """
-user = api.create_user_application(**ada)
-api.sandbox.review(user.id, 'needsVerification')
-api.sandbox.review(user.id, 'denied')
-""",
-        "had `needsVerification` as its first answer",
-    ),
-    (
-        "withdrawals-2",
-        """
-api.sandbox.pending_first(times=1, retry_after=1)
-PLAN().sign(wait=20)
-api.sandbox.advance(minutes=11)
-api.sandbox.pending_first(times=1, retry_after=1)
-PLAN().sign(wait=20)
-""",
-        "one and the same request",
-    ),
-    (
         "breaking-1",
+        "resolved as done, though not carried out",
         """
 api.sandbox.add_fault('reset', of='simulate_refund', times=1)
 try:
@@ -277,12 +450,185 @@ except wb.OutcomeUnknown as error:
         "resolved as done, but it was not carried out",
     ),
     (
+        "breaking-1",
+        "still unknown",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=500)
+except wb.OutcomeUnknown:
+    pass
+""",
+        "still unknown",
+    ),
+    (
+        "breaking-1",
+        "another amount",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+try:
+    api.simulate_refund(transaction_id=shop.transaction_id, amount=5000 // 2)
+except wb.OutcomeUnknown as error:
+    api.journal.resolve(error.attempt.id, 'done')
+""",
+        "there is one of 25.00 USD.",
+    ),
+    (
+        "contracts-1",
+        "the key of a team that is not there",
+        """
+other = wb.Client(base_url=guide['base_url'], api_key=guide['api_keys']['team not found'],
+    transport=api.sandbox.transport())
+try:
+    other.list_contracts()
+except wb.NotFound:
+    pass
+""",
+        "refused with 404",
+    ),
+    (
+        "contracts-1",
+        "the own key",
+        """
+api.list_contracts()
+""",
+        "has not refused any request for contracts yet",
+    ),
+    (
+        "contracts-1",
+        "no valid key",
+        """
+other = wb.Client(base_url=guide['base_url'], api_key='x' * 20, transport=api.sandbox.transport())
+try:
+    other.list_contracts()
+except wb.ApiError:
+    pass
+""",
+        "refused with 401",
+    ),
+    (
+        "contracts-2",
+        "from the second admin to the first",
+        """
+api.sign_withdrawal(**GOLD, admin_address=to, recipient_address=admin)
+""",
+        "first admin to its second",
+    ),
+    (
+        "contracts-2",
+        "in cents",
+        """
+api.sign_withdrawal(**{**GOLD, 'is_amount_native': False, 'amount': '265050'}, admin_address=admin, recipient_address=to)
+""",
+        "use the token's native units",
+    ),
+    (
+        "contracts-2",
+        "one native unit",
+        """
+api.sign_withdrawal(**{**GOLD, 'amount': '1'}, admin_address=admin, recipient_address=to)
+""",
+        "the amount was 1 native units",
+    ),
+    (
+        "withdrawals-1",
+        "signed for 40.00, executed 30.00 and 20.00",
+        """
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6).sign()
+for cents in ('30.00', '20.00'):
+    contract, signed = api.list_contracts()[0], None
+    signed = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd(cents), admin=admin, to=to,
+        decimals=6).sign()
+    message = signed.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+    half = message.accept(api.sandbox.wallet(admin).sign(message))
+    api.sandbox.execute(signed.transaction(half, direct_transfer=True))
+""",
+        "decreased by 50.00 tokens; the withdrawal of 40.00 USD has not been executed.",
+    ),
+    (
+        "withdrawals-1",
+        "signed, not executed",
+        """
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6).sign()
+""",
+        "has not been executed.",
+    ),
+    (
+        "withdrawals-1",
+        "400.00 in place of 40.00",
+        """
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('400.00'), admin=admin, to=to, decimals=6).sign()
+""",
+        "there is one of 400.00 USD.",
+    ),
+    (
+        "withdrawals-2",
+        "never pending",
+        """
+for _ in range(3):
+    PLAN().sign()
+""",
+        "answered `pending` 0 of two times",
+    ),
+    (
+        "withdrawals-2",
+        "not repeated until it was ready",
+        """
+api.sandbox.pending_first(times=2, retry_after=1)
+PLAN().sign()
+PLAN().sign()
+""",
+        "let the plan wait",
+    ),
+    (
+        "withdrawals-2",
+        "two requests, each pending once",
+        """
+api.sandbox.pending_first(times=1, retry_after=1)
+PLAN().sign(wait=20)
+api.sandbox.advance(minutes=11)
+api.sandbox.pending_first(times=1, retry_after=1)
+PLAN().sign(wait=20)
+""",
+        "one and the same request",
+    ),
+    (
         "production-1",
+        "a name in place of the phone",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='a name')
+production.update_user(user_id=guide['users']['approved'][3], first_name='Dora')
+production.disarm()
+""",
+        "has no new phone number",
+    ),
+    (
+        "production-1",
+        "two operations armed",
         """
 production.arm(operations={'update_user', 'update_ubo'}, minutes=5, reason='a phone')
 production.update_user(user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
 production.disarm()
 """,
         "more than update_user was armed",
+    ),
+    (
+        "production-1",
+        "still armed",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='a phone')
+production.update_user(user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
+""",
+        "still armed",
+    ),
+    (
+        "production-1",
+        "another user",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='a phone')
+production.update_user(user_id=guide['users']['approved'][2], phone_country_code='1', phone_number='5550142')
+production.disarm()
+""",
+        "has no new phone number; another user has.",
     ),
 ]

@@ -36,6 +36,13 @@ def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
     return f"; there is one of {money(others[-1])}, not {money(cents)}" if others else ""
 
 
+def _near_amount(seen: SandboxEvidence, cents: int) -> str:
+    """Return an authorization whose decimal point is in another place, if there is one."""
+    others = [one["authorized"] for one in seen.transactions()]
+    near = next((one for one in others for power in (10, 100, 1_000) if cents in (one * power, one // power)), None)
+    return "" if near is None else f"; there is one of {money(near)}, not {money(cents)}"
+
+
 def contracts_1(seen: SandboxEvidence) -> Iterator[str]:
     if seen.calls("list_contracts", status=403):
         return
@@ -51,7 +58,9 @@ def contracts_2(seen: SandboxEvidence) -> Iterator[str]:
     gold = contract["tokens"][1]
     asked = seen.calls("sign_withdrawal", token=gold["address"])
     if not asked:
-        yield "no request for a signature over the second token of the first contract."
+        others = len(seen.calls("sign_withdrawal"))
+        near = f"; {others} asked for another token" if others else ""
+        yield f"no request for a signature over the second token of the first contract{near}."
         return
     native = [one for one in asked if one.body.get("isAmountNative") == "true"]
     if not native:
@@ -70,7 +79,8 @@ def withdrawals_1(seen: SandboxEvidence) -> Iterator[str]:
     token = first["tokens"][0]
     tokens = [_tokens(one, token) for one in seen.calls("sign_withdrawal", token=token["address"])]
     if 40 not in tokens:
-        yield "no request for a signature over 40.00 USD of the first token."
+        near = f"; there is one of {tokens[-1]:,.2f} USD" if tokens else ""
+        yield f"no request for a signature over 40.00 USD of the first token{near}."
     held = seen.state(first["id"])
     moved = Decimal(token["balance"]) - Decimal(held["tokens"][0]["balance"])
     executed = combinations(tokens[-_MAX_REQUESTS:], held["nonce"] - first["nonce"])
@@ -88,7 +98,9 @@ def withdrawals_2(seen: SandboxEvidence) -> Iterator[str]:
     token = seen.guide["contracts"][0]["tokens"][0]
     asked = [one for one in seen.calls("sign_withdrawal", token=token["address"]) if _tokens(one, token) == 11]
     if not asked:
-        yield "no request for a signature over 11.00 USD of the first token."
+        others = [_tokens(one, token) for one in seen.calls("sign_withdrawal", token=token["address"])]
+        near = f"; there is one of {others[-1]:,.2f} USD" if others else ""
+        yield f"no request for a signature over 11.00 USD of the first token{near}."
         return
     waiting = ["withdrawal_pending" in one.assumptions for one in asked]
     same_request = [one.body == asked[-1].body for one in asked]
@@ -105,7 +117,7 @@ def withdrawals_2(seen: SandboxEvidence) -> Iterator[str]:
 def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
     stays = seen.transactions(authorized=20_000)
     if not stays:
-        yield "no authorization of 200.00 USD."
+        yield f"no authorization of 200.00 USD{_near_amount(seen, 20_000)}."
         return
     wanted = {"status": "settled", "settled": 15_000, "refunded": 2_500}
     right = [one for one in stays if fits(one, wanted)]
@@ -116,10 +128,10 @@ def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
         yield "the hold was not reversed to 150.00 USD before it was settled; start with a new authorization."
     elif last["status"] != "settled":
         if last["held"] != 15_000:
-            yield "the hold is not 150.00 USD: a reversal states the amount that remains."
-        yield "the transaction is not settled yet."
+            yield f"the hold is {money(last['held'])}, not 150.00 USD: a reversal states the amount that remains."
+        yield f"the transaction is {last['status']}, not settled yet."
     elif last["settled"] != 15_000:
-        yield "the settled amount is not 150.00 USD; start with a new authorization."
+        yield f"the settled amount is {money(last['settled'])}, not 150.00 USD; start with a new authorization."
     else:
         more = "" if last["refunded"] < 2_500 else "; start with a new authorization"
         yield f"{money(last['refunded'])} was refunded instead of 25.00 USD{more}."
@@ -129,7 +141,9 @@ def purchases_2(seen: SandboxEvidence) -> Iterator[str]:
     card = seen.guide["cards"]["active"][2]
     reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
     if len(reasons) < 3:
-        yield f"purchases on the third active card were declined for {len(reasons)} different reasons; three are needed."
+        elsewhere = len(seen.transactions(status="declined")) - len(seen.transactions(card=card, status="declined"))
+        near = f" Declined on other cards: {elsewhere}." if elsewhere else ""
+        yield f"purchases on the third active card were declined for {len(reasons)} different reasons; three are needed.{near}"
 
 
 def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
@@ -137,11 +151,19 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
         one["id"] for one in seen.transactions(authorized=3_000) if fits(one, {"settled": 3_000, "refunded": 2_000})
     ]
     if not back:
-        yield "no transaction of 30.00 USD of which 20.00 USD was refunded."
+        made = seen.transactions(authorized=3_000)
+        near = f"; of the last one, {money(made[-1]['refunded'])} was refunded" if made else _near_amount(seen, 3_000)
+        yield f"no transaction of 30.00 USD of which 20.00 USD was refunded{near}."
     elif not any(len(seen.calls_on("simulate_refund", one, amount=1_000)) == 2 for one in back):
         yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
-    elif not any(note.kind == "sequence" for note in seen.notes):
+    elif not any(note.kind == "sequence" for note in seen.notes) and all(_in_journal(seen, one) for one in back):
         yield "the calls were made one by one; write them as a sequence, and run that."
+
+
+def _in_journal(seen: SandboxEvidence, transaction: str) -> bool:
+    """Whether this session refunded a transaction; `workbench run` at a prompt leaves its note elsewhere."""
+    refunds = seen.api.journal.list(operation="simulate_refund")
+    return any(same(one.request.get("transactionId"), transaction) for one in refunds)
 
 
 def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
@@ -160,7 +182,9 @@ def applications_1(seen: SandboxEvidence) -> Iterator[str]:
         first.setdefault(one["id"], one["applicationStatus"])
     filed = [one for one in seen.applicants() if first[one["id"]] == "needsVerification"]
     if not filed:
-        yield "no application that you filed had `needsVerification` as its first answer."
+        others = ", ".join(dict.fromkeys(first[one["id"]] for one in seen.applicants()))
+        near = f"; the first answers were: {others}" if others else ""
+        yield f"no application that you filed had `needsVerification` as its first answer{near}."
     elif not any(one["status"] == "denied" for one in filed):
         yield "the application needs verification and is not denied yet."
 
@@ -168,7 +192,9 @@ def applications_1(seen: SandboxEvidence) -> Iterator[str]:
 def applications_2(seen: SandboxEvidence) -> Iterator[str]:
     filed = {one.request_id for one in seen.calls("create_user_application") if "sumsubShareToken" in one.body}
     if not filed:
-        yield "no application with a Sumsub share token was filed."
+        others = [one.body for one in seen.calls("create_user_application")]
+        near = "; there is one with a Persona token" if any("personaShareToken" in one for one in others) else ""
+        yield f"no application with a Sumsub share token was filed{near}."
         return
     statuses: dict[str, list[str]] = {}
     by_token = set()
@@ -185,10 +211,18 @@ def people_1(seen: SandboxEvidence) -> Iterator[str]:
     company = seen.guide["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
     calls = seen.calls_on("update_ubo", owner)
+    changed = set().union(*((one.body or {}).keys() for one in calls))
     if not calls:
-        yield "the denied owner has not applied again."
-    elif not any(one.body for one in calls):
-        yield "the owner's application was sent without any change."
+        others = len(seen.calls("update_ubo"))
+        near = "; another owner of the company has" if others else ""
+        yield f"the denied owner has not applied again{near}."
+    elif changed & {"firstName", "lastName"}:
+        yield (
+            "the owner's name was changed: a name is not changed to pass a review. Run the notebook's first cell again, and send "
+            "what was wrong, the address."
+        )
+    elif "address" not in changed:
+        yield "the owner's application was sent without the new address."
     elif seen.state(owner)["status"] == "denied":
         yield "the owner has applied again, and was denied again."
 
@@ -197,7 +231,8 @@ def people_2(seen: SandboxEvidence) -> Iterator[str]:
     asked = [(one.body, one.body.get("externalFiatAccount") or {}) for one in seen.calls("create_payment_account")]
     made = [body for body, beneficiary in asked if beneficiary.get("beneficiaryType") == "business"]
     if not made:
-        yield "no payment account with a business beneficiary was created."
+        near = "; the beneficiary was an individual" if asked else ""
+        yield f"no payment account with a business beneficiary was created{near}."
         return
     first = seen.guide["users"]["approved"][0]
     if not any(same(body.get("userId"), first) for body in made):
@@ -214,7 +249,9 @@ def disputes_1(seen: SandboxEvidence) -> Iterator[str]:
     held = seen.state(second)
     evidence = (held["text_evidence"] or "").strip()
     if held["status"] != "canceled":
-        yield "the second pending dispute of the guide is not canceled."
+        calls = seen.calls("update_dispute")
+        near = "; another dispute is" if any("status" in (one.body or {}) for one in calls) else ""
+        yield f"the second pending dispute of the guide is not canceled{near}."
         if not evidence:
             yield "it has no text evidence."
         return
@@ -238,9 +275,13 @@ def rewards_1(seen: SandboxEvidence) -> Iterator[str]:
     user = seen.guide["rewards_users"][0]["id"]
     asked = seen.calls("list_rewards_activity", userId=user, limit="5")
     if not asked:
-        yield "no request for a page of five items of the first rewards user."
+        others = [one.body.get("limit", "20") for one in seen.calls("list_rewards_activity", userId=user)]
+        near = f"; the last page of this user had a limit of {others[-1]}" if others else ""
+        if not others and seen.calls("list_rewards_activity", limit="5"):
+            near = "; there is one of another user"
+        yield f"no request for a page of five items of the first rewards user{near}."
     elif not any(one.body.get("offset") == "10" for one in asked):
-        yield "the third page of five begins after ten items."
+        yield f"the third page of five begins after ten items, not after {asked[-1].body.get('offset', '0')}."
     elif not any(one.body.get("offset") == "10" and one.body.get("type") == "redeemed" for one in asked):
         yield "the request was not limited to redeemed items."
 
@@ -251,7 +292,8 @@ def rewards_2(seen: SandboxEvidence) -> Iterator[str]:
     for kind in ("earned", "redeemed"):
         pages = sorted(_page(body) for body in asked if body.get("type") == kind)
         if not pages:
-            yield f"no page of {kind} items of the user whose activity goes beyond the largest offset."
+            near = "; pages of both types together end at the largest offset" if asked else ""
+            yield f"no page of {kind} items of the user whose activity goes beyond the largest offset{near}."
             continue
         reached = 0
         for begin, end in pages:
@@ -293,7 +335,9 @@ def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
     refunds = seen.api.journal.list(operation="simulate_refund")
     lost = [one for one in refunds if one.outcome == "unknown" and one.request.get("amount") == 500]
     if not lost:
-        yield "the journal has no refund of 5.00 USD whose outcome was unknown."
+        near = [one.request.get("amount") for one in refunds if one.outcome == "unknown"]
+        of = f"; there is one of {money(near[-1])}" if near and isinstance(near[-1], int) else ""
+        yield f"the journal has no refund of 5.00 USD whose outcome was unknown{of}."
         return
     if any(one.is_unknown for one in lost):
         yield "the outcome of a refund is still unknown: find out whether it was carried out, then resolve it."
@@ -320,6 +364,7 @@ def production_1(seen: SandboxEvidence) -> Iterator[str]:
         yield "more than update_user was armed; arm the one operation that is needed."
     user = seen.guide["users"]["approved"][3]
     if not any("phoneNumber" in (one.body or {}) for one in seen.calls_on("update_user", user)):
-        yield "the fourth approved user has no new phone number."
+        others = any("phoneNumber" in (one.body or {}) for one in seen.calls("update_user"))
+        yield f"the fourth approved user has no new phone number{'; another user has' if others else ''}."
     if api.armed:
         yield "the session is still armed; disarm it when you are done."

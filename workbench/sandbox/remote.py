@@ -21,6 +21,8 @@ from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 
 _SECONDS = 30.0
+_NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
+"""Connections end with each response: neither the control of a served sandbox nor a transport of it is closed by anybody."""
 
 
 def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
@@ -61,9 +63,8 @@ class RemoteSandbox:
         learner = parts.path.rstrip("/").removesuffix(table.PREFIX)  # in a class
         self.in_class = bool(learner)
         self.url = f"{parts.scheme}://{parts.netloc}{learner}"
-        none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes the control of a served sandbox
         self._http = httpx.Client(
-            base_url=self.url, timeout=seconds, trust_env=False, limits=none_kept, verify=trusted(ca_file)
+            base_url=self.url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
         )
         self._key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
         self._scope = api_key
@@ -139,7 +140,7 @@ class RemoteSandbox:
 
     def transport(self) -> httpx.HTTPTransport:
         """Return a transport for further clients, as an embedded sandbox has one; they reach `base_url` by HTTP."""
-        return httpx.HTTPTransport()
+        return httpx.HTTPTransport(limits=_NONE_KEPT)
 
     def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments of a control with the key whose tenant is meant where none is named."""

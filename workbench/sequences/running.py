@@ -41,7 +41,9 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     found = audit.problems(sequence, values)
     if found:
         raise InvalidSequence(found, sequence.name)
-    return Player(sequence, _checked_target(sequence, api), values)
+    player = Player(sequence, _checked_target(sequence, api), values)
+    _note_run(sequence, api)
+    return player
 
 
 def _checked_target(sequence: Sequence, api: Any) -> Target:
@@ -90,7 +92,6 @@ def run(
         FileBusy: Another process has the file of the run.
     """
     player = prepared(sequence, api, values)
-    _note_run(sequence, api)
     if resolved and path is None:
         raise InvalidRequest("resolved needs the path of a run", of="sequences.run")
     many = len(sequence.steps)
@@ -122,7 +123,6 @@ def run(
 async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence with an asynchronous client; see `run`."""
     player = prepared(sequence, api, values)
-    _note_run(sequence, api)
     for step in player.pending():
         result = player.begin(step)
         if result.outcome != BLOCKED:
