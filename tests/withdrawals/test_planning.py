@@ -8,6 +8,7 @@ from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, p
 from workbench import chains, rendering
 from workbench.chains.encodings import strkey_encode
 from workbench.client.guards import Limits
+from workbench.withdrawals.terms import Terms, shortened
 
 ZEROS = {
     0: "0x" + "0" * 40,
@@ -34,6 +35,39 @@ def test_a_valid_plan_summarizes_itself(api, contract):
         f"sends them to {RECIPIENT}."
     )
     assert sent(api) == 0
+
+
+def test_a_plan_is_said_by_names(api, contract):
+    """How much of what, where, by whom; the balance and the credit before and after; whose address the recipient is."""
+    plan = planned(api)
+    other = planned(api, to=contract.admin_addresses[1])
+    second = planned(api, token=contract.tokens[1], names={RECIPIENT: "Treasury"})
+
+    assert plan.headline == "25.00 USDC on Base Sepolia, admin 1"
+    assert plan.balances == "25,000.5 tokens before, 24,975.5 after"
+    assert plan.credit == "about 29,307.56 USD before, about 29,282.56 USD after"
+    assert plan.owner.startswith("not known here")
+    assert other.owner == "admin 2 of this contract"
+    assert second.headline == "25.00 USD in XAUT (about 0.00943218) on Base Sepolia, admin 1"
+    assert second.owner == "Treasury"
+    for text in (str(plan), plan._repr_html_()):
+        assert "25.00 USDC on Base Sepolia, admin 1" in text
+        assert "24,975.5 after" in text
+
+
+def test_what_no_one_named_is_its_address_in_short(api, contract):
+    """A plain client knows no symbols; without rates and balances nothing is computed."""
+    bare = attrs.evolve(contract, tokens=(attrs.evolve(contract.tokens[0], balance=None, exchange_rate=None),))
+    terms = Terms(bare, contract.tokens[0].address, wb.withdrawals.usd("25.00"), "0x" + "1" * 40, RECIPIENT, None)
+    short = shortened(contract.tokens[0].address)
+
+    assert (
+        terms.headline
+        == f"25.00 USD in token {short} on Base Sepolia, admin 0x1111…1111, which the contract does not list"
+    )
+    assert (terms.balances, terms.credit) == (None, None)
+    units = attrs.evolve(terms, amount=wb.withdrawals.native_units(25))
+    assert units.headline.startswith(f"25 native units of token {short} on Base Sepolia")
 
 
 def test_every_character_is_shown(api):

@@ -167,6 +167,30 @@ def in_sentence(amount: Amount, decimals: int | None, rate: Decimal | None, coun
     return str(amount) if units is None else f"{amount} ({'' if rate == 1 else 'about '}{NativeUnits(int(units))})"
 
 
+def tokens_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
+    """Return an amount in whole tokens, not rounded; None where decimals or rate are needed and unknown."""
+    if isinstance(amount, NativeUnits):
+        return None if decimals is None else Fraction(amount.units, 10**decimals)
+    return None if not rate else Fraction(amount.cents, 100) / Fraction(rate)
+
+
+def named_amount(amount: Amount, decimals: int | None, rate: Decimal | None, token: str) -> str:
+    """Return an amount by the name of its token: `25.00 USDC`, or `25.00 USD in XAUT (about 0.00943)`."""
+    tokens = tokens_of(amount, decimals, rate)
+    if isinstance(amount, NativeUnits):
+        return f"{amount} of {token}" if tokens is None else f"{tokens_text(tokens)} {token}"
+    if rate == 1:
+        return f"{money(amount.cents).removesuffix(' USD')} {token}"
+    return f"{amount} in {token}" + ("" if tokens is None else f" ({tokens_text(tokens)})")
+
+
+def tokens_text(tokens: Fraction) -> str:
+    """Return a number of tokens as text, with `about` where it has no end or more than 18 decimals."""
+    if (tokens * 10**18).denominator == 1:
+        return decimal_text(tokens)
+    return f"about {float(tokens):,.6g}"
+
+
 def dollars_text(worth: Fraction) -> str:
     """Return a value in dollars as text, with `about` where it was rounded down to a cent."""
     exact = worth * 100

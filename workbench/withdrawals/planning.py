@@ -1,6 +1,7 @@
 """A withdrawal before it is signed: checked, summarized, and requested once."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -8,7 +9,7 @@ import attrs
 from workbench import chains
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, hide_arguments
+from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.withdrawals import WithdrawalSignature
 from workbench.rendering.layout import Sheet
@@ -23,7 +24,7 @@ MAX_WAIT = 3_600.0  # seconds
 @hide_arguments
 def plan(
     api: Any, contract: IssuingContract | str, *, token: str | Token, amount: Amount, admin: str, to: str,
-    decimals: int | None = None, allow: str | None = None, clock: Any = None,
+    decimals: int | None = None, allow: str | None = None, clock: Any = None, names: Mapping[str, str] | None = None,
 ) -> "Plan":  # fmt: skip
     """Plan a withdrawal, and check all of it before anything is requested.
 
@@ -40,6 +41,8 @@ def plan(
         decimals: The token's decimals if you know them; the interface does not state them.
         allow: The last 8 characters of the recipient, to continue in spite of a problem that can be overridden.
         clock: Clock to use; that of the client by default.
+        names: What addresses are called, as {"0x…": "USDC"}: the symbol of a token, whose a wallet is. Those of a sandbox are
+            known; the interface has none.
 
     Raises:
         InvalidRequest: With all problems at once; nothing was sent.
@@ -48,7 +51,8 @@ def plan(
         raise InvalidArguments("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
     if isinstance(contract, str):
         contract = _contract(api, contract)
-    terms = Terms(contract, token.address if isinstance(token, Token) else token, amount, admin, to, decimals)
+    address = token.address if isinstance(token, Token) else token
+    terms = Terms(contract, address, amount, admin, to, decimals, {**known_names(api), **(names or {})})
     found = [*findings(terms, recipients=api.limits.recipients, production=api.environment == "production")]
     problems = [problem for level, problem in found if level == "refused"]
     overridable = [problem for level, problem in found if level == "overridable"]
@@ -69,6 +73,21 @@ def plan(
         clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
         zero=any(problem.rule == "zero" for problem in overridable),
     )
+
+
+def known_names(api: Any) -> dict[str, str]:
+    """Return what the addresses of a sandbox are called; the interface names none."""
+    try:
+        contracts = api.guide()["contracts"]
+    except (AttributeError, WorkbenchError):
+        return {}
+    found: dict[str, str] = {}
+    for one in contracts:
+        which = f"of contract {str(one['id'])[:8]}…"
+        found |= {address: f"admin {place} {which}" for place, address in enumerate(one["admin_addresses"], 1)}
+        found |= {token["address"]: token["symbol"] for token in one["tokens"]}
+        found[one["proxy_address"]] = f"the address {which}"
+    return found
 
 
 def _contract(api: Any, contract_id: str) -> IssuingContract:
@@ -178,16 +197,18 @@ class Plan(Terms, Shown):
             "planned withdrawal",
             {
                 "amount": self.amount_text,
-                "token": self.token.address,
-                "contract balance": f"{self.token.balance} tokens" if self.token.balance else None,
+                "token": (self.token.address, self.token_name),
+                "contract balance": self.balances,
+                "credit capacity": self.credit,
                 "rate": f"{self.rate:f} USD a token" if self.rate else None,
                 "from contract": self.contract.proxy_address,
                 "chain": str(self.chain),
-                "by admin": self.admin,
+                "by admin": (self.admin, self.admin_name),
                 "to": (self.recipient, grouped(self.recipient)),
+                "whose address": self.owner,
                 "the recipient's address": chains.checksum_note(self.recipient),
             },
-            words=(self.summary,),
+            words=(f"{self.headline}.", self.summary),
             notes=(
                 *(f"Warning: {one}." for one in self.warnings),
                 f"Nothing was requested yet. {sign} requests a signature that allows this.",

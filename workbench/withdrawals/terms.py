@@ -3,7 +3,7 @@
 The checks come before a signature is requested: everything at once, each refused, overridable, or only a warning.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
@@ -11,7 +11,7 @@ from typing import Literal
 import attrs
 
 from workbench import chains
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.withdrawals import SignWithdrawal
 from workbench.withdrawals.amounts import (
@@ -24,7 +24,10 @@ from workbench.withdrawals.amounts import (
     dollars_text,
     in_both_units,
     in_sentence,
+    named_amount,
     read_balance,
+    tokens_of,
+    tokens_text,
     units_of,
 )
 
@@ -43,6 +46,9 @@ class Terms:
     admin: str
     recipient: str
     decimals: int | None
+    names: Mapping[str, str] = attrs.field(
+        factory=dict
+    )  # what addresses are called: a token's symbol, whose a wallet is
 
     @property
     def token(self) -> Token:
@@ -74,6 +80,67 @@ class Terms:
         return in_both_units(self.amount, self.decimals, self.rate)
 
     @property
+    def token_name(self) -> str:
+        """The symbol of the token, or its address in short."""
+        return self._name_of(self.token_address) or f"token {shortened(self.token_address)}"
+
+    @property
+    def admin_name(self) -> str:
+        """The admin by its place in the contract's list: `admin 1`; one that is not in it by its address in short."""
+        return self._place_of(self.admin) or f"admin {shortened(self.admin)}, which the contract does not list"
+
+    @property
+    def headline(self) -> str:
+        """How much of what, where and by whom, by names: `25.00 USDC on Base Sepolia, admin 1`."""
+        amount = named_amount(self.amount, self.decimals, self.rate, self.token_name)
+        return f"{amount} on {self.chain.name}, {self.admin_name}"
+
+    @property
+    def balances(self) -> str | None:
+        """The contract's balance of the token before and after, in tokens; None where it is not stated."""
+        balance, taken = read_balance(self.token.balance), tokens_of(self.amount, self.decimals, self.rate)
+        if balance is None:
+            return None
+        if taken is None:
+            return f"{tokens_text(balance)} tokens; what remains is unknown without the token's decimals or rate"
+        after = tokens_text(balance - taken) if balance >= taken else "not enough"
+        return f"{tokens_text(balance)} tokens before, {after} after"
+
+    @property
+    def credit(self) -> str | None:
+        """The credit capacity of the contract before and after: balances by exchange rates by advance rates, in USD."""
+        parts = [(token, credit_of(token)) for token in self.contract.tokens or ()]
+        known = [worth for _, worth in parts if worth is not None]
+        taken, token = tokens_of(self.amount, self.decimals, self.rate), self.token
+        less = None if taken is None else credit_of(token, taken)
+        if less is None or not known:
+            return None
+        before = sum(known, Fraction())
+        missing = len(parts) - len(known)
+        rest = f", {missing} tokens without a balance or rates left out" if missing else ""
+        after = dollars_text(before - less) if before >= less else "not enough"
+        return f"{dollars_text(before)} before, {after} after{rest}"
+
+    @property
+    def owner(self) -> str:
+        """Whose address the recipient is, as far as it is known here."""
+        contract, name = self.contract, self._name_of(self.recipient)
+        if same_address(self.recipient, self.admin):
+            return f"the admin who withdraws ({self.admin_name})"
+        if place := self._place_of(self.recipient):
+            return f"{place} of this contract"
+        if any(same_address(self.recipient, one) for one in (contract.proxy_address, contract.deposit_address)):
+            return "this contract"
+        return name or "not known here: compare it with what its owner states elsewhere"
+
+    def _place_of(self, address: str) -> str | None:
+        admins = self.contract.admin_addresses or ()
+        return next((f"admin {place}" for place, one in enumerate(admins, 1) if same_address(address, one)), None)
+
+    def _name_of(self, address: str) -> str | None:
+        return next((name for one, name in self.names.items() if same_address(one, address)), None)
+
+    @property
     def summary(self) -> str:
         """What is planned, in one sentence."""
         return (
@@ -98,6 +165,22 @@ class Terms:
             is_amount_native=not isinstance(self.amount, Cents),
             collateral_contract_id=self.contract.id,
         )
+
+
+def shortened(address: object) -> str:
+    """Return an address as its ends, to tell it from others at a glance; never to compare where money moves."""
+    text = visible(str(address), 100)
+    return f"{text[:6]}…{text[-4:]}" if len(text) > 13 else text
+
+
+def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
+    """Return what the balance of a token, or another number of it, is worth as credit, in USD; None where rates are unknown.
+
+    A balance is taken as whole tokens, an exchange rate as USD a token, an advance rate as a percentage, as declared in `Token`.
+    """
+    held = read_balance(token.balance) if tokens is None else tokens
+    rates = [one for one in (token.exchange_rate, token.advance_rate) if one is not None and one.is_finite()]
+    return None if held is None or len(rates) < 2 else held * Fraction(rates[0]) * Fraction(rates[1]) / 100
 
 
 def same_address(a: object, b: object) -> bool:
