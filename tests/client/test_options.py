@@ -12,7 +12,7 @@ import pytest
 
 from tests.client.doubles import KEY, FakeClock
 from workbench.client.client import AsyncClient, Client
-from workbench.errors import AdviceWarning, InvalidProfile, NotSent
+from workbench.errors import AdviceWarning, InvalidProfile, NotFound, NotSent
 
 
 @contextmanager
@@ -166,3 +166,29 @@ def test_each_try_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     )
     assert second["attempt"] == next(iter(client.journal)).id
     assert "Canary" not in caplog.text + repr([first, second])
+
+
+def test_each_try_is_a_span() -> None:
+    """Where a program traces by OpenTelemetry, each try is a span below its own, without anything private."""
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.trace import SpanKind, set_tracer_provider
+
+    collected, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(collected))
+    set_tracer_provider(provider)
+    client = Client(base_url="https://api.example.com", api_key=KEY, clock=FakeClock(), transport=httpx.MockTransport(
+        lambda _: httpx.Response(404, json={"statusCode": 404, "error": "NotFoundError", "message": "User not found"})
+    ))  # fmt: skip
+    with provider.get_tracer("application").start_as_current_span("onboarding") as outer, pytest.raises(NotFound):
+        client.update_user(user_id="3f2a0b1c-0000-4000-8000-000000000001", first_name="Canary")
+    span = next(one for one in collected.get_finished_spans() if one.name == "update_user")
+
+    assert (span.kind, span.status.is_ok, span.parent) == (SpanKind.CLIENT, False, outer.get_span_context())
+    assert dict(span.attributes or {}) == {
+        "http.request.method": "PATCH", "url.template": "/issuing/users/{userId}", "server.address": "api.example.com",
+        "http.response.status_code": 404, "workbench.try": 1, "workbench.operation": "update_user",
+        "workbench.environment": "sandbox", "workbench.attempt": next(iter(client.journal)).id,
+    }  # fmt: skip
+    assert "Canary" not in span.to_json()

@@ -5,6 +5,8 @@ up to three times; a call with an effect is sent again only where it provably ne
 """
 
 import logging
+import sys
+import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextvars import ContextVar
 from typing import Any, NoReturn
@@ -39,6 +41,25 @@ from workbench.errors import (
 from workbench.interface.convert import Converter
 from workbench.interface.operation import Operation
 from workbench.interface.table import ACCOUNT_NOT_FOUND, DELETE_PAYMENT_ACCOUNT
+
+_IN_SPANS = {
+    "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",
+    "try": "workbench.try", "operation": "workbench.operation", "environment": "workbench.environment",
+    "attempt": "workbench.attempt", "request_id": "workbench.request_id",
+}  # fmt: skip
+"""What of a record of the log is an attribute of its span, by the conventions of OpenTelemetry where they have one."""
+
+
+def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
+    """Add a span of OpenTelemetry that ends now, for one try of a call."""
+    known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
+    now = time.time_ns()
+    span = traces.get_tracer("workbench").start_span(
+        call["operation"], kind=traces.SpanKind.CLIENT, attributes=known, start_time=now - int(call["seconds"] * 1e9)
+    )
+    if failed:
+        span.set_status(traces.StatusCode.ERROR)
+    span.end(now)
 
 
 @attrs.frozen(repr=False)
@@ -466,7 +487,8 @@ class Exchange:
                 if context is self.context:
                     found.append(raw)
             status, request_id, said = raw.status, visible(raw.request_id or "", 80) or None, str(raw.status)
-        if not LOG.isEnabledFor(logging.INFO):
+        traces = sys.modules.get("opentelemetry.trace")  # a program that traces has imported it
+        if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
         call = {
             "operation": name, "method": self.operation.method, "path": self.operation.path,
@@ -475,6 +497,8 @@ class Exchange:
             "request_id": request_id,
         }  # fmt: skip
         LOG.info("%s: %s, %.3f s, try %d", name, said, seconds, self.tries, extra={"call": call})
+        if traces is not None:
+            _trace(traces, call, failed=status is None or status >= 400)
 
     def read_notices(self, response: Response) -> None:
         """Keep the service's time, and what it says about itself, once."""
