@@ -48,9 +48,9 @@ def offences(pattern: str) -> list[str]:
     ]
 
 
-def run(*command: str | Path, **environ: str) -> str:
-    """Run a command in the checkout to a good end and give what it printed; the failure shows what it said."""
-    done = subprocess.run(command, cwd=ROOT, env=environ or None, capture_output=True, text=True, check=False)
+def run(*command: str | Path, cwd: Path = ROOT, **environ: str) -> str:
+    """Run a command, in the checkout, to a good end and give what it printed; the failure shows what it said."""
+    done = subprocess.run(command, cwd=cwd, env=environ or None, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -259,11 +259,56 @@ def test_hooks_are_local() -> None:
 # -- what is shipped ----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built without a registry."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """The Python of a fresh environment with the wheel in it; it sees the packages installed here, but no checkout.
+
+    It stands in build/, always at one place, so that mypy can use again what it found out about the same files.
+    """
+    fresh = ROOT / "build" / "installed"
+    run(sys.executable, "-m", "venv", "--clear", "--without-pip", fresh)
+    (packages,) = fresh.glob("lib/python*/site-packages")
+    (packages / "seen.pth").write_text(f"{Path(pytest.__file__).parent.parent}\n")
+    zipfile.ZipFile(wheel).extractall(packages)
+    return fresh / "bin/python"
+
+
 @pytest.mark.slow
-def test_wheel_carries_the_package_and_nothing_else(tmp_path: Path) -> None:
+def test_a_project_that_installs_the_wheel_is_checked_strictly(installed: Path) -> None:
+    """mypy and pyright, both strict, find what a program needs: arguments, enums, records, events by kind."""
+    project, cache = ROOT / "tests" / "typing_project", ROOT / "build" / "mypy_cache"
+    mypy = ("mypy", "--python-executable", installed, "--cache-dir", cache, "program.py")
+    run(sys.executable, "-m", *mypy, cwd=project, **os.environ)
+    run(sys.executable, "-m", "pyright", "--pythonpath", installed, "-p", ".", cwd=project, **os.environ)
+
+
+@pytest.mark.slow
+def test_commands_of_the_readme_need_no_checkout(installed: Path, tmp_path: Path) -> None:
+    """What the README shows at a prompt ends there as shown where only the wheel is installed."""
+    lines = re.findall(r"^\$ (workbench .+)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    ends = "; ".join(
+        [f'workbench() {{ "{installed}" -m workbench "$@"; }}', *(f"{line}; echo end $? >&2" for line in lines)]
+    )
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "WORKBENCH_STATE": str(tmp_path / "state")}
+    done = subprocess.run(
+        ["bash", "-uc", ends], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=100
+    )
+
+    assert [2 if "nonsense" in line else 0 for line in lines] == [int(n) for n in re.findall(r"end (\d+)", done.stderr)]
+
+
+@pytest.mark.slow
+def test_wheel_carries_the_package_and_nothing_else(wheel: Path) -> None:
     """The wheel holds exactly the package's tracked files, of the kinds we mean to ship, and stays small."""
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path)
-    (wheel,) = tmp_path.glob("*.whl")
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
     assert carried == {str(path.relative_to(ROOT)) for path in tracked("workbench")}
