@@ -181,18 +181,21 @@ def skeleton(
 
 
 ENVIRONMENT = {
-    "WORKBENCH_PROFILE": "Profile that commands and wb.connect() use",
-    "WORKBENCH_API_KEY": "API key, where a profile names no variable of its own (WORKBENCH_NAME_API_KEY)",
-    "WORKBENCH_BASE_URL": "Base URL of a profile without one",
-    "WORKBENCH_ENVIRONMENT": "Environment of that URL: sandbox or production",
-    "WORKBENCH_WEBHOOK_KEY": "Key that verifies and signs webhooks",
-    "WORKBENCH_READONLY": "1 refuses everything that has an effect on a real service",
-    "WORKBENCH_CLASS": "URL of a learner's sandbox in a class, on which commands act",
+    "WORKBENCH_PROFILE": "profile that commands and wb.connect() use; arguments such as seed= open an embedded sandbox all the same",
+    "WORKBENCH_API_KEY": "API key of every profile; WORKBENCH_NAME_API_KEY is that of the profile NAME, in capitals, and goes first",
+    "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
+    "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
+    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, where it is not the API key",
+    "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
+    "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
-    "WORKBENCH_CONFIG": "File of the profiles",
-    "WORKBENCH_STATE": "Folder of the kept sandbox, journals and inboxes",
-    "WORKBENCH_TRACE": "1 shows the traceback of an internal error",
-    "NO_COLOR": "Anything: no colors",
+    "WORKBENCH_DASHBOARD": "arguments of wb.connect, as JSON, for wb.dashboard() without a session; set by workbench dashboard",
+    "WORKBENCH_CONFIG": "file of the profiles",
+    "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
+    "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
+    "WORKBENCH_URL": "base URL that exported shell scripts send to",
+    "NO_COLOR": "anything: no colors",
+    "PAGER": "program that shows what is taller than the terminal; less if unset, cat for none",
 }
 """The environment variables, and what each is for."""
 
@@ -203,8 +206,8 @@ def config(*, how: Output = _OUTPUT) -> int:
     from workbench.client.state import state_path
 
     rows = [
-        {"name": "profiles", "set": str(config_path()), "meaning": "File of the profiles"},
-        {"name": "state", "set": str(state_path()), "meaning": "Folder of the kept sandbox, journals and inboxes"},
+        {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},
+        {"name": "state", "set": str(state_path()), "meaning": "folder of the kept sandbox, journals and inboxes"},
         *(
             {"name": name, "set": "yes" if os.environ.get(name) else "", "meaning": text}
             for name, text in ENVIRONMENT.items()
