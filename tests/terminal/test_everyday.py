@@ -192,6 +192,18 @@ def test_events_show_time_and_transaction(wb):
     assert re.search(r"\d\d:\d\d +transaction.requested", shown)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind, shown", [("collateral", r"Base Sepolia.* █+ 25,000.50, advance"), ("points", r"Feb +█+ [0-9,]+"),
+                                         ("deliveries", "Nothing to show")])  # fmt: skip
+def test_a_chart_in_the_terminal(wb, kind, shown):
+    """Without --out a chart is drawn in the terminal, as wide as it."""
+    ended = wb("chart", kind)
+
+    assert ended.code == 0, ended.err
+    assert re.search(shown, ended.out)
+    assert max(map(len, ended.out.splitlines())) <= 100
+
+
 def test_the_environment_is_documented(wb, monkeypatch):
     """`config` and the table in docs/connections.md name every variable that the code reads, and no value is shown."""
     monkeypatch.setenv("WORKBENCH_API_KEY", "canary-of-a-key")

@@ -1,10 +1,12 @@
-"""`workbench chart …`: a chart of what the sandbox or a service holds, as a picture."""
+"""`workbench chart …`: a chart of what the sandbox or a service holds, as a picture or drawn in the terminal."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from workbench.errors import visible
+from workbench.rendering.screen import screen_of
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.where import Where, session
 
@@ -38,15 +40,15 @@ _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
 _Kind: Any = Literal[tuple(_DATA)]
 
 
-def chart(kind: _Kind, *users: str, out: Path, where: Where = _WHERE) -> int:
-    """Draw a chart into a file.
+def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = _WHERE) -> int:
+    """Draw a chart in the terminal, or into a file.
 
     Args:
         kind: What to draw.
         users: Ids of the users, for charts of rewards; the sandbox's own if omitted.
-        out: File to write: .svg, .png or .pdf.
+        out: File to write, .svg, .png or .pdf, in place of the terminal.
     """
-    if out.suffix not in _ENDINGS:
+    if out is not None and out.suffix not in _ENDINGS:
         raise usage_error(
             f"--out: unsupported file extension {visible(out.suffix, 20)!r} (supported: {', '.join(_ENDINGS)})."
         )
@@ -55,6 +57,42 @@ def chart(kind: _Kind, *users: str, out: Path, where: Where = _WHERE) -> int:
     name, read = _DATA[kind]
     with session(where) as api:
         axes = getattr(charts, name)(read(api, users))
+    if out is None:
+        screen = screen_of(sys.stdout)
+        print(screen.fit("\n".join(_drawn(axes, screen.width))))
+        return DONE
     axes.figure.savefig(out, bbox_inches="tight")
     say(f"Wrote {visible(str(out), 200)}.")
     return DONE
+
+
+def _drawn(axes: Any, width: int) -> Iterator[str]:
+    """Yield the lines of a chart of bars: those of each category, or of each interval from left to right."""
+    yield from axes.get_title(loc="left").split("\n") if axes.get_title(loc="left") else axes.get_title().split("\n")
+    bars = [(bar.get_x(), bar.get_y(), bar.get_width(), bar.get_height()) for bar in axes.patches]
+    if not bars:
+        yield from (f"  {one.get_text()}" for one in axes.texts)
+        return
+    lying = all(abs(height) <= 1 for *_, height in bars)
+    ticks = axes.get_yticks() if lying else axes.get_xticks()
+    names = [
+        visible(one.get_text().replace("\n", " "), 60)
+        for one in (axes.get_yticklabels() if lying else axes.get_xticklabels())
+    ]
+    texts = {round(getattr(one, "xy", one.get_position())[1]): one.get_text() for one in axes.texts} if lying else {}
+    rows: dict[float, list[float]] = {}
+    for x, y, wide, high in bars:
+        place = round(y + high / 2) if lying else round(x + wide / 2, 3)
+        rows.setdefault(place, []).append(x + wide if lying else y + high if high > 0 else y or high)
+    labels = {round(float(tick), 3): name for tick, name in zip(ticks, names, strict=True)}
+    named = {place: labels.get(place, "" if any(one in labels for one in rows) else f"{place:,.1f}") for place in rows}
+    space = max(map(len, named.values()))
+    longest = max(abs(end) for ends in rows.values() for end in ends) or 1
+    room = max(10, width - space - 24)
+    for place, ends in sorted(rows.items()):
+        for number, end in enumerate(sorted({max(ends), min(0.0, *ends)}, reverse=True)):
+            if end or not number:
+                filled = ("█" if end >= 0 else "-") * round(abs(end) / longest * room)
+                value = texts.get(int(place), f"{end:,.6g}") if lying else f"{end:,.6g}"
+                yield f"{'' if number else named[place]:>{space}}  {filled} {value}"
+    yield f"{'':{space}}  {axes.get_xlabel()}"
