@@ -16,12 +16,8 @@ def test_two_behaviors_differ_where_their_settings_do() -> None:
     full = rows["refund-amount-omitted", "refund", "outcome"]
 
     assert len(found.compared) == len(catalogue)
-    assert (full.a, full.b, full.severity, full.assumptions) == (
-        "done",
-        "refused",
-        "outcome",
-        "refund_needs_amount",
-    ) or full
+    assert (full.a, full.b, full.severity) == ("done", "refused", "outcome")
+    assert "refund_amount_omitted" in full.assumptions
     assert rows["reverse-full", "reverse", "event 2"].severity == "shape"
     assert "full_reversal" in rows["reverse-full", "reverse", "event 2"].assumptions
     assert not any(path.startswith("event 2.") for of, step, path in rows if (of, step) == ("reverse-full", "reverse"))

@@ -70,6 +70,7 @@ class RawResponse:
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes
+    request: Request  # what was sent, without the key
 
     @property
     def request_id(self) -> str | None:
@@ -196,7 +197,7 @@ class Exchange:
             outgoing.phase, outgoing.status = 0, None
             begun = clock.monotonic()
             outcome = yield outgoing
-            self.log(outcome, clock.monotonic() - begun)
+            self.log(outgoing, outcome, clock.monotonic() - begun)
             pause = self.failed(outcome) if outcome.__class__ is Broken else self.answered(outcome)
             if pause is None:
                 return
@@ -478,11 +479,11 @@ class Exchange:
 
     # what an answer says besides
 
-    def log(self, outcome: Response | Broken, seconds: float) -> None:
+    def log(self, outgoing: Request, outcome: Response | Broken, seconds: float) -> None:
         """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a private value."""
         name, status, request_id, said = self.operation.name, None, None, "no answer"
         if isinstance(outcome, Response):
-            raw = RawResponse(name, outcome.status, outcome.headers, outcome.body)
+            raw = RawResponse(name, outcome.status, outcome.headers, outcome.body, outgoing)
             for context, found in RESPONSES.get():
                 if context is self.context:
                     found.append(raw)

@@ -1,6 +1,7 @@
 """The row type of the table: an operation is a row, and the row is the method of both clients."""
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
@@ -103,6 +104,12 @@ class Operation(Generic[P, R]):
         if self.in_query and query:
             made += "?" + urlencode({name: _query(value) for name, value in query.items()}, quote_via=quote)
         return made
+
+    def in_path(self, path: str) -> dict[str, str] | None:
+        """Return what stands in the places of a path, after the base URL; None for a path of another operation."""
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
+        found = re.fullmatch(pattern, path)
+        return None if found is None else found.groupdict()
 
     @property
     def request(self) -> type[Any]:

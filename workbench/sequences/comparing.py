@@ -2,20 +2,26 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import attrs
 
+from workbench.client.client import Client
 from workbench.errors import ApiError, InvalidRequest, WrongEnvironment, hide_arguments, visible
-from workbench.interface import masks, walk
+from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
 from workbench.interface.rules import UUID
+from workbench.interface.table import OPERATIONS
 from workbench.rendering.layout import Cell, Grid
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
 from workbench.sequences.audit import SCRIPTED
+from workbench.sequences.exports import read_answer
 from workbench.sequences.files import catalogue
+from workbench.sequences.recordings import Recording
 from workbench.sequences.results import TIME, Run
 from workbench.sequences.running import run
 from workbench.sequences.sequence import Sequence
@@ -93,7 +99,9 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
     sequences run on copies of it.
 
     Args:
-        a: A behavior ("documented", "observed"), a `Sandbox`, a session, a client, or what `connect` takes.
+        a: A behavior ("documented", "observed"), a `Sandbox`, a session, a client, or what `connect` takes; or the path
+            of a recording (`testing.record`), whose calls are made again on `b`. Ids of earlier responses are replaced by
+            those of `b`.
         b: The other one.
         sequences: Names in the catalogue, or sequences. Without them, two behaviors are compared by all of the catalogue,
             and anything else by the records of its sandbox.
@@ -103,6 +111,8 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
         InvalidRequest: A sequence is unknown, or there is no sandbox whose records could be compared.
         WrongEnvironment: One of them is a production service.
     """
+    if isinstance(a, Path) or (isinstance(a, str) and a.endswith(".har")):
+        return _compare_recording(Recording(a), _side(b))
     if sequences is None and (a in _BEHAVIORS and b in _BEHAVIORS):
         sequences = catalogue
     sides = [_side(a), _side(b)]
@@ -127,6 +137,33 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
             for step, parts in _differences(*map(_facts, runs))
         ]
     return Comparison(found, compared, skipped)
+
+
+def _compare_recording(recording: Recording, side: Any) -> Comparison:
+    """Make the calls of a recording again, one by one, and compare each response with the recorded one."""
+    if isinstance(side, Sandbox):
+        sandbox = side.fork()
+        side = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.direct(), journal=False)
+    readers = [_Reader(None), _Reader(None)]
+    ids: dict[str, str] = {}
+    for number, (name, sent, response) in enumerate(recording.calls, 1):
+        operation, step = OPERATIONS[name], f"{number} {name}"
+        raw = UUID.sub(lambda found: ids.get(found[0], found[0]), strict_json.dumps(sent).decode())
+        with side.responses() as found, suppress(ApiError):
+            side.send(side.from_wire(name, raw))
+        for reader, status, body in zip(
+            readers, (response.status, found[-1].status), (response.body, found[-1].body), strict=True
+        ):
+            answer = read_answer(operation, status, body)
+            reader.put(step, "outcome", status, status)
+            reader.put(step, "answer" if status < 300 else "error", answer, answer)
+        old, new = (UUID.findall(one.decode("utf-8", "replace")) for one in (response.body, found[-1].body))
+        ids |= dict(zip(old, new, strict=False)) if len(old) == len(new) else {}
+    found_differences = [
+        Difference(of=recording.of, step=step, assumptions="", **parts)
+        for step, parts in _differences(*(reader.facts for reader in readers))
+    ]
+    return Comparison(found_differences, [recording.of], {})
 
 
 def _side(x: Any) -> Any:
@@ -159,26 +196,39 @@ def _differences(a: Facts, b: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
         yield step, {"path": path, "a": shown_a, "b": shown_b, "severity": severity}
 
 
-def _facts(run: Run) -> Facts:
-    """Return what a run showed: outcomes, errors, answers and events."""
-    facts: Facts = {}
-    seen: dict[str, str] = {}  # an id by where it was first seen
+class _Reader:
+    """Collects facts: ids are told by where they were first seen, times by how long after the start."""
 
-    def put(step: str, path: str, value: Any, shown: Any) -> None:
+    def __init__(self, started: datetime | None) -> None:
+        self.facts: Facts = {}
+        self._started = started  # None: times are not compared
+        self._seen: dict[str, str] = {}  # an id by where it was first seen
+
+    def put(self, step: str, path: str, value: Any, shown: Any) -> None:
+        """Add a value and what is shown of it; of a mapping or a list, each part."""
         if isinstance(value, Mapping):
             for name, inner in value.items():
-                put(step, f"{path}.{name}", inner, shown.get(name) if isinstance(shown, Mapping) else shown)
+                self.put(step, f"{path}.{name}", inner, shown.get(name) if isinstance(shown, Mapping) else shown)
         elif isinstance(value, list | tuple):
             for number, inner in enumerate(value, 1):
-                put(step, f"{path}.{number}", inner, shown[number - 1] if isinstance(shown, list | tuple) else shown)
+                self.put(
+                    step, f"{path}.{number}", inner, shown[number - 1] if isinstance(shown, list | tuple) else shown
+                )
         else:
             text = value.isoformat() if isinstance(value, datetime) else str(value)
-            plain = UUID.sub(lambda found: seen.setdefault(found[0], f"{step}.{path}"), text)
-            plain = TIME.sub(
-                lambda found: f"{(datetime.fromisoformat(found[0]) - run.started).total_seconds():+.3f}", plain
-            )
-            facts[step, path] = (plain, visible(str(shown), 80))
+            plain = UUID.sub(lambda found: self._seen.setdefault(found[0], f"{step}.{path}"), text)
+            self.facts[step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
 
+    def _after(self, found: re.Match[str]) -> str:
+        if self._started is None:
+            return "time"
+        return f"{(datetime.fromisoformat(found[0]) - self._started).total_seconds():+.3f}"
+
+
+def _facts(run: Run) -> Facts:
+    """Return what a run showed: outcomes, errors, answers and events."""
+    reader = _Reader(run.started)
+    put = reader.put
     for result in run.steps:
         name, error = result.step.name, result.error
         put(name, "outcome", result.outcome, result.outcome)
@@ -194,7 +244,7 @@ def _facts(run: Run) -> Facts:
             kind = f"{event.get('resource')}.{event.get('action')}"
             put(name, f"event {number}", kind, kind)
             put(name, f"event {number}", {**event, "id": ""}, shown)
-    return facts
+    return reader.facts
 
 
 def _assumptions(runs: list[Run], apis: list[Any]) -> dict[str, list[str]]:

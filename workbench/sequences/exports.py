@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 from uuid import uuid4
 
 import attrs
 
 from workbench.client.effects import Outcome
+from workbench.client.exchange import RawResponse
 from workbench.errors import InvalidRequest
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
+from workbench.interface.operation import Operation
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.generated import from_journal
@@ -23,6 +26,7 @@ from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import Ref, Step, duration, references
 
 Format = Literal["toml", "pytest", "shell", "har"]
+_KEPT_HEADERS = ("content-type", "retry-after")
 
 
 @attrs.frozen(kw_only=True)
@@ -36,6 +40,7 @@ class _Call:
     answer: Any
     started: datetime
     seconds: float = 0.0
+    headers: Mapping[str, str] = {}
 
 
 def export(
@@ -47,7 +52,7 @@ def export(
     holds masked, are replaced by made-up ones. The script takes WORKBENCH_URL and WORKBENCH_API_KEY from its environment.
 
     Args:
-        calls: `api.journal`, some of its entries, or `api.sandbox.requests()`.
+        calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
         to: "toml", "pytest", "shell" or "har".
         last: Only the last N calls.
         name: Name of the sequence.
@@ -74,14 +79,14 @@ def export(
 def _call(entry: Any) -> _Call | None:
     """Return a call of a journal or of a sandbox's log; None for one without an outcome, or that no step may make."""
     operation = SCRIPTED.get(entry.operation or "")
+    if isinstance(entry, RawResponse):
+        return None if operation is None else _of_response(operation, entry)
     status = getattr(entry, "status", None) or 0
     outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
     if operation is None or outcome not in (Outcome.DONE, Outcome.REFUSED) or status >= 500:
         return None
     if (request := getattr(entry, "request", None)) is None:  # the log of a sandbox
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(operation.path))
-        at = re.search(f"{pattern}$", entry.path or "")
-        request = {**(entry.body or {}), **(at.groupdict() if at else {})}
+        request = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
     started = getattr(entry, "started", None) or datetime.now(UTC)
     ended = getattr(entry, "ended", None) or started
     return _Call(
@@ -91,26 +96,55 @@ def _call(entry: Any) -> _Call | None:
     )  # fmt: skip
 
 
-def _made_up(cls: Any, raw: Any) -> Any:
-    """Return wire members with made-up values in place of masked ones."""
+def sent_members(operation: Operation[..., Any], target: str, body: bytes) -> dict[str, Any]:
+    """Return what a request holds, of its path, query and body, by wire name; private values are made up."""
+    path, _, query = target.partition("?")
+    given = strict_json.loads(body) if body else {}
+    raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **(operation.in_path(path) or {})}
+    made: dict[str, Any] = _made_up(operation.request, raw, known=False)
+    return made
+
+
+def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any:
+    """Return a body as JSON values; private values are made up, and what is no JSON is None."""
+    try:
+        answer = strict_json.loads(body) if body else None
+    except strict_json.NotJson:
+        return None
+    return _made_up(operation.answer, answer, known=False) if status < 300 else answer
+
+
+def _of_response(operation: Operation[..., Any], entry: RawResponse) -> _Call:
+    """Return a call of a client, whole: also one that failed."""
+    answer = read_answer(operation, entry.status, entry.body)
+    if entry.status >= 300 and isinstance(answer, Mapping):  # words of an error may repeat what was sent
+        answer = {name: entry.request.clean(one) if isinstance(one, str) else one for name, one in answer.items()}
+    ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
+    return _Call(
+        operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status, answer=answer,
+        request=sent_members(operation, entry.request.target, entry.request.body or b""), started=datetime.now(UTC),
+        headers={name: entry.headers[name] for name in _KEPT_HEADERS if name in entry.headers},
+    )  # fmt: skip
+
+
+def _made_up(cls: Any, raw: Any, known: bool = True) -> Any:
+    """Return wire members with made-up values for masked and private ones, and for unnamed ones unless they are known to be masked."""
     if isinstance(raw, list | tuple):
-        return [_made_up(cls, one) for one in raw]
+        return [_made_up(cls, one, known) for one in raw]
     if not isinstance(raw, Mapping) or not walk.is_record(cls):
         return raw
     members = {one.wire: one for one in walk.members(cls)}
-    return {wire: _value(cls, members.get(wire), value) for wire, value in raw.items()}
+    return {wire: _value(cls, members.get(wire), value, known) for wire, value in raw.items()}
 
 
-def _value(cls: Any, member: walk.Member | None, value: Any) -> Any:
-    inner = None if member is None else walk.record_of(member.kind)
-    if inner is not None and not isinstance(value, str):
-        return _made_up(inner, value)
-    if not isinstance(value, str) or (
-        masks.MASK not in value and (member is None or member.about.privacy is Privacy.OPEN)
-    ):
-        return value
+def _value(cls: Any, member: walk.Member | None, value: Any, known: bool) -> Any:
     if member is None:  # a member that the document does not name
-        return "made up"
+        return value if known and masks.MASK not in str(value) else "made up"
+    inner = walk.record_of(member.kind)
+    if inner is not None and not isinstance(value, str):
+        return _made_up(inner, value, known)
+    if value is None or (member.about.privacy is Privacy.OPEN and not (isinstance(value, str) and masks.MASK in value)):
+        return value
     made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
     return strict_json.loads(strict_json.dumps(made)).get(member.wire)
 
@@ -206,6 +240,7 @@ def _har_entry(call: _Call) -> dict[str, Any]:
         "timings": {"send": 0, "wait": milliseconds, "receive": 0},
         "request": {"method": operation.method, "url": url, "headers": [], "queryString": query, **posted, **rest},
         "response": {
-            "status": call.status, "statusText": "", "headers": [], "content": content, "redirectURL": "", **rest,
+            "status": call.status, "statusText": "", "content": content, "redirectURL": "",
+            "headers": [{"name": name, "value": value} for name, value in call.headers.items()], **rest,
         },
     }  # fmt: skip
