@@ -1,5 +1,7 @@
 """Two services are compared by the runs of sequences, two worlds by their records; private values stay masked."""
 
+import tomllib
+
 import pytest
 
 import workbench as wb
@@ -71,3 +73,25 @@ def test_wrong_arguments() -> None:
     api = wb.Client(base_url="https://api.example.com", api_key="k")
     with pytest.raises(InvalidRequest, match="shows no records"):
         wb.compare(api, api)
+
+
+def test_evidence_confirms_and_corrects(tmp_path) -> None:
+    """A sandbox with the corrected values then answers as the service did; the file is a profile that opens one."""
+    names = ["refund-partial", "refund-amount-omitted", "reverse-full"]
+    service = Sandbox(behavior="observed")
+    found = wb.sequences.evidence(service, sequences=names)
+    like_it = Sandbox(settings=dict(found.corrected))
+
+    assert found.corrected["refund_amount_omitted"] == "400"
+    assert wb.compare(like_it, service, sequences=names).same
+    assert wb.compare("documented", service, sequences=names).rows()
+    table = tomllib.loads(found.to_toml("acme-like"))["profiles"]["acme-like"]["sandbox"]
+    assert {key: value for key, value in found.corrected.items() if value is not None}.items() <= table.items()
+
+
+def test_the_default_behavior_confirms_itself() -> None:
+    found = wb.sequences.evidence(Sandbox(seed=3), sequences=["refund-partial"])
+
+    assert not found.corrected
+    assert {"event_completion_reason", "merchant_padding"} <= {*found.confirmed}
+    assert "withdrawal_lifetime" in found.open

@@ -4,7 +4,10 @@ import json
 import subprocess
 
 import httpx
+import jsonschema_rs
+import nbformat
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from workbench.errors import InvalidRequest
 from workbench.sandbox import Sandbox
@@ -93,3 +96,27 @@ def test_what_cannot_be_exported(api: Session, calls: object, to: str) -> None:
     """No call, or an unknown format."""
     with pytest.raises(InvalidRequest):
         export(api.journal if calls is None else [], to)  # type: ignore[arg-type]
+
+
+def test_a_notebook(api: Session) -> None:
+    """It is a valid notebook, and its cells run to the end with the outcomes that were recorded."""
+    made = nbformat.reads(checked(export(api.journal, "notebook", seed=SEED)), as_version=4)
+    nbformat.validate(made)
+    space: dict[str, object] = {}
+    for cell in made.cells:
+        if cell.cell_type == "code":
+            exec(cell.source, space)
+
+    assert space["run"].ok  # type: ignore[attr-defined]
+
+
+def test_openapi_examples(api: Session) -> None:
+    """The document stays valid, and each of its examples fits the schema beside it."""
+    made = json.loads(checked(export(api.sandbox.requests(), "openapi")))
+    bodies = made["paths"]["/simulate/transactions/authorize"]["post"]["requestBody"]["content"]["application/json"]
+
+    assert list(OpenAPIV31SpecValidator(made).iter_errors()) == []
+    assert bodies["examples"]
+    for example in bodies["examples"].values():
+        whole = {**bodies["schema"], "components": made["components"]}
+        jsonschema_rs.validator_for(whole).validate(example["value"])

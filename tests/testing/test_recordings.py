@@ -47,25 +47,26 @@ def test_a_recording_answers_as_it_was_answered(recorded):
 @pytest.mark.parametrize("amount, card", [(1251, None), (1250, "00000000-0000-4000-8000-000000000000")])
 def test_another_call_is_refused(recorded, amount, card):
     path, recorded_card, _ = recorded
-    with pytest.raises(NotSent, match="call 1 of the recording is simulate_authorization, with another"):
-        with testing.replay(path) as api:
-            api.simulate_authorization(
+    words = "call 1 of the recording is simulate_authorization, with another"
+    with pytest.raises(NotSent, match=words), testing.replay(path) as api:
+        api.simulate_authorization(
                 card_id=card or recorded_card, amount=amount, currency="USD", merchant_name="Corner Grocery",
                 merchant_category_code="5411",
             )  # fmt: skip
 
 
 def test_calls_that_are_not_made_are_named(recorded):
-    with pytest.raises(InvalidRequest, match="not made: simulate_authorization, simulate_reversal, update_dispute"):
-        with testing.replay(recorded[0]):
-            pass
+    words = "not made: simulate_authorization, simulate_reversal, update_dispute"
+    with pytest.raises(InvalidRequest, match=words), testing.replay(recorded[0]):
+        pass
 
 
 def test_a_call_after_the_last_one_is_refused(recorded):
     path, card, _ = recorded
-    with pytest.raises(NotSent, match="no further call"), testing.replay(path) as api:
+    with testing.replay(path) as api:
         purchase(api, card)
-        api.list_contracts()
+        with pytest.raises(NotSent, match="no further call"):
+            api.list_contracts()
 
 
 def test_nothing_private_is_recorded(tmp_path):
@@ -118,7 +119,7 @@ def test_a_sandbox_answers_as_it_was_recorded(recorded):
     assert (found.same, found.compared) == (True, ("calls.har",)), found.rows()
 
 
-def test_a_service_that_differs_is_told(recorded):
+def test_a_service_that_differs_is_reported(recorded):
     """By the step, the member, and both values."""
     text = json.loads(recorded[0].read_text())
     answer = text["log"]["entries"][0]["response"]["content"]

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.forms.sequence_panel import panel as panel
     from workbench.sequences.audit import problems as problems
+    from workbench.sequences.comparing import Evidence as Evidence
+    from workbench.sequences.comparing import evidence as evidence
     from workbench.sequences.exports import export as export
     from workbench.sequences.files import catalogue as catalogue
     from workbench.sequences.files import load as load

@@ -1,5 +1,6 @@
 """What differs between two services or sandboxes: in the runs of sequences, or in the records of two worlds."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ import attrs
 from workbench.client.client import Client
 from workbench.errors import ApiError, InvalidRequest, WrongEnvironment, hide_arguments, visible
 from workbench.interface import masks, strict_json, walk
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import converter
 from workbench.interface.rules import UUID
 from workbench.interface.table import OPERATIONS
@@ -121,9 +123,7 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
     found: list[Difference] = []
     compared, skipped = [], {}
     for one in sequences:
-        if isinstance(one, str) and one not in catalogue:
-            raise InvalidRequest(f"{visible(one, 80)} is not a sequence of the catalogue", of="compare")
-        sequence = attrs.evolve(catalogue[one] if isinstance(one, str) else one, profile=None)
+        sequence = _sequence(one)
         apis = [side.fork() if isinstance(side, Sandbox) else side for side in sides]
         try:
             runs = [run(sequence, api, progress=False, **values) for api in apis]
@@ -139,6 +139,94 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
     return Comparison(found, compared, skipped)
 
 
+@attrs.frozen(kw_only=True)
+class Evidence:
+    """What a service showed about assumptions: ids that its responses confirm, values that fit it, and ids left open."""
+
+    service: str
+    confirmed: tuple[str, ...]
+    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(settings=…)` takes it
+    open: tuple[str, ...]  # a step that rests on it differed from either behavior
+
+    def to_toml(self, name: str = "like-the-service") -> str:
+        """Return it as a profile for profiles.toml: an embedded sandbox that behaves as the service did."""
+        lines = [
+            f"# Assumptions that {self.service} was compared with. Confirmed: {', '.join(self.confirmed) or 'none'}."
+        ]
+        lines += [f"# Open, since a response differed either way: {', '.join(self.open) or 'none'}.", ""]
+        lines += [f"[profiles.{name}.sandbox]", 'behavior = "documented"']
+        lines += [f"{key} = {json.dumps(value)}" for key, value in self.corrected.items() if value is not None]
+        return "\n".join([*lines, ""])
+
+
+@hide_arguments
+def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Evidence:
+    """Run sequences on a service once, and tell which assumptions its responses and events confirm or correct.
+
+    A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is taken. It is
+    confirmed where that is the documented value, corrected where it is the other one, and open where the sequences show no
+    difference. An assumption that has no setting is confirmed where all steps that rest on it ended alike.
+
+    Args:
+        service: See `compare`; not a recording.
+        sequences: Names in the catalogue, or sequences; all of the catalogue if omitted.
+        values: Parameters of the sequences.
+
+    Raises:
+        InvalidRequest: A sequence is unknown.
+        WrongEnvironment: It is a production service.
+    """
+    side = _side(service)
+    theirs: list[tuple[Sequence, Facts]] = []
+    for sequence in map(_sequence, sequences or catalogue):
+        with suppress(WrongEnvironment):  # it needs what the service does not have
+            made = run(sequence, side.fork() if isinstance(side, Sandbox) else side, progress=False, **values)
+            theirs.append((sequence, _facts(made)))
+    corrected: dict[str, Any] = {}
+    differing, rests = _fitted({}, theirs, values)
+    settled: dict[str, bool] = {}
+    choices = [one for one in BEHAVIORS.values() if one.settable and one.documented != one.observed]
+    for one in (*choices, *choices):  # twice: some show only beside others
+        if one.id in corrected:
+            continue
+        tried, resting = _fitted({**corrected, one.id: one.observed}, theirs, values)
+        if len(tried) < len(differing):
+            corrected[one.id] = one.observed
+            differing, rests = tried, resting
+        settled[one.id] = settled.get(one.id, False) or len(tried) != len(differing)
+    steps = {(name, step) for name, step, _ in differing}
+    alike = {one for one, resting in rests.items() if not resting & steps}
+    confirmed = {one for one, shown in settled.items() if shown} | {one for one in alike if one not in settled}
+    left = {*rests, *settled} - confirmed - corrected.keys()
+    return Evidence(
+        service=getattr(side, "host", "a sandbox"), confirmed=tuple(sorted(confirmed - corrected.keys())),
+        corrected=corrected, open=tuple(sorted(left)),
+    )  # fmt: skip
+
+
+def _fitted(
+    settings: Mapping[str, Any], theirs: list[tuple[Sequence, Facts]], values: Mapping[str, Any]
+) -> tuple[set[tuple[str, str, str]], dict[str, set[tuple[str, str]]]]:
+    """Return what differs from a sandbox with settings, by sequence, step and path, and the steps that each assumption is behind."""
+    sandbox = Sandbox(settings=settings)
+    differing: set[tuple[str, str, str]] = set()
+    rests: dict[str, set[tuple[str, str]]] = {}
+    for sequence, facts in theirs:
+        copy = sandbox.fork()
+        made = run(sequence, copy, progress=False, **values)
+        differing |= {(sequence.name, step, parts["path"]) for step, parts in _differences(_facts(made), facts)}
+        for step, ids in _rests_on(made, copy).items():
+            for one in ids:
+                rests.setdefault(one, set()).add((sequence.name, step))
+    return differing, rests
+
+
+def _sequence(one: str | Sequence) -> Sequence:
+    if isinstance(one, str) and one not in catalogue:
+        raise InvalidRequest(f"{visible(one, 80)} is not a sequence of the catalogue", of="compare")
+    return attrs.evolve(catalogue[one] if isinstance(one, str) else one, profile=None)
+
+
 def _compare_recording(recording: Recording, side: Any) -> Comparison:
     """Make the calls of a recording again, one by one, and compare each response with the recorded one."""
     if isinstance(side, Sandbox):
@@ -148,7 +236,9 @@ def _compare_recording(recording: Recording, side: Any) -> Comparison:
     ids: dict[str, str] = {}
     for number, (name, sent, response) in enumerate(recording.calls, 1):
         operation, step = OPERATIONS[name], f"{number} {name}"
-        raw = UUID.sub(lambda found: ids.get(found[0], found[0]), strict_json.dumps(sent).decode())
+        raw = strict_json.dumps(sent).decode()
+        for old_id, new_id in ids.items():
+            raw = raw.replace(old_id, new_id)
         with side.responses() as found, suppress(ApiError):
             side.send(side.from_wire(name, raw))
         for reader, status, body in zip(
@@ -256,11 +346,16 @@ def _assumptions(runs: list[Run], apis: list[Any]) -> dict[str, list[str]]:
     differing = {name for name in first if first[name] != second.get(name)}
     found: dict[str, set[str]] = {}
     for made, sandbox in zip(runs, sandboxes, strict=True):
-        steps = [one.step.name for one in made.steps if one.step.do in SCRIPTED]
-        entries = sandbox.requests()[-len(steps) :] if sandbox is not None and steps else []
-        for step, entry in zip(steps, entries, strict=False):
-            found.setdefault(step, set()).update(differing & set(entry.assumptions))
+        for step, ids in _rests_on(made, sandbox).items():
+            found.setdefault(step, set()).update(differing & ids)
     return {step: sorted(names) for step, names in found.items()}
+
+
+def _rests_on(made: Run, sandbox: Any) -> dict[str, set[str]]:
+    """Return the assumptions by step that a sandbox named with its responses to a run."""
+    steps = [one.step.name for one in made.steps if one.step.do in SCRIPTED]
+    entries = sandbox.requests()[-len(steps) :] if steps else []
+    return {step: set(entry.assumptions) for step, entry in zip(steps, entries, strict=False)}
 
 
 def _compare_worlds(a: Any, b: Any) -> Comparison:

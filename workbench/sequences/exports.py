@@ -1,4 +1,4 @@
-"""Calls that were made, as a sequence, a test, a shell script or a HAR file; what was private in them is made up."""
+"""Calls that were made, as a sequence, a test, a notebook, a shell script, a HAR file or OpenAPI examples; private values are made up."""
 
 import re
 import shlex
@@ -18,6 +18,7 @@ from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
+from workbench.interface.openapi import document
 from workbench.interface.operation import Operation
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 from workbench.sequences.audit import SCRIPTED
@@ -25,7 +26,7 @@ from workbench.sequences.generated import from_journal
 from workbench.sequences.sequence import Sequence
 from workbench.sequences.steps import Ref, Step, duration, references
 
-Format = Literal["toml", "pytest", "shell", "har"]
+Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
 _KEPT_HEADERS = ("content-type", "retry-after")
 
 
@@ -46,17 +47,17 @@ class _Call:
 def export(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
-    """Return calls as text: a sequence, a test of pytest, a shell script of curl commands, or a HAR file.
+    """Return calls as text: a sequence, a test of pytest, a notebook, a shell script of curl commands, a HAR file, or OpenAPI.
 
-    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal
+    Ids of earlier answers become references (in a HAR file and in OpenAPI they stay), other ids stay. Private values, which a journal
     holds masked, are replaced by made-up ones. The script takes WORKBENCH_URL and WORKBENCH_API_KEY from its environment.
 
     Args:
         calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
-        to: "toml", "pytest", "shell" or "har".
+        to: "toml", "pytest", "notebook", "shell", "har", or "openapi": the OpenAPI document with the calls as its examples.
         last: Only the last N calls.
         name: Name of the sequence.
-        seed: Seed of the sandbox that the test runs on; the ids of other seeds are not in it.
+        seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
 
     Raises:
         InvalidRequest: There is no call that was done or refused.
@@ -65,14 +66,15 @@ def export(
     found = found[-last:] if last is not None else found
     if not found:
         raise InvalidRequest("there is no call that was done or refused", of="sequences.export")
-    if to == "har":
-        return _har(found)
+    if to in ("har", "openapi"):
+        return _har(found) if to == "har" else _openapi(found)
     sequence = from_journal(found, name=name)
     writers: dict[str, Callable[[Sequence], str]] = {
-        "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed), "shell": _shell,
+        "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed),
+        "notebook": lambda made: _notebook(made, seed), "shell": _shell,
     }  # fmt: skip
     if to not in writers:
-        raise InvalidRequest(f"to must be har or one of {', '.join(writers)}", of="sequences.export")
+        raise InvalidRequest(f"to must be har, openapi or one of {', '.join(writers)}", of="sequences.export")
     return writers[to](sequence)
 
 
@@ -149,16 +151,59 @@ def _value(cls: Any, member: walk.Member | None, value: Any, known: bool) -> Any
     return strict_json.loads(strict_json.dumps(made)).get(member.wire)
 
 
+def _literal(text: str) -> str:
+    return repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
+
+
+def _notebook(sequence: Sequence, seed: int | None) -> str:
+    connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
+    run = "run = wb.sequences.run(sequence, api)\nrun"
+    cells = [
+        _cell("markdown", f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."),
+        _cell("code", connect),
+        _cell("code", f"sequence = wb.sequences.loads({_literal(sequence.to_toml())})\nsequence"),
+        _cell("code", run),
+        _cell("code", "wb.to_frame(run)"),
+    ]
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    made = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return strict_json.dumps(made).decode()
+
+
+def _cell(kind: str, source: str) -> dict[str, Any]:
+    more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"cell_type": kind, "id": uuid4().hex[:8], "metadata": {}, "source": source, **more}
+
+
+def _openapi(calls: list[_Call]) -> str:
+    """Return the OpenAPI document with requests and responses of calls in place of its examples."""
+    made = document(more=[row for name, row in SCRIPTED.items() if name not in OPERATIONS])
+    for number, call in enumerate(calls, 1):
+        row = SCRIPTED[call.operation]
+        described = made["paths"][row.path][row.method.lower()]
+        body = {name: value for name, value in call.request.items() if "{" + name + "}" not in row.path}
+        content = described.get("requestBody", {}).get("content", {})
+        if call.status < 300:
+            _add_example(content, f"call-{number}", body)
+        answer = described["responses"].setdefault(str(call.status), {"description": "An error."})
+        _add_example(answer.get("content", {}), f"call-{number}", call.answer)
+    return strict_json.dumps(made).decode()
+
+
+def _add_example(content: Mapping[str, Any], name: str, value: Any) -> None:
+    for media in content.values():
+        media.pop("example", None)
+        media.setdefault("examples", {})[name] = {"value": value}
+
+
 def _pytest(sequence: Sequence, seed: int | None) -> str:
     name = re.sub(r"\W+", "_", sequence.name).strip("_").lower() or "recorded"
     where = "" if seed is None else f"seed={seed}"
-    text = sequence.to_toml()
-    text = repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
     return f'''"""{len(sequence.steps)} recorded steps, as a test. Made by workbench; private values are made up."""
 
 import workbench as wb
 
-SEQUENCE = {text}
+SEQUENCE = {_literal(sequence.to_toml())}
 
 
 def test_{name}():

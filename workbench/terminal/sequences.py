@@ -86,13 +86,21 @@ def run(
 
 
 def compare(
-    a: Annotated[str, Parameter(help="documented, observed, the URL of a served sandbox, or a profile.")],
+    a: Annotated[
+        str, Parameter(help="documented, observed, the URL of a served sandbox, a profile, or a recording (.har).")
+    ],
     b: Annotated[str, Parameter(help="The other one.")],
     /,
     *,
     sequence: Annotated[
         list[str] | None,
         Parameter(help="Name or TOML file of a sequence; all of the catalogue if omitted.", completer=_names),
+    ] = None,
+    evidence: Annotated[
+        Path | None,
+        Parameter(
+            help="Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it."
+        ),
     ] = None,
     how: Output = _OUTPUT,
 ) -> int:
@@ -102,6 +110,10 @@ def compare(
     """
     from workbench import compare, sequences
 
+    if evidence is not None:
+        chosen = [_sequence(one) for one in sequence] if sequence else None
+        evidence.write_text(sequences.evidence(b, sequences=chosen).to_toml(), encoding="utf-8")
+        say(f"Evidence: {evidence}")
     found = compare(a, b, sequences=[_sequence(one) for one in sequence or sequences.catalogue])
     show([attrs.asdict(one) for one in found.rows()], how)
     say(found.verdict)
