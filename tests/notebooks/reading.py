@@ -13,6 +13,7 @@ HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("[0-9]*.ipynb"))
 COURSE = [path for path in NOTEBOOKS if path.name < "2"]
 """The notebooks that teach; those numbered from 21 are reports."""
+TRANSLATED = sorted(HERE.glob("[a-z][a-z]/*.ipynb"))
 WIDGET = "application/vnd.jupyter.widget-view+json"
 IDS = [path.stem for path in NOTEBOOKS]
 
@@ -55,8 +56,8 @@ class Executed:
     bare: tuple[str, ...]  # cells that show a widget and no static HTML beside it
 
 
-def execute(path: Path, folder: Path) -> Executed:
-    """Run all cells of a notebook in a clean kernel, in a folder of its own."""
+def execute(path: Path, folder: Path, **variables: str) -> Executed:
+    """Run all cells of a notebook in a clean kernel, in a folder of its own, with variables of the environment."""
     import nbformat  # which takes a second, and only here
     from nbclient import NotebookClient
 
@@ -71,6 +72,7 @@ def execute(path: Path, folder: Path) -> Executed:
         "STRAYS": str(folder / "strays"),
         "IPYTHONDIR": str(folder / "ipython"),
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(folder.parent / "matplotlib")),
+        **variables,
     }
     client = NotebookClient(
         notebook,

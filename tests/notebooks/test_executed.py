@@ -11,6 +11,8 @@ import pytest
 
 import workbench as wb
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, offline
+from workbench.classroom import ClassServer
+from workbench.course.learner import EXERCISES
 
 pytestmark = pytest.mark.notebook
 
@@ -110,3 +112,18 @@ def test_most_cells_are_quick(path: Path, ran: Run) -> None:
 def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
     """Graded twice, a notebook gives the same outputs: no clock, no chance, no prompt."""
     assert ran(path).outputs == execute(path, tmp_path).outputs
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
+def test_runs_in_a_class(path: Path, tmp_path: Path) -> None:
+    """With WORKBENCH_CLASS the same cells run on the learner's sandbox of a class, which hears of each check."""
+    server = ClassServer(["Ann"])
+    with server.serve() as url:
+        executed = execute(path, tmp_path, WORKBENCH_CLASS=f"{url}/{server.learners[0].code}")
+        results = server.board()["learners"][0]["results"]
+    server.close()
+
+    assert () == executed.errors
+    assert {one.id for one in EXERCISES.values() if one.notebook == path.stem} == set(results)
+    assert not any(one["done"] for one in results.values())

@@ -38,7 +38,7 @@ def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
 
 def _near_amount(seen: SandboxEvidence, cents: int) -> str:
     """Return an authorization whose decimal point is in another place, if there is one."""
-    others = [one["authorized"] for one in seen.transactions()]
+    others = [one["authorized"] for one in seen.transactions() if one["status"] != "declined"]
     near = next((one for one in others for power in (10, 100, 1_000) if cents in (one * power, one // power)), None)
     return "" if near is None else f"; there is one of {money(near)}, not {money(cents)}"
 
