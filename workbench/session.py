@@ -165,6 +165,14 @@ def sandbox_of(api: Any) -> "Sandbox | None":
     return api.sandbox if isinstance(api, _Session) and api._sandbox is not None else None
 
 
+def sandbox_times(api: Any) -> dict[str, datetime]:
+    """Return when each event of a session happened by the clock of its sandbox, by id; nothing of a real service."""
+    sandbox = sandbox_of(api)
+    return (
+        {} if sandbox is None else {one["event"]["id"]: datetime.fromisoformat(one["at"]) for one in sandbox.events()}
+    )
+
+
 def behaviors_of(api: Any) -> Mapping[str, Any]:
     """Return the behaviors of a real sandbox beyond the document, from its profile, as {"settle_route": True}."""
     return api._behaviors if isinstance(api, _Session) else {}

@@ -288,10 +288,14 @@ def test_overall_rate_is_drawn_beside_the_numbers() -> None:
     assert [list(one) for one in drawn] == [[-0.5, 0.5], [1.5, 2.5]]
 
 
-def test_timeline_of_a_bare_ledger_has_an_order_only(month: Any) -> None:
-    """A ledger knows no times: the chart says so instead of inventing some."""
-    axes = charts.money_timeline_chart(month.ledger())
+def test_timeline_of_a_bare_ledger_has_its_times(month: Any) -> None:
+    """A ledger holds the time and the currency of each entry; without them the chart says so and invents none."""
+    frame = tables.to_frame(month.ledger())
 
+    assert frame["at"].notna().all()
+    assert set(frame["currency"]) == {"USD"}
+    assert charts.money_timeline_chart(month.ledger()).get_xlabel() == "time (UTC)"
+    axes = charts.money_timeline_chart(frame.drop(columns="at"))
     assert axes.get_xlabel() == "order"
     assert "No times are known." in footnotes(axes)
 

@@ -16,6 +16,7 @@ from workbench.errors import InvalidArguments
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse
 from workbench.session import Session, connect
+from workbench.tables.frames import to_frame
 
 
 @pytest.fixture
@@ -370,3 +371,11 @@ def test_names_of_lists_are_answered(lived: Session) -> None:
         browse(lived).open("journal entries")
     with pytest.raises(InvalidArguments, match="has no nothing"):
         browse(lived).show("users", "nothing")
+
+
+def test_events_arrive_by_the_sandbox_s_clock(lived: Session) -> None:
+    """An event in the list has the time at which it happened in the sandbox, as in a frame."""
+    rows = things.events(lived)
+
+    assert sorted(row[0] for row in rows.rows) == sorted(to_frame(lived)["at"])
+    assert rows.columns[0] == things.Column("arrived", "time")

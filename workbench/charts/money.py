@@ -162,7 +162,7 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _timed(run)
+    data = table(_ledger(run), "transaction_id", "kind", "amount")
     lanes = [kind for kind in _KINDS if (data["kind"] == kind).any()]
     known = data[data["kind"].isin(lanes)]
     with canvas(ax, size, data) as on:
@@ -182,16 +182,6 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
         notes.append("No times are known." if "at" not in data and len(known) else "")
         on.notes(*notes)
     return on.axes
-
-
-def _timed(run: Any) -> pd.DataFrame:
-    data = table(_ledger(run), "transaction_id", "kind", "amount")
-    if isinstance(run, pd.DataFrame | Ledger):
-        return data
-    keys = ["step", "transaction_id"]
-    made = data.merge(to_frame(run)[[*keys, "at"]].drop_duplicates(keys), on=keys, how="left")
-    made.attrs.update(data.attrs)
-    return made
 
 
 def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:

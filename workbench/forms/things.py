@@ -13,7 +13,7 @@ from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
 from workbench.sandbox.results import StoredRecord
-from workbench.session import sandbox_of
+from workbench.session import sandbox_of, sandbox_times
 
 
 @attrs.frozen
@@ -72,9 +72,12 @@ def records(api: Any, kind: str) -> list[Any]:
 
 
 def received(api: Any) -> list[Any]:
-    """Return the received events, each with its time of arrival."""
+    """Return the received events, each with its time of arrival, by the sandbox's clock where there is one."""
     inbox = getattr(api, "inbox", None)
-    return [] if inbox is None else inbox.stored()
+    if inbox is None:
+        return []
+    stored, times = inbox.stored(), sandbox_times(api)
+    return [attrs.evolve(one, arrived=times.get(one.event.id, one.arrived)) for one in stored]
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
@@ -413,7 +416,7 @@ def _values(column: Any) -> list[Any]:
 def events(api: Any) -> Rows:
     """Return the received events."""
     columns = (
-        Column("arrived", "wall"), Column("kind"), Column("about", "id", "any"), Column("id", "id"), Column("verified"),
+        Column("arrived", "wall" if sandbox_of(api) is None else "time"), Column("kind"), Column("about", "id", "any"), Column("id", "id"), Column("verified"),
         Column("times", "number"), Column("sequence", "number"),
     )  # fmt: skip
     found = (

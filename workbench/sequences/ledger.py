@@ -7,6 +7,7 @@ So `available + held + posted - refunded` never changes, and every change has an
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import attrs
@@ -31,9 +32,11 @@ class Entry:
     target: str
     amount: int
     kind: str  # "hold", "release", "settlement", "above the hold" or "refund"
+    at: datetime | None = None
+    currency: str | None = None  # of the amount
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class LedgerRow(Entry):
     """One entry as a row of a table, with the card's balance after it; all amounts are in cents."""
 
@@ -53,6 +56,8 @@ class Ledger:
         self._balances: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by card
         self._open: dict[str, tuple[str, int]] = {}  # transaction -> card, amount held
         self._settled: dict[str, tuple[str, int]] = {}  # transaction -> card, amount not yet refunded
+        self._currency: dict[str, str | None] = {}  # by transaction
+        self.at: datetime | None = None  # when what is booked next happened
 
     def balance(self, card_id: str) -> dict[str, int]:
         """Return the change of each account of a card, in cents."""
@@ -62,8 +67,9 @@ class Ledger:
         """Return the change of each account over all cards, in cents."""
         return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
 
-    def hold(self, step: str, transaction_id: str, card_id: str, amount: int) -> None:
+    def hold(self, step: str, transaction_id: str, card_id: str, amount: int, currency: str | None = None) -> None:
         """Book an authorization."""
+        self._currency[transaction_id] = currency
         self._open[transaction_id] = (card_id, amount)
         self._move(step, transaction_id, card_id, "available", "held", amount, "hold")
 
@@ -102,7 +108,8 @@ class Ledger:
             return
         if amount < 0:
             raise Unbalanced(f"{step}: a {kind} of {amount} cents on transaction {transaction}")
-        self.entries.append(Entry(step, transaction, card, source, target, amount, kind))
+        currency = self._currency.get(transaction)
+        self.entries.append(Entry(step, transaction, card, source, target, amount, kind, self.at, currency))
         balance = self._balances[card]
         _post(balance, source, target, amount)
         if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:

@@ -251,11 +251,13 @@ class Player:
 
     def _book(self, result: StepResult) -> None:
         step, arguments = result.step.name, result.arguments
+        self.ledger.at = result.at
         match result.step.do:
             case "simulate_authorization":
                 if get_path(result.answer, "status") == "authorized":
                     transaction = get_path(result.answer, "transaction_id")
-                    self.ledger.hold(step, transaction, arguments["card_id"], arguments["amount"])
+                    currency = arguments.get("currency")
+                    self.ledger.hold(step, transaction, arguments["card_id"], arguments["amount"], currency)
             case "simulate_reversal":
                 remaining = arguments["new_amount"]
                 self.ledger.reduce(step, arguments["transaction_id"], 0 if remaining is FULL else remaining)

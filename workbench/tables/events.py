@@ -14,7 +14,7 @@ from workbench.errors import InvalidRequest, visible
 from workbench.interface.convert import converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.walk import DateTime, Text, snake
-from workbench.session import sandbox_of
+from workbench.session import sandbox_times
 from workbench.tables.columns import MOMENT_TYPE, OPEN, Column, Plan, plan
 from workbench.tables.rows import Table, arrow_table, table_frame
 from workbench.webhooks.inbox import Inbox
@@ -54,23 +54,23 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
     Args:
         x: Events, an inbox, a session (with a sandbox its times are used), a run of a sequence, or what these list.
     """
-    happened: dict[str, Any] = {}
+    happened: dict[str, datetime] = {}
     if _is_session(x):
-        sandbox, x = sandbox_of(x), x.inbox
-        happened = {} if sandbox is None else {one["event"]["id"]: one["at"] for one in sandbox.events()}
+        happened, x = sandbox_times(x), x.inbox
     if isinstance(x, Inbox):
         x = x.stored()
     elif callable(getattr(x, "events", None)):
         x = x.events()
     events, times = [], []
     for one in [x] if _is_event(x) else x:
-        event, at = one, None
+        event: Event = one
+        at: Any = None
         if isinstance(one, StoredEvent):
             event, at = one.event, one.arrived
         elif isinstance(one, Mapping):
             event, at = converter().structure(_envelope(one), Event), one.get("at")
         events.append(event)
-        times.append(read_time(happened.get(event.id, at))[0] if event.id in happened or isinstance(at, str) else at)
+        times.append(happened.get(event.id) or (read_time(at)[0] if isinstance(at, str) else at))
     return events, times
 
 
