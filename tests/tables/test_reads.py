@@ -19,6 +19,7 @@ from workbench.client.pace import Clock
 from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
 from workbench.progress import Progress
 from workbench.tables import rewards as reads
+from workbench.tables.paging import PageCursor
 from workbench.tables.read_job import Rewards
 from workbench.tables.reading import Gate
 
@@ -152,16 +153,39 @@ def test_a_user_parameter_that_is_ignored_is_noticed() -> None:
     assert rewards.notes[0].startswith("The service seems to ignore the user parameter (name: userId, assumed)")
 
 
-@pytest.mark.slow
-def test_the_reach_is_noticed() -> None:
-    """10,100 rows, not complete, with the advice to read by type, which then reaches all."""
-    service = Service({user_id(0): [row(i) for i in range(12_000)]})
+@pytest.fixture
+def short_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the offset end at 200."""
+    monkeypatch.setattr(PageCursor.requests, "__kwdefaults__", {"limit": 100, "reach": 200})
+
+
+@pytest.mark.usefixtures("short_reach")
+def test_beyond_the_offset_each_type_is_read_by_itself(tmp_path: Path) -> None:
+    """A list that is longer than the offset reaches is read by type too: all rows once, complete, and a note says so."""
+    many = [row(i, type="earned" if i % 2 else "redeemed") for i in range(310)]
+    service = Service({user_id(0): many, user_id(1): [row(i + 1_000) for i in range(50)]})
     rewards = read(service)
 
-    assert len(rewards.frame()) == 10_100
+    assert sorted(rewards.frame()["id"]) == sorted(one["id"] for rows in service.rows.values() for one in rows)
+    assert rewards.complete
+    assert any(f"user {user_id(0)} was read by type too" in note for note in rewards.notes)
+    pd.testing.assert_frame_equal(rewards.frame(), read(service, path=tmp_path / "r").frame())
+    assert read(service, path=tmp_path / "r").notes == rewards.notes
+
+
+@pytest.mark.usefixtures("short_reach")
+@pytest.mark.parametrize("why", ["too many", "unknown type", "type ignored"])
+def test_the_reach_is_noticed(why: str) -> None:
+    """Where reading by type does not reach all, the rows that were read are there, and it is not complete."""
+    rows = [row(i, **({"type": "lent"} if why == "unknown type" and i == 5 else {})) for i in range(900)]
+    rows = rows if why == "too many" else rows[:400]
+    service = Service({user_id(0): rows}, ignores=["type"] if why == "type ignored" else [])
+    rewards = read(service)
+
+    assert len(rewards.frame()) == {"too many": 600, "unknown type": 400, "type ignored": 300}[why]
+    assert rewards.frame()["id"].is_unique
     assert not rewards.complete
-    assert any("reading each type by itself reaches further" in note for note in rewards.notes)
-    assert read(service, type="earned").complete
+    assert rewards.notes[0].startswith("The offset ends at 10,000")
 
 
 def test_rows_that_move_are_read_again() -> None:

@@ -54,6 +54,7 @@ class PageCursor:
     without_id: int = 0
     hidden: bool = False  # rows followed a short page
     limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
+    by_type: bool = False  # each type was read by itself too, to reach further
     other_type: int = 0  # rows of a type that was not requested
     reason: str = ""  # of a failure
 

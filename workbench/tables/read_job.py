@@ -202,8 +202,12 @@ def read_notes(
         by_end[cursor.end].append(user)
     if found := by_end["reach"]:
         notes.append(
-            f"The offset ends at {MAX_OFFSET:,}: of {_listed(found)} the first {MAX_OFFSET + MAX_LIMIT:,} rows at most "
-            "were read; reading each type by itself reaches further."
+            f"The offset ends at {MAX_OFFSET:,}: of {_listed(found)} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
+            "at most were read."
+        )
+    if found := [u for u, s in cursors.items() if s.by_type and s.end == "all"]:
+        notes.append(
+            f"The offset ends at {MAX_OFFSET:,}: {_listed(found)} was read by type too, which reaches further."
         )
     if found := by_end["offset ignored"]:
         notes.append(

@@ -14,6 +14,7 @@ from workbench.client.base import context_of
 from workbench.client.client import Bodies
 from workbench.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
 from workbench.interface.rewards import ListRewardsActivity
+from workbench.interface.rules import RewardType
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
 from workbench.tables.folder import Folder
@@ -168,7 +169,9 @@ class Reading:
         for user in left:
             cursor, parts = PageCursor(), list[Part]()
             try:
-                await self._read(user, cursor, parts)
+                await self._read(user, cursor, parts, self._wanted.type)
+                if cursor.end == "reach" and self._wanted.type is None:
+                    await self._read_types(user, cursor, parts)
                 self._failed_in_a_row = 0
             except asyncio.CancelledError:
                 self.started[user] = parts
@@ -195,13 +198,13 @@ class Reading:
         elif self._failed_in_a_row >= MAX_FAILED_USERS:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
-    async def _read(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
+    async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
         """Page through one user. Pages of an earlier read come first, so that it resumes where that stopped."""
         ready = self.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)
         while True:
-            part = ready.pop(0) if ready else await self._page(user, page, len(parts))
+            part = ready.pop(0) if ready else await self._page(user, page, len(parts), kind)
             keys = part.keys()
             parts.append(part)
             self._progress.rows += len(keys)
@@ -215,8 +218,30 @@ class Reading:
             except StopIteration:
                 return
 
-    async def _page(self, user: str, page: PageRequest, number: int) -> Part:
-        values = {"user_id": user, "type": self._wanted.type, "limit": page.limit, "offset": page.offset}
+    async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
+        """Read each type by itself, as the offset ends before the list does, and add the rows that are new."""
+        seen = set[Any]().union(*(part.keys() for part in parts))
+        # Other types cannot be asked for, so their rows beyond the offset are unknown.
+        ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
+        added: list[tuple[Part, tuple[int, ...]]] = []
+        cursor.by_type = True
+        for kind in RewardType:
+            one, more = PageCursor(), list[Part]()
+            await self._read(user, one, more, kind)
+            for part in more:
+                keys = part.keys()
+                added.append((part, tuple(i for i, key in enumerate(keys) if key not in seen and key[0] == kind)))
+                seen.update(keys)
+                ends.update("reach" for key in keys if key[0] != kind)
+            ends.add(one.end)
+            cursor.pages += one.pages
+            cursor.readings = max(cursor.readings, one.readings)
+        parts += [part for part, _ in added]
+        cursor.kept += [kept for _, kept in added]
+        cursor.end = next((end for end in ("offset ignored", "drift", "reach") if end in ends), "all")
+
+    async def _page(self, user: str, page: PageRequest, number: int, kind: str | None) -> Part:
+        values = {"user_id": user, "type": kind, "limit": page.limit, "offset": page.offset}
         request = build(ListRewardsActivity, values)
         for attempt in range(MAX_RATE_LIMIT_RETRIES + 1):
             try:
