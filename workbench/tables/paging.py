@@ -55,6 +55,7 @@ class PageCursor:
     hidden: bool = False  # rows followed a short page
     limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
     by_type: bool = False  # each type was read by itself too, to reach further
+    back_to: str | None = None  # the time of the oldest row that was requested, where older ones were not wanted
     other_type: int = 0  # rows of a type that was not requested
     reason: str = ""  # of a failure
 

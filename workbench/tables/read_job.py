@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from workbench.tables.folder import SCHEMA, Folder, read_folder, uniform
 from workbench.tables.paging import PageCursor
 from workbench.tables.reading import ReadFilter, Reading
 from workbench.tables.rewards_pages import with_users
-from workbench.tables.rows import Notes, Table, arrow_table, table_frame
+from workbench.tables.rows import TEXT, Notes, Table, arrow_table, table_frame
 
 HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
 """Source: Endpoints 12."""
@@ -47,6 +48,14 @@ class Rewards:
         self._same = frozenset(reading.same_users)
         self._stopped = reading.stopped
         self._reader, self._names = reading.reader, names
+        order = {user: place for place, user in enumerate(users)}
+        changes = sorted(reading.changes, key=lambda one: order[one["user_id"]])
+        self._changes = changes if reading.refreshed else None
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What a refresh found: user_id, type, id, change ("new", "changed" or "gone"), and the columns that changed."""
+        return pd.DataFrame(self._changes or [], columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -68,6 +77,10 @@ class Rewards:
                 f"The service seems to ignore the user parameter (name: {self._names['user_id']}, assumed): "
                 f"{len(self._same):,} users have the same first rows.",
             )
+        if self._changes is not None:
+            counts = Counter(one["change"] for one in self._changes)
+            found = ", ".join(f"{counts[change]:,} {change}" for change in ("new", "changed", "gone"))
+            notes.insert(0, f"Refreshed: rows that are {found}; see `changes`.")
         return tuple(notes)
 
     @property
@@ -119,7 +132,7 @@ def parameter_names(api: Any) -> dict[str, str]:
 
 async def read_users(
     api: Any, users: tuple[str, ...], wanted: ReadFilter, *, path: str | Path | None, resume: Rewards | None,
-    running: "Future[Reading] | None" = None, **how: Any,
+    refresh: timedelta | None = None, running: "Future[Reading] | None" = None, **how: Any,
 ) -> Rewards:  # fmt: skip
     """Read, and return the result.
 
@@ -129,6 +142,7 @@ async def read_users(
         wanted: Which of their rows are kept.
         path: A folder for the rows.
         resume: The result of an earlier read.
+        refresh: Read again what is new in the folder, and what may have changed within this time before the newest row.
         running: Gets the read as soon as it runs, so that another thread can stop it.
         how: Other arguments of `Reading`.
     """
@@ -136,11 +150,15 @@ async def read_users(
     finished = {} if folder is None else dict(folder.done)
     if resume is not None:
         finished |= {user: cursor for user, cursor in resume.cursors.items() if cursor.end != "failed"}
-    left = [user for user in users if user not in finished]
-    reading = Reading(api, left, wanted, folder=folder, started=None if resume is None else resume.started, **how)
+    known = {} if folder is None or refresh is None else folder.known(refresh)
+    left = [user for user in users if user not in finished or user in known]
+    started = None if resume is None else resume.started
+    reading = Reading(api, left, wanted, folder=folder, started=started, known=known, **how)
     if running is not None:
         running.set_result(reading)
     await reading.run()
+    if folder is not None:
+        folder.tidy()
     rewards = Rewards(users, reading, finished, parameter_names(api), resume, None if folder is None else folder.path)
     failure = reading.failure
     nothing = all(cursor.end == "failed" for cursor in reading.cursors.values())
@@ -204,6 +222,10 @@ def read_notes(
         notes.append(
             f"The offset ends at {MAX_OFFSET:,}: of {_listed(found)} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
             "at most were read."
+        )
+    if found := [cursor.back_to for cursor in cursors.values() if cursor.back_to]:
+        notes.append(
+            f"The service lists the newest rows first (assumed): pages before {min(found)[:10]} were not read."
         )
     if found := [u for u, s in cursors.items() if s.by_type and s.end == "all"]:
         notes.append(

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -17,15 +17,16 @@ from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
-from workbench.tables.folder import Folder
+from workbench.tables.folder import Folder, Known
 from workbench.tables.paging import Key, PageCursor, PageRequest
 from workbench.tables.rewards_pages import PageReader, Part, with_users
-from workbench.tables.rows import Table
+from workbench.tables.rows import Notes, Table
 
 MAX_FAILED_USERS = 20
 """Users in a row that failed, after which a read stops."""
 MAX_RATE_LIMIT_RETRIES = 5
 """How often a page is requested again after the client's own retries ended in 429."""
+MIXED = -1
 PART_PAGES = 256
 """Pages of one part of a folder."""
 
@@ -56,6 +57,27 @@ class ReadFilter:
         for test in tests:
             mask = pc.and_(mask, test)
         return mask
+
+
+def _columns(table: Any) -> dict[str, Any]:
+    return {name: table.column(name).combine_chunks() for name in table.column_names}
+
+
+def _newest_first(part: Part, last: int | None) -> int | None:
+    """Return the time of the last row of a page, in microseconds, if rows come newest first; `MIXED` where they do not.
+
+    assumed: rewards_order. The order is not documented, so it is looked at: every row has its `created_at`, none is newer
+    than the one before it, and they are not all of the same time.
+    """
+    times = part.table.columns["created_at"]
+    if last == MIXED or not len(times):
+        return last
+    if times.null_count:
+        return MIXED
+    values = times.cast(pa.int64()).to_numpy()
+    if (last is not None and values[0] > last) or (values[1:] > values[:-1]).any():
+        return MIXED
+    return int(values[-1]) if values[-1] < (values[0] if last is None else last) else last
 
 
 class Gate:
@@ -103,11 +125,13 @@ class Reading:
         folder: Where rows are written instead of being kept in memory.
         started: Pages of users that an earlier read did not finish; the read continues behind them.
         reveal: `{"extra"}` shows the values of unknown members.
+        known: The rows of users as an earlier read has them; what is older and unchanged is not read again.
     """
 
     def __init__(
         self, api: Any, users: Sequence[str], wanted: ReadFilter, *, concurrency: int, report: ProgressCallback,
         folder: Folder | None = None, started: Mapping[str, list[Part]] | None = None, reveal: Collection[str] = (),
+        known: Mapping[str, Known] | None = None,
     ) -> None:  # fmt: skip
         self.cursors: dict[str, PageCursor] = {}  # of the users that were read, or failed
         self.tables: dict[str, list[Table]] = {}
@@ -127,6 +151,8 @@ class Reading:
         self._first_pages: dict[tuple[Key, ...], str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
+        self._known, self.refreshed = known or {}, bool(known)
+        self.changes: list[dict[str, Any]] = []  # what a refresh found: see `Known.compare`
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
@@ -203,6 +229,7 @@ class Reading:
         ready = self.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)
+        last: int | None = None
         while True:
             part = ready.pop(0) if ready else await self._page(user, page, len(parts), kind)
             keys = part.keys()
@@ -217,6 +244,18 @@ class Reading:
                 page = steps.send(keys)
             except StopIteration:
                 return
+            last = _newest_first(part, last)
+            if last not in (None, MIXED) and self._reached(user, part, keys, last):
+                cursor.end = "all"
+                cursor.back_to = datetime.fromtimestamp(last / 1e6, UTC).isoformat()
+                return
+
+    def _reached(self, user: str, part: Part, keys: Sequence[Key], last: Any) -> bool:
+        """Say whether what follows a page, in an order of newest first, is not wanted or is known already."""
+        if self._wanted.since is not None and last < self._wanted.since.timestamp() * 1e6:
+            return True
+        known = self._known.get(user)
+        return known is not None and last < known.settled and known.unchanged(part.table.columns, keys)
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
         """Read each type by itself, as the offset ends before the list does, and add the rows that are new."""
@@ -283,8 +322,14 @@ class Reading:
             tables.append(with_users(table, [user], [rows]))
             self.routes["fast" if part.fast else "exact"] += 1
         cursor.kept = []
+        known, changed = self._known.get(user), True
+        if known is not None and cursor.end != "failed":
+            now, changes = known.compare([table.columns for table in tables], cursor.back_to)
+            self.changes += changes
+            tables, cursor.rows, changed = [Table(_columns(now), Notes())], len(now), bool(changes)
         self.tables[user], self.cursors[user] = tables, cursor
-        self._unwritten.append(user)
+        if changed:
+            self._unwritten.append(user)
         self._progress.done += 1
         self._report(self._progress)
 

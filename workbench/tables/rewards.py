@@ -1,7 +1,7 @@
 """Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped."""
 
 from collections.abc import Collection, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from workbench.tables.read_job import Rewards, read_in_thread, read_users
 from workbench.tables.reading import ReadFilter
 
 CONCURRENCY = 64
+UNSETTLED = timedelta(days=30)
+"""How long rows are taken as still changing. assumed: rewards_earning, which ends within two weeks."""
 
 
 def read(
@@ -32,6 +34,7 @@ def read(
     progress: bool | ProgressCallback = True,
     path: str | Path | None = None,
     resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
     reveal: Collection[str] = (),
     cluster: Any = None,
 ) -> Any:
@@ -46,12 +49,14 @@ def read(
         users: User ids, users, those of a sandbox's guide, a column, or a frame with a column `user_id` or `id`.
         type: "earned" or "redeemed"; both by default. The offset reaches 10,100 rows of each.
         since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
-            else `minted_at`. Rows without a time stay.
+            else `minted_at`. Rows without a time stay. Where rows come newest first, older pages are not requested.
         until: Keep rows before this time or day.
         concurrency: Requests in flight at most, 1 to 1,000. All share the client's rates; a 429 halves it for a while.
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
         resume: The result of an earlier call; users that it finished are not read again.
+        refresh: With `path`, read what is new there: from the newest row back to those that are known, unchanged and 30 days
+            (or this long) older than the newest one known. `changes` of the result says what is new, changed or gone.
         reveal: `{"extra"}` shows the values of unknown members.
         cluster: A client of dask.distributed; needs the extra `cluster`.
 
@@ -66,6 +71,8 @@ def read(
     )
     ids = _ids(users)
     _check(wanted, concurrency)
+    if refresh and (path is None or cluster is not None):
+        raise InvalidRequest("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
     if cluster is not None:
         from workbench.tables.cluster import read_on_cluster  # needs the extra `cluster`
 
@@ -74,7 +81,7 @@ def read(
         )  # fmt: skip
     how: dict[str, Any] = {
         "concurrency": concurrency, "report": progress_callback(progress), "path": path, "resume": resume,
-        "reveal": reveal,
+        "reveal": reveal, "refresh": UNSETTLED if refresh is True else refresh or None,
     }  # fmt: skip
     if isinstance(api, Async):
         return read_users(api, ids, wanted, **how)
