@@ -79,6 +79,29 @@ def run(path: Path) -> Callable[[Path], list[Any]]:
     return read
 
 
+def sandbox(path: Path) -> Callable[[Path], list[Any]]:
+    """Make a sandbox's file; return what reads the purchases and events of one."""
+    with wb.connect(path=path) as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        for amount in range(ROWS):
+            api.simulate_authorization(
+                card_id=card,
+                amount=amount + 1,
+                currency="USD",
+                merchant_name="Example Books",
+                merchant_category_code="5942",
+            )
+
+    def read(path: Path) -> list[Any]:
+        found = wb.Sandbox(path=path)
+        try:
+            return [*found.records("transaction", all_tenants=True), *found.events(all_tenants=True)]
+        finally:
+            found.close()
+
+    return read
+
+
 def damaged(path: Path, whole: bytes, chance: random.Random) -> Iterator[None]:
     """Overwrite some bytes in a row."""
     length = chance.choice([1, 1, 4, 64, 512])
@@ -89,7 +112,7 @@ def damaged(path: Path, whole: bytes, chance: random.Random) -> Iterator[None]:
 @pytest.mark.parametrize(
     "times", [20, pytest.param(160, marks=[pytest.mark.soak, pytest.mark.timeout(0)])], ids=["few", "many"]
 )
-@pytest.mark.parametrize("make", [journal, inbox, run], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [journal, inbox, run, sandbox], ids=lambda make: make.__name__)
 def test_no_damaged_record_is_used(make: Any, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a damaged file are read the records as they were written, or an error of ours says that it cannot be."""
     path = tmp_path / "file.db"

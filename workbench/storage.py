@@ -14,7 +14,7 @@ import stat
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
@@ -182,6 +182,8 @@ class Database:
         schema: str,
         checked: Sequence[str] = (),
         version: int = 1,
+        oldest: int = 1,
+        remedy: str = "",
         busy_seconds: float = 5.0,
         survives_power_loss: bool = True,
         file_system: Callable[[Path], str] = file_system,
@@ -193,6 +195,9 @@ class Database:
             application: What marks the file as ours, in its header.
             schema: Statements that make its tables.
             checked: Tables whose rows get a checksum each, so that a damaged one is noticed; see `undamaged`.
+            version: Version of the schema; a file of a newer one is left alone.
+            oldest: Oldest version of a file that can be read.
+            remedy: What to do with an older one, for its error.
             survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
                 the file stays whole, but a power failure may take the last moments.
 
@@ -208,7 +213,7 @@ class Database:
         self._of_parents: list[object] = []  # connections and locks of another process: never closed here
         if self.path is not None:
             _prepare(self.path)
-            _check_header(self.path, application, version)
+            _check_header(self.path, application, version, oldest, remedy)
         self._connect()
         try:
             self._open(application, schema, version, file_system)
@@ -398,6 +403,13 @@ class Database:
             except _FAILURES as error:
                 raise self._named(error) from None
 
+    def run_many(self, statement: str, rows: Iterable[Any]) -> None:
+        """Run a statement for each row, inside a transaction."""
+        try:
+            self.connection.executemany(statement, rows)
+        except _FAILURES as error:
+            raise self._named(error) from None
+
     def _patiently(self, statement: str, values: Any = (), *, seconds: float | None = None) -> sqlite3.Cursor:
         """Run a statement that needs the file for itself, again and again until the time is up.
 
@@ -514,7 +526,7 @@ def _prepare(path: Path) -> None:
         raise UnusableFile(f"{path} has {found.st_nlink} names (hard links); keep one of them. It was left unchanged.")
 
 
-def _check_header(path: Path, application: int, version: int) -> None:
+def _check_header(path: Path, application: int, version: int, oldest: int, remedy: str) -> None:
     with path.open("rb") as file:
         head = file.read(100)
     if not head or path.with_name(path.name + "-journal").exists():  # being made, or killed while it was
@@ -522,6 +534,9 @@ def _check_header(path: Path, application: int, version: int) -> None:
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")
     found = int.from_bytes(head[60:64], "big")
+    if found < oldest:
+        words = "was written by an earlier workbench and cannot be read; file left unchanged."
+        raise UnusableFile(f"{path} {words} {remedy}".rstrip())
     if found > version:
         raise UnusableFile(
             f"{path} was written by a newer workbench (version {found} of the file, {version} is known here). "

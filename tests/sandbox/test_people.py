@@ -6,7 +6,7 @@ from tests.sandbox.driver import PERSON, Api, state_of
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sandbox.results import ApplicationState
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import open_store
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 WALLET = "0x000000000000000000000000000000000000dEaD"
@@ -353,7 +353,7 @@ def test_a_provider_managed_wallet_has_to_be_an_admin_everywhere(tmp_path):
     shared = evm[0]["admin_addresses"][0]
 
     assert api.update_user(api.user, walletAddress=shared).status == 400
-    other = Store(tmp_path / "s.db")
+    other = open_store(tmp_path / "s.db")
     with other:
         for one in evm[1:]:
             kept = other.get("contract", one["id"])

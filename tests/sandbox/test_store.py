@@ -1,13 +1,15 @@
 """The store's transactions, one within another, against copies of dictionaries."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import FileStore, Store
 
-STEPS = st.recursive(
+STEPS: Any = st.recursive(
     st.tuples(st.sampled_from(["put", "delete"]), st.sampled_from("ab"), st.integers(0, 3)),
     lambda inner: st.tuples(st.sampled_from(["kept", "failed"]), st.lists(inner, max_size=5)),
     max_leaves=20,
@@ -46,3 +48,70 @@ def test_transactions_within_transactions(steps: list[Any]) -> None:
     for step in steps:
         held = _play(store, held, step)
         assert store.copy().get("kind", {}) == held
+
+
+KINDS = ("kind", "event", "meta", "kind/part")
+ACTS = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from(KINDS), st.integers(1, 9), st.integers(0, 3)),
+    st.tuples(st.just("delete"), st.sampled_from(KINDS), st.integers(1, 9), st.none()),
+    st.tuples(st.just("fill"), st.sampled_from(KINDS), st.integers(1, 9), st.integers(0, 3)),
+    st.tuples(st.just("copy"), st.sampled_from(KINDS), st.sampled_from(KINDS), st.none()),
+    st.tuples(st.sampled_from(["read", "sweep"]), st.sampled_from(KINDS), st.integers(1, 9), st.none()),
+)
+
+
+def _act(store: Store, act: Any) -> Any:
+    what, kind, key, value = act
+    if what == "put":
+        store.put(kind, str(key), {"is": value})
+    elif what == "delete" and store.get(kind, str(key)) is not None and kind != "event":
+        store.delete(kind, str(key))
+    elif what == "fill":
+        store.fill(kind, {str(key): {"is": value}})
+    elif what == "copy" and kind != key:
+        store.copy_kind(kind, key)
+    elif what == "sweep":
+        store.sweep()
+    return (
+        store.get(kind, str(key)), store.count(kind), sorted(store.items(kind)), sorted(store.items(kind, newest=True)),
+        store.until(kind, str(key), 3) if kind != "event" and kind != "meta" else None,
+    )  # fmt: skip
+
+
+TRANSACTIONS = st.tuples(
+    st.sampled_from(["kept", "failed"]),
+    st.lists(
+        st.recursive(ACTS, lambda inner: st.tuples(st.sampled_from(["kept", "failed"]), st.lists(inner, max_size=4)))
+    ),
+)
+
+
+def _run(store: Store, step: Any) -> Any:
+    if len(step) == 4:
+        return _act(store, step)
+    try:
+        with store:
+            found = [_run(store, one) for one in step[1]]
+            if step[0] == "failed":
+                raise _Failed
+    except _Failed:
+        pass
+    return found
+
+
+@given(st.lists(st.tuples(TRANSACTIONS, st.integers(0, 1)), max_size=8))
+def test_a_file_is_the_same_as_memory(steps: list[Any]) -> None:
+    """Two stores on a file and one in memory agree after each step, at any depth, also where transactions fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [FileStore(Path(folder) / "s.db", recent=3, unwritten=4) for _ in range(2)]
+        memory = Store()
+        for step, number in steps:
+            assert _run(files[number], step) == _run(memory, step)
+            for file in files:
+                with file:
+                    assert file.copy() == memory.copy()
+        for file in files:
+            file.close()
+        with FileStore(Path(folder) / "s.db") as again:
+            assert again.copy() == memory.copy()
+        again.close()

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.driver import state_of
+from tests.sandbox.driver import state_of, write_earlier_file
 from tests.service.plain import Plain
 from workbench.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.embedded import renew_file
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import FileStore
 
 PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
 
@@ -80,15 +80,10 @@ def test_what_it_was_made_with_stays(tmp_path: Path, other: dict[str, Any]) -> N
 def test_file_of_version_0_1_is_refused_until_it_is_reset(tmp_path: Path) -> None:
     """A file of version 0.1 is refused with the way out, unchanged; renewed, it has the same seed and behavior."""
     path = tmp_path / "s.db"
-    Sandbox(seed=7, behavior="observed", path=path).close()
-    store = Store(path)
-    with store:
-        store.put("meta", "made", {"seed": 7, "environment": "sandbox", "profile": "observed"})
-        store.put("spend", "1", {"id": "1"})
-    store.close()
+    write_earlier_file(path, {"seed": 7, "environment": "sandbox", "profile": "observed"})
     before = query(path, "SELECT * FROM log")
 
-    with pytest.raises(UnusableFile, match=r"version 0\.1.*workbench sandbox reset"):
+    with pytest.raises(UnusableFile, match=r"earlier workbench.*workbench sandbox reset"):
         Sandbox(path=path)
     assert query(path, "SELECT * FROM log") == before
     renew_file(path)
@@ -106,7 +101,7 @@ def test_file_of_version_0_1_is_refused_until_it_is_reset(tmp_path: Path) -> Non
 def test_refused_request_writes_nothing(tmp_path: Path) -> None:
     """A refused request, and a read, leave the file as it was."""
     sandbox = Sandbox(path=tmp_path / "s.db")
-    count = "SELECT count(*), sum(length(changes)) FROM log"
+    count = "SELECT count(*), sum(length(data)) FROM log"
     before = query(tmp_path / "s.db", count)
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
     for method, path in (("POST", "/v1/simulate/transactions/authorize"), ("GET", "/v1/issuing/tenants/contracts")):
@@ -131,25 +126,41 @@ def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
     other.close()
 
 
-@pytest.mark.slow
-def test_log_does_not_grow_for_ever(tmp_path: Path) -> None:
-    """The log is rewritten as a whole state now and then; others that lag behind still agree."""
+def test_a_restart_reads_a_bounded_part(tmp_path: Path) -> None:
+    """After many purchases only the last are read again; others that lag behind agree; the file gives back what was deleted."""
     one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")
-    for _ in range(400):
+    for _ in range(600):
         one.clock.advance(seconds=1)
         purchase(one)
-    deadline = time.monotonic() + 10
-    while (rows := query(tmp_path / "s.db", "SELECT count(*), sum(whole = 1) FROM log")[0])[0] >= 400:
-        assert time.monotonic() < deadline  # a thread writes it anew
-        time.sleep(0.01)
+    rows, unread = query(tmp_path / "s.db", "SELECT count(*), sum(n > placed) FROM log, head")[0]
 
-    assert rows[1] == 1
+    assert unread < 400 < rows
     assert everything(one) == everything(other)
     one.close()
     third = Sandbox(path=tmp_path / "s.db")
     assert everything(third) == everything(other)
+    third.reset()
+    assert query(tmp_path / "s.db", "SELECT count(*) < 100 FROM log")[0][0]
+    assert everything(third) == everything(other)
     third.close()
     other.close()
+
+
+def test_what_was_used_last_is_in_memory(tmp_path: Path) -> None:
+    """However much is stored, a store holds few values in memory, and reads the others from the file."""
+    store = FileStore(tmp_path / "s.db", recent=10, unwritten=10)
+    for start in range(0, 2_000, 20):
+        with store:
+            for number in range(start, start + 20):
+                store.put("row", str(number), {"number": number, "text": "x" * 1_000})
+    tracemalloc.start()
+    numbers = [store.get("row", str(number))["number"] for number in range(2_000)]
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    store.close()
+
+    assert numbers == list(range(2_000))
+    assert grown < 300_000  # of 2 MB
 
 
 def test_fork_is_independent(tmp_path: Path) -> None:

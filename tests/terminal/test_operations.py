@@ -12,10 +12,10 @@ import unicodedata
 
 import pytest
 
+from tests.sandbox.driver import write_earlier_file
 from workbench.interface.people import User
 from workbench.interface.walk import build
 from workbench.sandbox import Sandbox
-from workbench.sandbox.store import Store
 from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
@@ -57,10 +57,7 @@ def test_reset_begins_again(wb, guide):
 def test_reset_renews_a_file_of_version_0_1(wb):
     """A sandbox kept by version 0.1 is refused with the command that renews it, and works after it."""
     wb("sandbox", "reset")
-    store = Store(kept_path())
-    with store:
-        store.put("meta", "made", {"seed": 1, "environment": "sandbox", "profile": "documented"})
-    store.close()
+    write_earlier_file(kept_path(), {"seed": 1, "environment": "sandbox", "profile": "documented"})
 
     refused = wb("sandbox", "guide")
     assert refused.code != 0

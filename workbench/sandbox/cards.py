@@ -19,9 +19,11 @@ from workbench.interface.simulations import (
 from workbench.sandbox import rewards
 from workbench.sandbox.context import RequestContext, moment_of
 from workbench.sandbox.extensions import SettleTransaction
+from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
-_HOLDER = ("id", "first_name", "last_name", "email")
+_CHANGING = ("status", "held", "settled", "cleared", "posted_at")
+"""Members of a transaction that change, as far as its events show them."""
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
@@ -192,12 +194,18 @@ def open_dispute(context: RequestContext, transaction: Record, text: str | None)
         raise context.error(
             table.WRONG_STATE, reason=f"a transaction that is {transaction['status']} cannot be disputed"
         )
-    if any(one["transaction"] == transaction["id"] for one in context.store.all("dispute")):
+    if context.store.get("disputed", transaction["id"]) is not None:
         raise context.error(table.WRONG_STATE, reason="the transaction is already disputed")
     status = DISPUTE["", "open"].to or ""
     dispute = new_dispute(context.new_id("dispute"), transaction, context.clock.at, status, None, text)
-    context.store.put("dispute", dispute["id"], dispute)
+    put_dispute(context.store, dispute)
     return dispute
+
+
+def put_dispute(store: Store, dispute: Record) -> None:
+    """Store a new dispute, so that it is found by its transaction, too."""
+    store.put("dispute", dispute["id"], dispute)
+    store.put("disputed", dispute["transaction"], dispute["id"])
 
 
 def move_dispute(context: RequestContext, dispute: Record, action: str) -> Record:
@@ -278,11 +286,11 @@ def _change(context: RequestContext, transaction: Record, **to: Any) -> Record:
 
 
 def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: int) -> None:
-    user = context.store.get("user", transaction["user"])
-    holder = {name: user.get(name) for name in _HOLDER}
+    names = context.store.get("user", transaction["user"]).get("names", 0)
+    state = {name: transaction[name] for name in _CHANGING if name in transaction}
     for kind in kinds:
         assert kind is not None
-        context.emit(kind, transaction["tenant"], transaction=transaction, user=holder, **more)
+        context.emit(kind, transaction["tenant"], transaction=transaction["id"], state=state, names=names, **more)
 
 
 def _completed(context: RequestContext, transaction: Record, reason: str) -> SimulatedTransaction:

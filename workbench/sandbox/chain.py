@@ -102,9 +102,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
             "nonce": contract["nonce"] + 1,
         },
     )
-    for question, kept in environment.store.items("signature"):  # the nonce has moved, so they are all used up
-        if kept["contract"] == contract["id"]:
-            environment.store.delete("signature", question)
+    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has moved, so they are all used up
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
             environment.store.delete("active_signature", scope)
@@ -150,7 +148,7 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
     """Return whether a signature was not used: what is signed on Stellar has no nonce that would tell."""
     salt = chains.write_salt(call.salt)
-    kept = (one for _, one in environment.store.items("signature") if one["contract"] == contract["id"])
+    kept = environment.store.all(f"signature/{contract['id']}")
     return any(one["answer"]["signature"]["salt"] == salt for one in kept)
 
 

@@ -38,6 +38,15 @@ def milliseconds(moment: datetime) -> int:
     return (moment - EPOCH) // _MILLISECOND
 
 
+NEVER = 10**15 - 1
+"""A time after all others."""
+
+
+def due_by(at: int) -> str:
+    """Return the last id that something may have in the store which is due by then."""
+    return f"{at:015d}~"
+
+
 def moment_of(at: int) -> datetime:
     """Return milliseconds since 1970 as a time."""
     return EPOCH + timedelta(milliseconds=at)
@@ -225,13 +234,19 @@ class RequestContext:
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
         """Schedule an action on a record after some seconds; it replaces the same action scheduled before."""
-        due = {"at": self.clock.at + int(seconds * 1000), "do": action, "of": key}
-        self.store.put("due", f"{action}:{key}", due)
+        name, at = f"{action}:{key}", self.clock.at + int(seconds * 1000)
+        self.cancel(name)
+        self.store.put("scheduled", name, at)
+        self.store.put("due", f"{at:015d}:{name}", {"at": at, "name": name})
+        if at < self.store.get("meta", "next_due"):
+            self.store.put("meta", "next_due", at)
 
-    def cancel(self, due: str) -> None:
-        """Cancel a scheduled action, if there is one."""
-        if self.store.get("due", due) is not None:
-            self.store.delete("due", due)
+    def cancel(self, name: str) -> None:
+        """Cancel a scheduled action, as "settle:ID", if there is one."""
+        at = self.store.get("scheduled", name)
+        if at is not None:
+            self.store.delete("scheduled", name)
+            self.store.delete("due", f"{at:015d}:{name}")
 
     def get_for_tenant(self, kind: str, key: str, what: str) -> Any:
         """Return the tenant's record.

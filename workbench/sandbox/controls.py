@@ -5,7 +5,8 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -25,7 +26,6 @@ from workbench.sandbox import accounts, cards, chain, people, rewards
 from workbench.sandbox.context import Clock
 from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
 from workbench.sandbox.creation import CreationControls, application_state
-from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.events import listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.sandbox.guide import guide
@@ -46,10 +46,10 @@ from workbench.sandbox.results import (
     WalletAddress,
     WalletSignature,
 )
+from workbench.sandbox.store import in_world
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
 from workbench.sandbox.world import new_world, world
 
-_NOT_WORLD = ("snapshot", *DELIVERY_KINDS)
 _CENTS = Between(1, 10**12, "cents")
 _RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}
 _REDEEMED = ("COMPLETED", "PENDING", "FAILED")
@@ -387,41 +387,62 @@ class Controls(CreationControls, WebhookControls, FaultControls):
     @control(changes=True)
     def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
-        made, running = (self._engine.store.get("meta", name) for name in ("made", "running"))
+        store = self._engine.store
+        made, running = (store.get("meta", name) for name in ("made", "running"))
         start = made["start"] if running is None else int(time.time() * 1000)
-        self._replace(world({**made, "start": start}).copy())
-        self._engine.store.put("meta", "made", {**self._engine.store.get("meta", "made"), "start": start})
+        fresh = world({**made, "start": start}).copy()
+        with self._replacing(start=start):
+            for kind, values in fresh.items():
+                store.fill(kind, values)
         self.clock.set(start, running and running["speed"])
         return SandboxTime(now=self.clock.now())
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
         """Save the state under a name."""
-        store = self._engine.store
-        store.put("snapshot", name, {kind: v for kind, v in store.copy().items() if kind not in _NOT_WORLD})
+        store, prefix = self._engine.store, _prefix(name)
+        for kind in store.kinds():
+            if kind.startswith(prefix):
+                store.fill(kind, {})
+        for kind in store.kinds():
+            if in_world(kind):
+                store.copy_kind(kind, prefix + kind)
+        store.put("snapshot", name, True)
         return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
 
     @control(changes=True)
     def restore(self, name: str) -> SandboxTime:
         """Restore the state saved under a name."""
-        saved = self._engine.store.get("snapshot", name)
-        if saved is None:
+        store, prefix = self._engine.store, _prefix(name)
+        if store.get("snapshot", name) is None:
             raise not_found("Snapshot")
-        return self._replace(saved)
+        saved = [kind for kind in store.kinds() if kind.startswith(prefix)]
+        with self._replacing():
+            for kind in saved:
+                store.copy_kind(kind, kind.removeprefix(prefix))
+        return SandboxTime(now=self.clock.now())
 
-    def _replace(self, contents: dict[str, dict[str, Any]]) -> SandboxTime:
-        """Replace the state, but keep its settings, and never use the number of an event or a request twice."""
+    @contextmanager
+    def _replacing(self, **made: Any) -> Iterator[None]:
+        """Remove the state for another one, but keep its settings, and never use the number of an event or a request twice."""
         store = self._engine.store
-        made = store.get("meta", "made")
+        made = {**store.get("meta", "made"), **made, "world": new_world()}
         counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint")}
-        kept = {kind: dict(store.items(kind)) for kind in _NOT_WORLD}
-        store.replace({**contents, **kept})
-        store.put("meta", "made", {**made, "world": new_world()})
+        for kind in store.kinds():
+            if in_world(kind):
+                store.fill(kind, {})
+        yield
+        store.put("meta", "made", made)
         self._engine.environment.rewards.clear()
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)
-        return SandboxTime(now=self.clock.now())
+        store.sweep()
+
+
+def _prefix(name: str) -> str:
+    """Return how the kinds of a snapshot begin."""
+    return f"snapshot/{name.encode(errors='surrogatepass').hex()}/"
 
 
 CONTROLS: Mapping[str, Control] = {

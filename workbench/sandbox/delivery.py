@@ -19,14 +19,11 @@ from workbench.errors import UnusableFile
 from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 from workbench.interface import strict_json
 from workbench.interface.text import write_time
-from workbench.sandbox.context import Environment, moment_of
+from workbench.sandbox.context import Environment, due_by, moment_of
 from workbench.sandbox.events import signed
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 
 Record = dict[str, Any]
-KINDS = ("endpoint", "delivery", "waiting")
-"""Kinds of the store that are not part of the world: a reset leaves them."""
-
 _POLL_INTERVAL = 0.5  # seconds between checks for what other processes on the file did
 _CLOSING = 0.5  # seconds that the end waits for deliveries in flight
 _GONE = 410
@@ -151,7 +148,7 @@ class WebhookDispatcher:
             fault = self._faults.match(event["kind"], OF_DELIVERIES, partial(_members, body)) if first else None
             if fault is not None and fault.kind in {"swap", "delay"}:
                 due = at + int(fault.seconds * 1000)
-                self._put(row, {**delivery, "due": due, "held": "next" if fault.kind == "swap" else "time"})
+                self.enqueue(row, {**delivery, "due": due, "held": "next" if fault.kind == "swap" else "time"})
                 return True
         if fault is not None and fault.kind == "bad_signature":
             headers = {**headers, "signature": headers["signature"][::-1]}
@@ -165,41 +162,31 @@ class WebhookDispatcher:
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
         """Return the time, the delivery and the event of what is due first."""
         now = self._environment.clock.at
-        candidates: list[tuple[int, int, Record]] = []
-        held_for_next = []
-        for key, waiting in self._store.items("waiting"):
-            if waiting["endpoint"] == row["id"]:
-                delivery = self._store.get("delivery", key)
-                if delivery["held"] == "next":
-                    held_for_next.append(delivery)  # until another one went out after it
-                elif waiting["due"] <= now:
-                    candidates.append((waiting["due"], delivery["sequence"], delivery))
+        waiting = (number for _, number in self._store.until(f"waiting/{row['id']}", due_by(now), 1))
+        candidates = [self._delivery(row["id"], number) for number in waiting]
         fresh = self._fresh(row)
         if fresh is not None:
-            candidates.append((fresh["due"], fresh["sequence"], fresh))
-        if not candidates and held_for_next and held_for_next[0]["due"] < now:
-            candidates.append(
-                (now, held_for_next[0]["sequence"], held_for_next[0])
-            )  # none followed before the clock moved
+            candidates.append(fresh)
+        if not candidates:  # what is held for the next one, where none followed before the clock moved
+            held = next(self._store.all(f"held/{row['id']}"), None)
+            candidates = [one for one in [held and self._delivery(row["id"], held)] if one and one["due"] < now]
         if not candidates:
             return None
-        at, sequence, delivery = min(candidates, key=lambda entry: entry[:2])
-        event = self._store.get("event", str(sequence))
+        delivery = min(candidates, key=lambda one: (one["due"], one["sequence"]))
+        event = self._store.get("event", str(delivery["sequence"]))
         if event is None:  # the world was reset meanwhile
-            self._store.delete("delivery", delivery["id"])
-            self._store.delete("waiting", delivery["id"])
+            self._leave(row["id"], delivery)
+            self._store.delete(f"delivery/{row['id']}", str(delivery["sequence"]))
             return self._due(row)
-        return at, delivery, event
+        return now if delivery["held"] == "next" else delivery["due"], delivery, event
 
     def _fresh(self, row: Record) -> Record | None:
         """Return the first event that was not sent to the endpoint yet, as a new delivery."""
-        last = self._store.get("counter", "event") or 0
-        start = max(row["next"], self._seen.get(row["id"], 0))
-        for sequence in range(start, last + 1):
-            event = self._store.get("event", str(sequence))
-            if event is not None and event["tenant"] == row["tenant"]:
+        after = max(row["next"], self._seen.get(row["id"], 0)) - 1
+        for event in self._store.numbered("event", after):
+            if event["tenant"] == row["tenant"]:
                 return self.new_delivery(row["id"], event)
-            self._seen[row["id"]] = sequence + 1
+            self._seen[row["id"]] = event["sequence"] + 1
         return None
 
     def new_delivery(self, endpoint: str, event: Record) -> Record:
@@ -239,22 +226,37 @@ class WebhookDispatcher:
             wait = int(min(first * factor ** (tried - 1), longest) * 1000)
             spread = int(wait * settings["event_retry_spread"])  # what failed together is not sent again together
             due = now + wait - self._environment.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, spread)
-        self._put(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
+        self.enqueue(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if result.status == _GONE:
             self._store.put("endpoint", endpoint, {**self._store.get("endpoint", endpoint), "enabled": False})
-        for key, waiting in self._store.items("waiting"):  # release what was held until the next one
-            held = self._store.get("delivery", key)
-            if waiting["endpoint"] == endpoint and held["held"] == "next" and held["sequence"] != delivery["sequence"]:
-                self._store.put("delivery", key, {**held, "held": "released"})
+        for sequence in self._store.all(f"held/{endpoint}"):  # release what was held until the next one
+            if sequence != delivery["sequence"]:
+                self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})
 
-    def _put(self, row: Record, delivery: Record) -> None:
-        self._store.put("delivery", delivery["id"], delivery)
+    def enqueue(self, row: Record, delivery: Record) -> None:
+        """Store a delivery to an endpoint; it is sent when it is due, unless it was accepted or given up."""
+        sequence = delivery["sequence"]
+        self._leave(row["id"], self._delivery(row["id"], sequence))
+        self._store.put(f"delivery/{row['id']}", str(sequence), delivery)
         if delivery["state"] == "waiting":
-            self._store.put("waiting", delivery["id"], {"endpoint": row["id"], "due": delivery["due"]})
-        elif self._store.get("waiting", delivery["id"]) is not None:
-            self._store.delete("waiting", delivery["id"])
-        if delivery["sequence"] >= row["next"]:
-            self._store.put("endpoint", row["id"], {**row, "next": delivery["sequence"] + 1})
+            self._store.put(*_place(row["id"], delivery), sequence)
+        if sequence >= row["next"]:
+            self._store.put("endpoint", row["id"], {**row, "next": sequence + 1})
+
+    def _delivery(self, endpoint: str, sequence: int) -> Any:
+        return self._store.get(f"delivery/{endpoint}", str(sequence))
+
+    def _leave(self, endpoint: str, delivery: Record | None) -> None:
+        """Remove a delivery from those that wait."""
+        if delivery is not None and delivery["state"] == "waiting":
+            self._store.delete(*_place(endpoint, delivery))
+
+
+def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
+    """Return the kind and id by which a delivery that waits is found: those that are due first, or held for the next one."""
+    held = delivery["held"] == "next"
+    number = f"{delivery['sequence']:012d}"
+    return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
 
 
 def _members(body: bytes) -> dict[str, Any]:

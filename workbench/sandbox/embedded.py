@@ -15,13 +15,12 @@ from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
 from workbench.sandbox.arguments import BehaviorName, ServiceEnvironment, WorldSize, clock_settings, problems
 from workbench.sandbox.chain import TeachingWallet
-from workbench.sandbox.context import START, Clock, milliseconds
+from workbench.sandbox.context import Clock
 from workbench.sandbox.controls import CONTROLS, Controls
-from workbench.sandbox.delivery import KINDS as DELIVERY_KINDS
 from workbench.sandbox.direct import DirectTransport
 from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
-from workbench.sandbox.store import Store
+from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 
@@ -90,7 +89,7 @@ class Sandbox(Controls):
         if found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise ValueError("; ".join(map(str, found)))
         times = clock_settings(clock)
-        store = Store(path)
+        store = open_store(path)
         try:
             with store:
                 given = {"seed": seed, "environment": environment, "behavior": behavior, "random_keys": random_keys}
@@ -177,8 +176,9 @@ class Sandbox(Controls):
     def fork(self) -> "Sandbox":
         """Return an independent copy in memory. It does not deliver what this one delivers."""
         store = Store()
-        contents = self._engine.store.copy()
-        store.load((kind, k, v) for kind, vs in contents.items() if kind not in DELIVERY_KINDS for k, v in vs.items())
+        for kind, values in self._engine.store.copy().items():
+            if in_world(kind) or kind.startswith("snapshot"):
+                store.fill(kind, values)
         fork = Sandbox.__new__(Sandbox)
         reached = self._engine.dispatcher
         fork._set_up(store, self.settings, self.wire_names, reached.reach, reached.hosts)
@@ -267,20 +267,13 @@ class Sandbox(Controls):
 
 
 def renew_file(path: Path) -> None:
-    """Replace the contents of a sandbox's file of version 0.1 by the initial state; another file is left unchanged."""
-    if not path.exists():
-        return
-    store = Store(path)
-    try:
-        with store:
-            made = store.get("meta", "made")
-            if made is None or "behavior" in made:
-                return
-            store.replace({})
-            given = {"seed": made["seed"], "environment": made["environment"], "behavior": made["profile"]}
-            _make(store, milliseconds(START), **given)
-    finally:
-        store.close()
+    """Replace a sandbox's file of an earlier version by the initial state; another file is left unchanged."""
+    made = made_earlier(path) if path.exists() else None
+    if made is not None:
+        for ending in ("", "-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        behavior = made.get("behavior") or made["profile"]
+        Sandbox(made["seed"], made["environment"], behavior, path=path, random_keys=made.get("random_keys")).close()
 
 
 def _make(store: Store, start: int, **given: Any) -> bool:
@@ -297,14 +290,8 @@ def _make(store: Store, start: int, **given: Any) -> bool:
             made["secret"] = os.urandom(32).hex()
         store.put("meta", "made", made)
         for kind, values in world_of(made).copy().items():
-            for key, value in values.items():
-                store.put(kind, key, value)
+            store.fill(kind, {**dict(store.items(kind)), **values})
         return True
-    if "behavior" not in made:
-        raise UnusableFile(
-            "The sandbox's file was written by version 0.1 and cannot be read; file left unchanged. To start anew, delete "
-            "it; `workbench sandbox reset` resets the sandbox that commands act on."
-        )
     for name, value in given.items():
         if value not in (None, made.get(name, _DEFAULTS[name])):
             raise UnusableFile(

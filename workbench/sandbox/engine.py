@@ -9,7 +9,7 @@ from typing import Any
 from workbench.errors import UnusableFile
 from workbench.interface.convert import Names, converter
 from workbench.sandbox import cards, people
-from workbench.sandbox.context import Clock, Environment, RequestContext, Seeds
+from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by
 from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.events import signed
 from workbench.sandbox.extensions import SettleTransaction
@@ -85,8 +85,25 @@ class Engine:
 
     def events(self, after: int = 0) -> list[Record]:
         """Return the events after a number, as they are stored."""
-        numbers = range(max(after, 0) + 1, self.last_event + 1)
-        return [kept for number in numbers if (kept := self.store.get("event", str(number))) is not None]
+        return [kept for kept in self.store.numbered("event", max(after, 0)) if self._is_whole(kept)]
+
+    def _is_whole(self, event: Record) -> bool:
+        """Return whether the transaction of an event can be read; its record in a file may be damaged."""
+        try:
+            return "transaction" not in event or self.store.get("transaction", event["transaction"]) is not None
+        except UnusableFile:
+            return False
+
+    def event_of(self, event_id: str) -> Record | None:
+        """Return the event of an id, as it is stored; looked for from the last one back."""
+        return next(
+            (
+                self.store.get("event", str(number))
+                for number in range(self.last_event, 0, -1)
+                if self.seeds.uuid(f"event:{number}") == event_id
+            ),
+            None,
+        )
 
     def drain(self, after: int, api_key: str) -> tuple[Deliveries, int]:
         """Return the signed events of a key's tenant after a number, each with its number, and the last number."""
@@ -105,7 +122,7 @@ class Engine:
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.at
-        if any(row["at"] <= at for row in self.store.all("due")):
+        if self.store.get("meta", "next_due") <= at:
             with self.store:
                 self._happen_until(at)
         return self.clock.showing(at)
@@ -134,15 +151,16 @@ class Engine:
         self.dispatcher.notify()
 
     def _happen_until(self, end: int) -> None:
-        while due := sorted(
-            ((row["at"], name, row) for name, row in self.store.items("due") if row["at"] <= end),
-            key=lambda entry: entry[:2],
-        ):
-            for at, name, row in due:
-                if self.store.get("due", name) is row:
-                    with self.clock.showing(at):
-                        self.store.delete("due", name)
-                        self._run_due(row["do"], row["of"])
+        while self.store.get("meta", "next_due") <= end:
+            due = self.store.until("due", due_by(end))
+            for key, row in due:
+                if self.store.get("due", key) is not None:
+                    with self.clock.showing(row["at"]):
+                        self.store.delete("due", key)
+                        self.store.delete("scheduled", row["name"])
+                        self._run_due(*row["name"].split(":"))
+            later = self.store.until("due", due_by(NEVER), 1)
+            self.store.put("meta", "next_due", later[0][1]["at"] if later else NEVER)
 
     def _run_due(self, action: str, key: str) -> None:
         if action == "settle":

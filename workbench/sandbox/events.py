@@ -16,7 +16,7 @@ from workbench.interface.events import (
 from workbench.interface.text import write_time
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, moment_of
-from workbench.sandbox.people import links
+from workbench.sandbox.people import holder_of, links
 from workbench.sandbox.results import ListedEvent
 from workbench.sandbox.rewards import CATEGORIES, OTHER
 
@@ -90,7 +90,9 @@ def _user(environment: Environment, kept: Record) -> Any:
 
 
 def _transaction(environment: Environment, kept: Record) -> Any:
-    spend, user, kind = kept["transaction"], kept["user"], kept["kind"]
+    kind = kept["kind"]
+    spend = {**environment.store.get("transaction", kept["transaction"]), **kept["state"]}
+    user = holder_of(environment.store, spend["user"], kept["names"])
     refund, change = kept.get("refund"), kept.get("change")
     status = {"authorized": "pending", "settled": "completed"}.get(spend["status"], spend["status"])
     amount = spend["settled"] if spend["status"] == "settled" else spend["held"]
@@ -148,7 +150,7 @@ def _completion_reason(environment: Environment, kept: Record) -> str | None:
     sent = settings["event_completion_reason"]  # assumed: event_completion_reason
     if kept["kind"] != "transaction.completed" or not sent:
         return None
-    if kept["transaction"]["status"] != "settled":
+    if kept["state"]["status"] != "settled":
         reversal: str | None = settings["full_reversal_reason"]
         return reversal
     reason = "REFUND" if kept.get("refund") else "SETTLEMENT"

@@ -13,6 +13,7 @@ from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.interface.walk import build, with_extra
 from workbench.sandbox import contracts
 from workbench.sandbox.context import RequestContext, moment_of, plain
+from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
 LINKS = "https://sandbox.workbench.invalid/application"
@@ -26,6 +27,8 @@ REASONS = {
     "manualReview": "SIMILAR_APPLICATION",
 }
 _SHOWN = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
+HOLDER = ("first_name", "last_name", "email")
+"""Members of a user that the events of transactions show."""
 _KEPT = (
     "first_name", "last_name", "email", "address", "phone_country_code", "phone_number", "wallet_address", "solana_address",
     "stellar_address", "external_id", "source_key", "is_active",
@@ -45,6 +48,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
             raise context.bad_request("id is of an application that was filed already", "initiated_application")
     _claim(context, user, request.external_id)
     filed = plain(request)
+    before = user
     accepted = request.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
     user = {
         **user,
@@ -55,7 +59,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
     }
     if request.chain_id is not None and request.contract_address is not None:
         user["external_contract"] = {"chain_id": request.chain_id, "address": request.contract_address}
-    context.store.put("user", user["id"], user)
+    _put_user(context, before, user)
     contracts.become_owner(context, user, request)
     return shown(context, submit(context, "user", user["id"], "file", user.get("last_name", "")))
 
@@ -71,9 +75,24 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
         if "address" in changes:  # assumed: partial_address
             context.assumed.append("partial_address")
             changes["address"] = {**(user.get("address") or {}), **changes["address"]}
-        user = {**user, **changes, "updated_at": context.clock.at}
-        context.store.put("user", user["id"], user)
+        user = _put_user(context, user, {**user, **changes, "updated_at": context.clock.at})
     return shown(context, user)
+
+
+def _put_user(context: RequestContext, before: Record, user: Record) -> Record:
+    """Store a user; names that events have shown are kept for these."""
+    names = {name: before.get(name) for name in HOLDER}
+    if names != {name: user.get(name) for name in HOLDER} and before["status"]:
+        context.store.put("former", f"{user['id']}:{before.get('names', 0)}", names)
+        user = {**user, "names": before.get("names", 0) + 1}
+    context.store.put("user", user["id"], user)
+    return user
+
+
+def holder_of(store: Store, user_id: str, names: int) -> Record:
+    """Return the names of a user as they were when an event happened."""
+    user: Record = store.get("user", user_id)
+    return user if user.get("names", 0) == names else {"id": user_id, **store.get("former", f"{user_id}:{names}")}
 
 
 def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplication:

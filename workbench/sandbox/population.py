@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.interface.rules import DeclineReason, DisputeStatus
 from workbench.sandbox import rewards
-from workbench.sandbox.cards import new_card, new_dispute, new_transaction
+from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.people import new_user
 from workbench.sandbox.rewards import CATEGORIES, DAY
@@ -125,7 +125,7 @@ class _Person:
             dispute = new_dispute(
                 self.seeds.uuid(f"dispute:{self.label}:{self.made}"), transaction, later, status, resolved
             )
-            self.store.put("dispute", dispute["id"], dispute)
+            put_dispute(self.store, dispute)
         return transaction
 
     def _row(self, transaction: Record, at: int, cents: int) -> Record:

@@ -8,6 +8,7 @@ assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rew
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple
 
 from workbench.interface import strict_json
@@ -19,6 +20,7 @@ Record = dict[str, Any]
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
 DAY = 24 * 60 * 60 * 1000  # milliseconds
+_MAX_REMEMBERED = 20_000  # rows and histories as they were sent
 _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 
@@ -97,7 +99,7 @@ def redeem(context: RequestContext, user: Record, points: int, status: str) -> R
 
 def kept_in(user: str) -> str:
     """Return the kind of the store in which the rows of a user are."""
-    return f"rewards of {user}"
+    return f"reward/{user}"
 
 
 def points_of(environment: Environment, user: Record) -> int:
@@ -114,21 +116,23 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
     """Return one page of a user's activity, the newest first."""
     user = context.get_for_tenant("user", request.user_id.lower(), "User")
     # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
-    rows = [
+    rows = (
         row
         for row in _rows(context.environment, user)
         if row.get("status") not in _HIDDEN and request.type in (None, row["type"])
-    ]
+    )
     skip = request.offset or 0
-    limit = DEFAULT_LIMIT if request.limit is None else request.limit
+    page = islice(rows, skip, skip + (DEFAULT_LIMIT if request.limit is None else request.limit))
     return b'{"%s":[%s]}' % (
         context.environment.wire_name(RewardsActivity, "items").encode(),
-        b",".join([_item(context.environment, row) for row in rows[skip : skip + limit]]),  # assumed: rewards_beyond
+        b",".join([_item(context.environment, row) for row in page]),  # assumed: rewards_beyond
     )
 
 
 def _item(environment: Environment, row: Record) -> bytes:
     """Return a row as it is sent: with what was posted and minted by now."""
+    if len(environment.rewards) > _MAX_REMEMBERED:
+        environment.rewards.clear()
     sent = environment.rewards.get(row["id"])
     if sent is not None:
         return bytes(sent)
@@ -144,13 +148,13 @@ def _item(environment: Environment, row: Record) -> bytes:
     return sent
 
 
-def _rows(environment: Environment, user: Record) -> list[Record]:
-    """Return all rows of a user, the newest first."""
-    kept = list(environment.store.all(kept_in(user["id"])))
+def _rows(environment: Environment, user: Record) -> Iterator[Record]:
+    """Iterate over all rows of a user, the newest first."""
+    yield from environment.store.all(kept_in(user["id"]), newest=True)
     history = environment.rewards.get(user["id"])
     if history is None:
         history = environment.rewards[user["id"]] = tuple(_history(environment, user))
-    return [*reversed(kept), *history]
+    yield from history
 
 
 def _history(environment: Environment, user: Record) -> Iterator[Record]:

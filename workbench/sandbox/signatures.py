@@ -35,8 +35,8 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
             requested=amount,
         )
     recipient = _recipient(context, contract, request.recipient_address)
-    question = "|".join((contract["id"], token["address"], str(amount), admin, recipient))
-    kept = context.store.get("signature", question)
+    question = "|".join((token["address"], str(amount), admin, recipient))
+    kept = context.store.get(f"signature/{contract['id']}", question)
     if kept is not None and kept["expires_at"] > context.clock.at:
         context.assumed.append("withdrawal_same_again")
         return _ready(kept)
@@ -110,9 +110,8 @@ def _signed(
         "expires_at": expires_at // 1000,
         "salt": context.seeds.octets(f"salt:{context.store.next('salt')}"),
     }
-    kept = {"id": question, "contract": contract["id"], "expires_at": expires_at}
-    kept["answer"] = signature_over(context.seeds, contract, withdrawal)
-    context.store.put("signature", question, kept)
+    kept = {"expires_at": expires_at, "answer": signature_over(context.seeds, contract, withdrawal)}
+    context.store.put(f"signature/{contract['id']}", question, kept)
     context.store.put("active_signature", _scope(context, contract), expires_at)
     return kept
 

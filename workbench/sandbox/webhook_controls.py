@@ -65,10 +65,8 @@ class WebhookControls(ControlGroup):
         store = self._engine.store
         row = self._record("endpoint", endpoint_id)
         store.delete("endpoint", row["id"])
-        for kind in ("delivery", "waiting"):
-            for key, value in store.items(kind):
-                if value["endpoint"] == row["id"]:
-                    store.delete(kind, key)
+        for kind in ("delivery", "waiting", "held"):
+            store.fill(f"{kind}/{row['id']}", {})
         return _endpoint(row)
 
     @control(changes=False)
@@ -97,11 +95,12 @@ class WebhookControls(ControlGroup):
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those to endpoints of every tenant.
         """
-        theirs = {row["id"] for row in self._theirs(self._engine.store.all("endpoint"), api_key, all_tenants)}
+        store = self._engine.store
         found = [
             _delivery(row)
-            for row in self._engine.store.all("delivery")
-            if row["endpoint"] in theirs and event_id in (None, row["event_id"]) and state in (None, row["state"])
+            for endpoint in self._theirs(store.all("endpoint"), api_key, all_tenants)
+            for row in store.all(f"delivery/{endpoint['id']}")
+            if event_id in (None, row["event_id"]) and state in (None, row["state"])
         ]
         return sorted(found, key=lambda one: (one.sequence, one.endpoint))
 
@@ -114,30 +113,23 @@ class WebhookControls(ControlGroup):
             endpoint_id: Only to this endpoint, also if the event is from before its registration; default: to every
                 endpoint that it was delivered to.
         """
-        store = self._engine.store
-        found = [
-            row
-            for row in store.all("delivery")
-            if row["event_id"] == event_id and endpoint_id in (None, row["endpoint"])
-        ]
-        if not found and endpoint_id is not None:
-            found = self._earlier(event_id, self._record("endpoint", endpoint_id))
-        if not found:
-            raise not_found("Delivery")
-        again = [{**row, "state": "waiting", "due": self._engine.clock.at, "tried": 0, "held": None} for row in found]
-        for row in again:
-            store.put("delivery", row["id"], row)
-            store.put("waiting", row["id"], {"endpoint": row["endpoint"], "due": row["due"]})
-        return [_delivery(row) for row in again]
-
-    def _earlier(self, event_id: str, endpoint: Record) -> list[Record]:
-        """Return the delivery of an event from before an endpoint's registration, if its tenant has such an event."""
         engine = self._engine
-        return [
-            engine.dispatcher.new_delivery(endpoint["id"], event)
-            for event in engine.events()
-            if event["tenant"] == endpoint["tenant"] and engine.seeds.uuid(f"event:{event['sequence']}") == event_id
-        ]
+        event = engine.event_of(event_id)
+        if event is None:
+            raise not_found("Delivery")
+        chosen = engine.store.all("endpoint") if endpoint_id is None else [self._record("endpoint", endpoint_id)]
+        again = []
+        for endpoint in chosen:
+            row = engine.store.get(f"delivery/{endpoint['id']}", str(event["sequence"]))
+            if row is None and endpoint_id is not None and event["tenant"] == endpoint["tenant"]:
+                row = engine.dispatcher.new_delivery(endpoint["id"], event)
+            if row is not None:
+                row = {**row, "state": "waiting", "due": engine.clock.at, "tried": 0, "held": None}
+                engine.dispatcher.enqueue(endpoint, row)
+                again.append(_delivery(row))
+        if not again:
+            raise not_found("Delivery")
+        return again
 
     @control(changes=False, transaction=False)
     def flush(self, within: Annotated[float, Between(0, 10**6)] = 10.0) -> FlushResult:
@@ -147,7 +139,9 @@ class WebhookControls(ControlGroup):
             within: Seconds of real time.
         """
         done = self._engine.dispatcher.flush(within)
-        return FlushResult(done=done, waiting=self._engine.store.count("waiting"))
+        store = self._engine.store
+        waiting = (store.count(f"{kind}/{key}") for key, _ in store.items("endpoint") for kind in ("waiting", "held"))
+        return FlushResult(done=done, waiting=sum(waiting))
 
     def _put_endpoint(self, row: Record) -> Endpoint:
         self._engine.store.put("endpoint", row["id"], row)

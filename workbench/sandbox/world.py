@@ -8,13 +8,13 @@ from typing import Any
 from workbench.chains.families import Family, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.accounts import new_account, new_route
-from workbench.sandbox.cards import new_card, new_dispute, new_transaction
-from workbench.sandbox.context import Seeds
+from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute
+from workbench.sandbox.context import NEVER, Seeds
 from workbench.sandbox.contracts import WALLETS, contract_on, wallet_address
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.population import populate
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY
-from workbench.sandbox.store import Change, Store
+from workbench.sandbox.store import Store
 
 PRIMARY = "primary"
 TENANTS: Mapping[str, Mapping[str, Any]] = {
@@ -78,21 +78,23 @@ def world(made: Mapping[str, Any]) -> Store:
         made: What it is made with: its seed, its `size` and `start` (its present, in milliseconds since 1970).
     """
     seeds, store = Seeds.of(made), Store()
-    store.load(_base(seeds, made["start"]))
+    for kind, values in _base(seeds, made["start"]).items():
+        store.fill(kind, values)
     populate(store, seeds, tenant_id(seeds, PRIMARY), made["start"], made.get("size", "small"))
     return store
 
 
 @lru_cache(maxsize=8)
-def _base(seeds: Seeds, start: int) -> tuple[Change, ...]:
+def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
     """Return what every world has, made once for each seed: its keys take milliseconds, and no value is changed in place."""
     store = Store()
     store.put("meta", "clock", start)
+    store.put("meta", "next_due", NEVER)
     for name, (tenant, roles) in KEYS.items():
         add_key(store, seeds, name, tenant_id(seeds, tenant), roles)
     for name, kind in TENANTS.items():
         _Tenant(store, seeds, name, kind, start).populate()
-    return tuple((kind, key, value) for kind, values in store.copy().items() for key, value in values.items())
+    return store.copy()
 
 
 class _Tenant:
@@ -256,4 +258,4 @@ class _Tenant:
             self.kept("transaction", spend)
             card = self.kept("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
             resolved = None if status in {"pending", "inReview"} else at + 9 * DAY
-            self.kept("dispute", new_dispute(self.new("dispute", i), spend, at + 2 * DAY, status.value, resolved))
+            put_dispute(self.store, new_dispute(self.new("dispute", i), spend, at + 2 * DAY, status.value, resolved))
