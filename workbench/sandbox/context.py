@@ -63,7 +63,13 @@ class Clock:
     @property
     def runs(self) -> bool:
         """Whether it runs by itself."""
-        return self._store.get("meta", "running") is not None
+        return self.speed is not None
+
+    @property
+    def speed(self) -> float | None:
+        """How fast it runs, None if it stands still."""
+        kept = self._store.get("meta", "clock")
+        return None if type(kept) is int else kept["speed"]
 
     @property
     def at(self) -> int:
@@ -71,11 +77,10 @@ class Clock:
         shown: int | None = getattr(self._shown, "at", None)
         if shown is not None:
             return shown
-        running = self._store.get("meta", "running")
-        if running is not None:
-            return int(running["at"] + (time.time() * 1000 - running["wall"]) * running["speed"])
-        at: int = self._store.get("meta", "clock")
-        return at
+        kept: Any = self._store.get("meta", "clock")
+        if type(kept) is int:
+            return kept
+        return int(kept["at"] + (time.time() * 1000 - kept["wall"]) * kept["speed"])
 
     @contextmanager
     def showing(self, at: int) -> Iterator[None]:
@@ -91,11 +96,8 @@ class Clock:
         """Set the time within a transaction; it stands still without a speed."""
         if getattr(self._shown, "at", None) is not None:
             self._shown.at = at
-        self._store.put("meta", "clock", at)
-        if speed is not None:
-            self._store.put("meta", "running", {"at": at, "wall": time.time() * 1000, "speed": speed})
-        elif self.runs:
-            self._store.delete("meta", "running")
+        running = {"at": at, "wall": time.time() * 1000, "speed": speed}
+        self._store.put("meta", "clock", at if speed is None else running)
 
     def now(self) -> datetime:
         """Return the time, aware, in UTC."""

@@ -388,13 +388,13 @@ class Controls(CreationControls, WebhookControls, FaultControls):
     def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
         store = self._engine.store
-        made, running = (store.get("meta", name) for name in ("made", "running"))
-        start = made["start"] if running is None else int(time.time() * 1000)
+        made, speed = store.get("meta", "made"), self.clock.speed
+        start = made["start"] if speed is None else int(time.time() * 1000)
         fresh = world({**made, "start": start}).copy()
         with self._replacing(start=start):
             for kind, values in fresh.items():
                 store.fill(kind, values)
-        self.clock.set(start, running and running["speed"])
+        self.clock.set(start, speed)
         return SandboxTime(now=self.clock.now())
 
     @control(changes=True)

@@ -146,8 +146,7 @@ class Engine:
         with self.store:
             end = self.clock.at + by
             self._happen_until(end)
-            running = self.store.get("meta", "running")
-            self.clock.set(end, running and running["speed"])
+            self.clock.set(end, self.clock.speed)
         self.dispatcher.notify()
 
     def _happen_until(self, end: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import attrs
+import orjson
 
 from workbench.errors import ApiError
 from workbench.interface import strict_json, table
@@ -237,7 +238,7 @@ class Service:
         if type(answer) is bytes or answer is None:
             return answer or b""
         write = context.environment.converter.unstructure
-        return strict_json.dumps([write(one) for one in answer] if type(answer) is list else write(answer))
+        return orjson.dumps([write(one) for one in answer] if type(answer) is list else write(answer), default=float)
 
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request

@@ -357,17 +357,14 @@ class FileStore(Store):
         self._places = {key: at for key, at in self._places.items() if at is None or at // _SLOTS > placed}
         for n, data in self._run("SELECT n, data FROM log WHERE n > ? ORDER BY n", (self._last,)):
             for slot, (kind, key, value) in enumerate(self._values(n, data)):
-                self._learn(kind, key, value, n * _SLOTS + slot)
-                if kind in _WHOLE and value is None:
+                self._places[kind, key] = None if value is None else n * _SLOTS + slot
+                if kind not in _WHOLE:
+                    self._remember((kind, key), value)
+                elif value is None:
                     self._kinds.get(kind, {}).pop(key, None)
-                elif kind in _WHOLE:
+                else:
                     self._kinds.setdefault(kind, {})[key] = value
             self._last = n
-
-    def _learn(self, kind: str, key: str, value: Any, at: int) -> None:
-        self._places[kind, key] = None if value is None else at
-        if kind not in _WHOLE:
-            self._remember((kind, key), value)
 
     def _flush(self) -> None:
         """Write what was put into the log."""
@@ -382,8 +379,13 @@ class FileStore(Store):
             n = self._last + 1
             self._run("INSERT INTO log VALUES (?, ?)", (n, _checksum(n, data) + data))
             self._last = n
-            for slot, (kind, key, value) in enumerate(part):
-                self._learn(kind, key, value, n * _SLOTS + slot)
+            at = n * _SLOTS
+            for kind, key, value in part:
+                self._places[kind, key] = None if value is None else at
+                at += 1
+        for key, value in self._new.items():
+            if key[0] not in _WHOLE:
+                self._remember(key, value)
         self._new = {}
 
     def _write(self) -> None:
@@ -442,7 +444,8 @@ class FileStore(Store):
             UnusableFile: The value is damaged.
         """
         if kind in _WHOLE:
-            return super().get(kind, key)
+            values = self._kinds.get(kind)
+            return None if values is None else values.get(key)
         at = kind, key
         for known in (self._new, self._recent):
             value = known.get(at, _UNREAD)
