@@ -1,11 +1,20 @@
 """What the embedded sandbox costs: making one, copying it, one authorization, and what it adds to a canned answer.
 
 Run: python -m tests.benchmarks.bench_sandbox
+     python -m tests.benchmarks.bench_sandbox --transactions 1000000
+
+The latter makes purchases in a served sandbox with a file: each second one is settled, each twentieth refunded. At 10,000, 100,000
+and so on it prints the memory of the process, the size of the file, and what a restart costs another process.
 """
 
+import argparse
 import json
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 
@@ -59,8 +68,82 @@ def authorization() -> tuple[float, float, float]:
     return handled, sent, plain
 
 
+RESTART = """
+import sys, time
+from workbench.sandbox import Request, Sandbox
+began = time.perf_counter(), time.process_time()
+sandbox = Sandbox(path=sys.argv[1])
+headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
+path = f"/v1/simulate/transactions/{sys.argv[2]}/settle"
+assert sandbox.handle(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
+print(f"{time.perf_counter() - began[0]:.2f} s, {time.process_time() - began[1]:.2f} s of processor time")
+"""
+
+
+def history(total: int) -> None:
+    """Print what a long history costs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sandbox.db"
+        sandbox = Sandbox(path=path)
+        headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
+        users = sandbox.guide()["users"]["approved"]
+        cards = [sandbox.issue_card(user, limit=10**11).id for user in users * 5]
+
+        def call(path: str, **body: object) -> str:
+            answer = sandbox.handle(
+                Request("POST", f"/v1/simulate/transactions{path}", "", headers, json.dumps(body).encode())
+            )
+            assert answer.status == 200, answer
+            return str(json.loads(answer.body)["transactionId"])
+
+        with sandbox.serve():
+            spent = time.process_time()
+            for number in range(1, total + 1):
+                made = call(
+                    "/authorize", cardId=cards[number % len(cards)], amount=100 + number % 9_000, currency="USD",
+                    merchantName=f"Shop {number % 500}", merchantCategoryCode="5411",
+                )  # fmt: skip
+                if number % 2:
+                    call(f"/{made}/settle", amount=100)
+                if number % 20 == 1:
+                    call(f"/{made}/refund", amount=50)
+                if number == total or (number >= 10_000 and str(number).strip("0") == "1"):
+                    made = call(
+                        "/authorize",
+                        cardId=cards[0],
+                        amount=1,
+                        currency="USD",
+                        merchantName="x",
+                        merchantCategoryCode="5411",
+                    )
+                    _print_history(path, number, made, sandbox.last_event(), time.process_time() - spent)
+        sandbox.close()
+
+
+def _print_history(path: Path, number: int, transaction: str, events: int, seconds: float) -> None:
+    memory = dict(
+        line.split(":") for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Vm")
+    )
+    size = sum(file.stat().st_size for file in path.parent.glob("sandbox.db*")) / 1e6
+    restart = subprocess.run(
+        [sys.executable, "-c", RESTART, path, transaction], capture_output=True, check=True, text=True
+    ).stdout.strip()
+    print(
+        f"{number:,} transactions, {events:,} events: {seconds:,.0f} s of processor time, {size:,.0f} MB of file, "
+        f"{int(memory['VmRSS'].split()[0]) / 1024:.0f} MB of memory (at most {int(memory['VmHWM'].split()[0]) / 1024:.0f}); "
+        f"a restart: {restart}",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Print the figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--transactions", type=int)
+    total = parser.parse_args().transactions
+    if total is not None:
+        history(total)
+        return
     start = time.perf_counter()
     world = Sandbox()
     print(f"the first sandbox of a process: {(time.perf_counter() - start) * 1e3:.0f} ms")
