@@ -383,9 +383,9 @@ class FileStore(Store):
             for kind, key, value in part:
                 self._places[kind, key] = None if value is None else at
                 at += 1
-        for key, value in self._new.items():
-            if key[0] not in _WHOLE:
-                self._remember(key, value)
+        for one, value in self._new.items():
+            if one[0] not in _WHOLE:
+                self._remember(one, value)
         self._new = {}
 
     def _write(self) -> None:
