@@ -1,8 +1,11 @@
 """What happened in a sandbox, in order: requests, their events, and the deliveries of those."""
 
 import asyncio
+import contextlib
 import json
 import os
+import re
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ import pexpect
 import pytest
 
 import workbench as wb
+from workbench.sequences.exports import call_as
 from workbench.terminal.watch import screen
 from workbench.testing import session
 from workbench.timeline import timeline, why
@@ -25,9 +29,9 @@ def api() -> Iterator[wb.Session]:
         yield made
 
 
-def buy(api: wb.Session) -> str:
+def buy(api: wb.Session, **more: str) -> str:
     card = api.guide()["cards"]["active"][0]
-    return str(api.simulate_authorization(card_id=card, **PURCHASE).transaction_id)
+    return str(api.simulate_authorization(card_id=card, **{**PURCHASE, **more}).transaction_id)
 
 
 def test_requests_events_and_controls_stand_in_the_order_they_happened(api: wb.Session) -> None:
@@ -97,6 +101,7 @@ def test_nothing_private_and_nothing_hostile_is_shown(api: wb.Session) -> None:
         assert "june.joss" not in text
 
 
+@pytest.mark.slow
 def test_the_screen_shows_filters_and_acts(api: wb.Session) -> None:
     async def main() -> None:
         app = screen(api)
@@ -104,16 +109,23 @@ def test_the_screen_shows_filters_and_acts(api: wb.Session) -> None:
             transaction = buy(api)
             app.look()
             table = app.query_one("DataTable")
-            assert table.row_count == 3
+            assert [one.lane for one in app.shown] == ["request", "journal", "event", "event"]
             await pilot.press("enter")
             assert "transaction" in str(app.query_one("#details").render())
             await pilot.press("s")
             assert api.sandbox.state(transaction)["status"] == "settled"
-            assert table.row_count == 4
+            assert table.row_count == 5
             await pilot.press("w")
             assert "Why transaction" in str(app.query_one("#details").render())
-            await pilot.press("f")
+            await pilot.press("f", "space", *"events", "enter", "f", "enter")  # no operation: a message
             assert [one.kind for one in api.sandbox.list_faults()] == ["lost"]
+            await pilot.press("t", "escape", "t", *"30m", "enter")
+            assert (api.sandbox.clock.now() - app.shown[0].at).total_seconds() == 1_800
+            app.query_one("DataTable").move_cursor(row=0)
+            await pilot.press("p")
+            assert app.clipboard.startswith("api.simulate_authorization(card_id='")
+            await pilot.press("u")
+            assert app.clipboard.startswith("curl -X POST ")
             await pilot.press("c")
             assert api.sandbox.list_faults() == []
             await pilot.press("escape", "slash", *"created")
@@ -121,6 +133,49 @@ def test_the_screen_shows_filters_and_acts(api: wb.Session) -> None:
             assert [one.title for one in app.shown] == ["transaction.created"]
             await pilot.press("enter", "s")  # settled already: a message, and the screen stays
             await pilot.press("q")
+
+    asyncio.run(main())
+
+
+def test_a_copied_call_runs_again(api: wb.Session) -> None:
+    """A request is copied as Python that makes the same call; what it says cannot leave its quotes in curl."""
+    buy(api, merchant_name="Joe's $(rm -rf) `shop`")
+    request = api.sandbox.requests()[-1]
+    shell = call_as(request, "curl", base_url="http://127.0.0.1:1/v1")
+    words = shlex.split(shell or "")
+
+    assert json.loads(words[words.index("-d") + 1])["merchantName"] == "Joe's $(rm -rf) `shop`"
+    made = eval(call_as(request, "python", base_url="") or "", {"api": api.allowing(again=True), "wb": wb})
+    assert made.status == "authorized"
+    refunds = (
+        api.sandbox.settle(made.transaction_id),
+        api.simulate_refund(transaction_id=made.transaction_id, amount=wb.FULL),
+    )
+    assert refunds[1].status
+    assert call_as(api.sandbox.requests()[-1], "python", base_url="") is not None
+
+
+@pytest.mark.slow
+def test_a_person_reviews_on_the_screen(api: wb.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`v` asks for the status, approved by default; with NO_COLOR the screen has none, and what failed has a mark."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    user = api.guide()["users"]["pending"][0]
+
+    async def main() -> None:
+        app = screen(api)
+        async with app.run_test(size=(80, 24)) as pilot:
+            api.sandbox.review(user, "manualReview")
+            app.look()
+            await pilot.press("v", *"denied", "enter")
+            assert api.sandbox.state(user)["status"] == "denied"
+            with contextlib.suppress(wb.ApiError):
+                api.simulate_refund(transaction_id=user, amount=1)
+            app.look()
+            await pilot.pause()
+            drawn = app.export_screenshot()
+            assert "✗" in drawn
+            colors = {*re.findall(r"fill: #([0-9a-f]{6})", drawn)} - {"c5c8c6"}  # of the picture, not of the screen
+            assert all(len({*re.findall("..", color)}) == 1 for color in colors)
 
     asyncio.run(main())
 

@@ -4,7 +4,7 @@ timeline(api.sandbox)             # everything, the oldest first
 why(api.sandbox, event_id)        # the request behind an event, the event, and its deliveries
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,8 @@ from workbench.rendering import markup, money, text
 from workbench.rendering.layout import Cell, Grid
 from workbench.sandbox.results import to_json
 
-_LANES = {"request": "→", "event": "•", "delivery": "⇢"}
+LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
+"""What happens, with the sign of its lane; an entry of the caller's journal stands after its request."""
 
 
 @attrs.frozen(kw_only=True)
@@ -26,7 +27,7 @@ class Happening:
     Attributes:
         key: Tells it from others; the same at each look.
         at: When, by the sandbox's clock.
-        lane: "request", "event" or "delivery".
+        lane: "request", "event", "delivery" or "journal".
         title: Operation, kind of event, or kind and endpoint.
         status: HTTP status, the event's status, or why a delivery failed.
         request_id: The request it came from, where one is known.
@@ -34,6 +35,7 @@ class Happening:
         subject: Id of the resource that changed.
         failed: Whether it was refused or not delivered.
         details: Everything known of it, masked, as JSON values.
+        record: The record it was made from.
     """
 
     key: str
@@ -46,11 +48,14 @@ class Happening:
     subject: str = ""
     failed: bool = False
     details: Any = attrs.field(default=None, repr=False)
+    record: Any = attrs.field(default=None, repr=False)
 
     def line(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {
-            name: value for name, value in attrs.asdict(self, recurse=False).items() if name not in ("at", "key")
+            name: value
+            for name, value in attrs.asdict(self, recurse=False).items()
+            if name not in ("at", "key", "record")
         } | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
 
 
@@ -71,7 +76,7 @@ class Timeline:
         """Return the table."""
         rows = tuple(
             (
-                Cell((f"{one.at:%H:%M:%S.%f}"[:-3],)), Cell((_LANES[one.lane],)), Cell((visible(one.title, 60),)),
+                Cell((f"{one.at:%H:%M:%S.%f}"[:-3],)), Cell((LANES[one.lane],)), Cell((visible(one.title, 60),)),
                 Cell((visible(one.status, 60),)), Cell((one.subject[:8],)), Cell(((one.request_id or "")[:8],)),
             )
             for one in self.happenings
@@ -88,11 +93,12 @@ class Timeline:
         return markup.write(self.grid())
 
 
-def timeline(sandbox: Any) -> Timeline:
+def timeline(sandbox: Any, journal: Iterable[Any] = ()) -> Timeline:
     """Return what happened in a sandbox: the requests and events of the session's tenant, and their deliveries.
 
     Args:
         sandbox: An embedded or served sandbox.
+        journal: The caller's journal: each entry stands after the request that it is of.
     """
     requests = [_request(number, one) for number, one in enumerate(sandbox.requests())]
     events = [_event(one) for one in sandbox.events()]
@@ -101,7 +107,12 @@ def timeline(sandbox: Any) -> Timeline:
     for one in sandbox.deliveries():
         tried = [_delivery(one, number, attempt, causes) for number, attempt in enumerate(one.attempts)]
         attempts.setdefault(one.event_id, []).extend(tried)
-    found = [one for happening in _merged(requests, events) for one in (happening, *_attempts_of(happening, attempts))]
+    entries = _entries(requests, journal)
+    found = [
+        one
+        for happening in _merged(requests, events)
+        for one in (happening, *entries.get(happening.key, ()), *_attempts_of(happening, attempts))
+    ]
     return Timeline(sorted(found, key=lambda one: one.at))  # stable: what happened at one time keeps its order
 
 
@@ -126,17 +137,39 @@ def _attempts_of(happening: Happening, attempts: dict[str, list[Happening]]) -> 
     return attempts.get(happening.event_id or "", []) if happening.lane == "event" else []
 
 
-def why(sandbox: Any, event_id: str) -> Timeline:
+def _entries(requests: list[Happening], journal: Iterable[Any]) -> dict[str, list[Happening]]:
+    """Return the journal's entries by the key of their request: the first one with its operation, status and subject."""
+    waiting = list(journal)
+    found: dict[str, list[Happening]] = {}
+    for request in requests:
+        for entry in waiting:
+            subject = _subject(entry.answer)
+            if (entry.operation, entry.status, subject) == (
+                request.record.operation,
+                request.record.status,
+                request.subject,
+            ):
+                waiting.remove(entry)
+                found[request.key] = [attrs.evolve(
+                    request, key=f"journal:{entry.id}", lane="journal", title=entry.operation, status=str(entry.outcome),
+                    failed=str(entry.outcome) != "done", details={"id": entry.id, "what": entry.what, "request": dict(entry.request)}, record=entry,
+                )]  # fmt: skip
+                break
+    return found
+
+
+def why(sandbox: Any, event_id: str, journal: Iterable[Any] = ()) -> Timeline:
     """Return the request that caused an event, all events of that request, and the attempts to deliver this one.
 
     Args:
         sandbox: An embedded or served sandbox.
         event_id: Id of the event.
+        journal: The caller's journal.
 
     Raises:
         InvalidRequest: The sandbox has no such event.
     """
-    found = timeline(sandbox)
+    found = timeline(sandbox, journal)
     event = next((one for one in found if one.lane == "event" and one.event_id == event_id), None)
     if event is None:
         raise InvalidRequest(f"there is no event {visible(event_id, 60)!r}", of="why")
@@ -152,12 +185,17 @@ def why(sandbox: Any, event_id: str) -> Timeline:
 def _request(number: int, one: Any) -> Happening:
     seconds = f" in {float(one.seconds) * 1e3:.1f} ms" if one.seconds is not None else ""
     fault = f", fault {one.fault}" if one.fault else ""
-    subject = get_path(one.answer or {}, "transactionId") or get_path(one.answer or {}, "id") or ""
     return Happening(
         key=f"request:{number}:{one.request_id}", at=one.at, lane="request", title=one.operation or f"{one.method} {one.path or '(not served)'}",
-        status=f"{one.status}{seconds}{fault}", request_id=one.request_id, subject=str(subject), failed=one.status >= 400 or bool(one.fault),
-        details=to_json(one),
+        status=f"{one.status}{seconds}{fault}", request_id=one.request_id, subject=_subject(one.answer), failed=one.status >= 400 or bool(one.fault),
+        details=to_json(one), record=one,
     )  # fmt: skip
+
+
+def _subject(answer: Any) -> str:
+    """Return the id of what an answer is about."""
+    known = answer if isinstance(answer, Mapping) else {}
+    return str(get_path(known, "transactionId") or get_path(known, "id") or "")
 
 
 def _event(one: Any) -> Happening:

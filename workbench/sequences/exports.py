@@ -20,7 +20,9 @@ from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
 from workbench.interface.openapi import document
 from workbench.interface.operation import Operation
+from workbench.interface.rules import FULL
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
+from workbench.rendering.show import curl
 from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.generated import from_journal
 from workbench.sequences.sequence import Sequence
@@ -76,6 +78,34 @@ def export(
     if to not in writers:
         raise InvalidRequest(f"to must be har, openapi or one of {', '.join(writers)}", of="sequences.export")
     return writers[to](sequence)
+
+
+def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
+    """Return one call as a curl command or a line of Python; None for one without an outcome.
+
+    Args:
+        entry: An entry of a journal, or one of `api.sandbox.requests()`.
+        to: "curl", which takes WORKBENCH_API_KEY from its environment, or "python".
+        base_url: Base URL of the service.
+    """
+    if (call := _call(entry)) is None:
+        return None
+    operation = OPERATIONS[call.operation]
+    in_path = {name: value for name, value in call.request.items() if f"{{{name}}}" in operation.path}
+    request, _, _ = converter().read_request(operation, call.request, in_path)
+    if to == "curl":
+        return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
+    arguments = ", ".join(f"{name}={_argument(value)}" for name, value in walk.given(request).items())
+    return f"api.{operation.name}({arguments})"
+
+
+def _argument(value: Any) -> str:
+    """Return a member of a request as Python writes it; a nested record as a dictionary."""
+    if walk.is_record(value):
+        return "{" + ", ".join(f"{name!r}: {_argument(one)}" for name, one in walk.given(value).items()) + "}"
+    if value is FULL:
+        return "wb.FULL"
+    return repr(value if isinstance(value, bool | int | float) else str(value))
 
 
 def _call(entry: Any) -> _Call | None:

@@ -6,23 +6,25 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
+from workbench.client.journal import Journal
 from workbench.errors import WorkbenchError, visible
 from workbench.rendering.screen import screen_of
+from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.where import Where, session
+from workbench.timeline import LANES, timeline, why
 
 _WHERE = Where()
 _POLL_INTERVAL = 0.5  # seconds
 
 
-def _new(sandbox: Any, seen: set[str]) -> Iterator[Any]:
+def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
     """Yield what happened since the last look."""
-    from workbench.timeline import timeline
-
-    for one in timeline(sandbox):
+    for one in timeline(sandbox, journal):
         if one.key not in seen:
             seen.add(one.key)
             yield one
@@ -63,13 +65,16 @@ def tail(
             time.sleep(_POLL_INTERVAL)
 
 
-def watch(*, where: Where = _WHERE) -> int:
+def watch(*, journal: Path | None = None, where: Where = _WHERE) -> int:
     """Watch requests, events and deliveries on one time line, and act on them.
 
-    Keys: / filter, Enter details, w why, r resend, s settle, v approve, f inject a fault, c clear faults, t move the clock by an hour,
-    u copy as curl, q quit.
+    Keys: / filter, Enter details, w why, r resend, s settle, v review, f inject a fault, c clear faults, t move the clock, u copy as
+    curl, p copy as Python, q quit.
 
-    Example: workbench watch --url http://127.0.0.1:8700
+    Args:
+        journal: Journal of your application, in this file: its entries stand beside their requests.
+
+    Example: workbench watch --url http://127.0.0.1:8700 --journal journal.db
     """
     if not sys.stdout.isatty():
         raise usage_error("watch needs a terminal; without one: workbench logs tail")
@@ -77,13 +82,15 @@ def watch(*, where: Where = _WHERE) -> int:
         import textual  # noqa: F401
     except ModuleNotFoundError:
         raise usage_error('watch needs an extra: pip install "card-issuing-workbench[watch]"') from None
+    if journal is not None and not journal.is_file():
+        raise usage_error(f"--journal: no file {visible(str(journal), 200)}.")
     with session(where) as api:
-        stopped = screen(api).run()
+        stopped = screen(api, Journal(journal) if journal is not None else None).run()
     say("Stopped watching.")
     return stopped or DONE
 
 
-def screen(api: Any) -> Any:
+def screen(api: Any, journal: Any = None) -> Any:
     """Return the screen of a session, as a Textual application."""
     from rich.text import Text
     from textual.app import App as TextualApp
@@ -91,7 +98,7 @@ def screen(api: Any) -> Any:
     from textual.containers import Horizontal, VerticalScroll
     from textual.widgets import DataTable, Footer, Header, Input, Static
 
-    lanes = {"request": "→", "event": "•", "delivery": "⇢"}
+    journal = api.journal if journal is None else journal
 
     class Watch(TextualApp[int]):
         CSS = """
@@ -104,8 +111,8 @@ def screen(api: Any) -> Any:
         TITLE = "Card issuing workbench"
         BINDINGS: ClassVar[list[Any]] = [
             Binding("slash", "filter", "Filter"), Binding("w", "why", "Why"), Binding("r", "resend", "Resend"), Binding("s", "settle", "Settle"),
-            Binding("v", "approve", "Approve"), Binding("f", "fault", "Fault"), Binding("c", "clear_faults", "Clear faults"), Binding("t", "advance", "+1 h"),
-            Binding("u", "curl", "curl", show=False), Binding("escape", "close", "Close", show=False), Binding("q", "quit", "Quit"),
+            Binding("v", "review", "Review"), Binding("f", "fault", "Fault"), Binding("c", "clear_faults", "Clear faults"), Binding("t", "advance", "Clock"),
+            Binding("u", "copy('curl')", "curl", show=False), Binding("p", "copy('python')", "Python", show=False), Binding("escape", "close", "Close", show=False), Binding("q", "quit", "Quit"),
         ]  # fmt: skip
 
         def __init__(self) -> None:
@@ -114,6 +121,7 @@ def screen(api: Any) -> Any:
             self.happenings: list[Any] = []
             self.shown: list[Any] = []
             self.wanted = ""
+            self.answered: Callable[[str], None] | None = None  # what the input line is for; None: the filter
 
         def compose(self) -> Any:
             yield Header(icon=" ")
@@ -140,7 +148,7 @@ def screen(api: Any) -> Any:
         def look(self) -> None:
             """Show what is new, below what was there."""
             try:
-                found = list(_new(api.sandbox, self.seen))
+                found = list(_new(api.sandbox, self.seen, journal))
             except WorkbenchError as error:
                 self.notify(visible(str(error), 200), severity="error")
                 return
@@ -153,9 +161,9 @@ def screen(api: Any) -> Any:
             for one in found:
                 cells = (
                     f"{one.at:%H:%M:%S}",
-                    lanes[one.lane],
-                    visible(one.title, 60),
-                    visible(one.status, 40),
+                    LANES[one.lane],
+                    visible(one.title)[:33],
+                    ("✗ " if one.failed else "") + visible(one.status, 40),
                     one.subject[:8],
                 )
                 if self.wanted in " ".join((*cells, "failed" if one.failed else "")).lower():
@@ -169,13 +177,27 @@ def screen(api: Any) -> Any:
             return self.shown[row] if 0 <= row < len(self.shown) else None
 
         def on_input_changed(self, event: Any) -> None:
+            if self.answered is not None:
+                return
             self.wanted = event.value.lower()
             self.shown = []
             self.query_one(DataTable).clear()
             self.add(self.happenings)
 
-        def on_input_submitted(self) -> None:
+        def on_input_submitted(self, event: Any) -> None:
+            answered, self.answered = self.answered, None
+            if answered is not None:
+                self.query_one(Input).remove_class("shown")
+                answered(event.value.strip())
             self.query_one(DataTable).focus()
+
+        def ask(self, what: str, usual: str, answered: Callable[[str], None]) -> None:
+            """Ask for a line of text; Enter takes the usual one, Escape none."""
+            field = self.query_one(Input)
+            self.answered = answered
+            field.placeholder, field.value = what, usual
+            field.add_class("shown")
+            field.focus()
 
         def on_data_table_row_selected(self) -> None:
             if (one := self.chosen()) is not None:
@@ -187,19 +209,20 @@ def screen(api: Any) -> Any:
 
         def action_filter(self) -> None:
             field = self.query_one(Input)
+            self.answered = None
+            field.placeholder, field.value = "Filter: part of any column, or failed", self.wanted
             field.add_class("shown")
             field.focus()
 
         def action_close(self) -> None:
+            self.answered = None
             self.query_one(Input).remove_class("shown")
             self.query_one(VerticalScroll).remove_class("shown")
             self.query_one(DataTable).focus()
 
         def action_why(self) -> None:
-            from workbench.timeline import why
-
             if (one := self.chosen()) is not None and one.event_id:
-                self.show(str(why(api.sandbox, one.event_id)))
+                self.show(str(why(api.sandbox, one.event_id, journal)))
 
         def do(self, said: str, action: Callable[[], object]) -> None:
             try:
@@ -218,27 +241,43 @@ def screen(api: Any) -> Any:
             if (one := self.chosen()) is not None:
                 self.do("Settled.", lambda: api.sandbox.settle(one.subject))
 
-        def action_approve(self) -> None:
+        def action_review(self) -> None:
             if (one := self.chosen()) is not None:
-                self.do("Approved.", lambda: api.sandbox.review(one.subject, "approved"))
+                self.ask(
+                    "Status: approved, denied, needsInformation, manualReview …", "approved",
+                    lambda status: self.do(f"Now {status}.", lambda: api.sandbox.review(one.subject, status)),
+                )  # fmt: skip
 
         def action_fault(self) -> None:
-            self.do("The next answer is lost.", lambda: api.sandbox.add_fault("lost", times=1))
+            def add(text: str) -> None:
+                kind, _, of = text.partition(" ")
+                self.do(f"The next call: {text}.", lambda: api.sandbox.add_fault(kind, of=of.strip() or None, times=1))
+
+            self.ask("Fault of the next call: lost, status, latency, malformed …, and an operation", "lost", add)
 
         def action_clear_faults(self) -> None:
             self.do("Fault rules removed.", api.sandbox.clear_faults)
 
         def action_advance(self) -> None:
-            self.do("Clock moved by an hour.", lambda: api.sandbox.advance(hours=1))
+            def move(text: str) -> None:
+                try:
+                    steps = read_duration(text)
+                except ValueError as error:
+                    self.notify(visible(str(error), 200), severity="error")
+                else:
+                    self.do(f"Clock moved by {text}.", lambda: api.sandbox.advance(**steps))
 
-        def action_curl(self) -> None:
-            if (one := self.chosen()) is not None and one.lane == "request":
-                details = one.details
-                body = (
-                    ""
-                    if not details.get("body")
-                    else f" -H 'content-type: application/json' -d '{json.dumps(details['body'])}'"
-                )
-                self.show(f'curl -X {details["method"]} "$URL{details["path"]}" -H "Api-Key: $KEY"{body}')
+            self.ask("How far: 2h30m, 3d", "1h", move)
+
+        def action_copy(self, to: Literal["curl", "python"]) -> None:
+            from workbench.sequences.exports import call_as
+
+            one = self.chosen()
+            text = None if one is None or one.lane != "request" else call_as(one.record, to, base_url=api.base_url)
+            if text is None:
+                self.notify("Choose the request of an operation.", severity="warning")
+                return
+            self.copy_to_clipboard(text)
+            self.show(text)
 
     return Watch()
