@@ -287,7 +287,7 @@ def _differences(a: Facts, b: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class _Reader:
-    """Collects facts: ids are told by where they were first seen, times by how long after the start."""
+    """Collects facts: ids are named by where they were first seen, times by how long after the start."""
 
     def __init__(self, started: datetime | None) -> None:
         self.facts: Facts = {}

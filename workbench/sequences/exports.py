@@ -138,7 +138,7 @@ def sent_members(operation: Operation[..., Any], target: str, body: bytes) -> di
 
 
 def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any:
-    """Return a body as JSON values; private values are made up, and what is no JSON is None."""
+    """Return a body as JSON values; private values are made up; None for what is not JSON."""
     try:
         answer = strict_json.loads(body) if body else None
     except strict_json.NotJson:

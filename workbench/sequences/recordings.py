@@ -103,7 +103,7 @@ def replay(path: str | Path) -> Iterator[Client]:
     Private values are not compared, since the recording has made-up ones.
 
     Raises:
-        UnusableFile: The file is no recording.
+        UnusableFile: The file is not a recording.
         NotSent: A call is not the next one of the recording.
         InvalidRequest: The block ended before all calls were made.
     """
