@@ -272,7 +272,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path) -> Path:
     """The Python of a fresh environment with the wheel in it; it sees the packages installed here, but no checkout.
 
-    It stands in build/, always at one place, so that mypy can use again what it found out about the same files.
+    It stands in build/, always at one place, so that mypy can use again what it knows of the same files.
     """
     fresh = ROOT / "build" / "installed"
     run(sys.executable, "-m", "venv", "--clear", "--without-pip", fresh)

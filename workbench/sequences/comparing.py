@@ -32,6 +32,7 @@ from workbench.session import connect, sandbox_of
 _BEHAVIORS = ("documented", "observed")
 _OPEN = frozenset({"status", "kind", "team", "currency", "type"})  # texts of stored records that are not private
 _SHOWN = 50  # differences that are printed
+_SEVERITIES = ("outcome", "shape", "value", "text")
 _WHOLE = re.compile(r"event [0-9]+|record")
 
 Facts = dict[tuple[str, str], tuple[Any, str]]
@@ -73,19 +74,18 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """The number of differences by severity, and what was not compared, as text."""
-        counts = {
-            name: sum(one.severity == name for one in self._found) for name in ("outcome", "shape", "value", "text")
-        }
+        counts = {name: sum(one.severity == name for one in self._found) for name in _SEVERITIES}
         listed = ", ".join(f"{count} of {name}" for name, count in counts.items() if count) or "none"
         skipped = f"; not compared: {', '.join(self.skipped)}" if self.skipped else ""
         return f"{len(self.compared)} compared, differences: {listed}{skipped}"
 
     def sheet(self) -> Grid:
-        """Return the differences as they are shown."""
-        columns = ("of", "step", "path", "a", "b", "severity", "assumptions")
+        """Return the differences as they are shown: the graver ones first."""
+        widths = {"of": 26, "step": 14, "path": 36, "a": 22, "b": 22, "severity": 8, "assumptions": 22}
+        columns = tuple(widths)
         rows = tuple(
-            tuple(Cell((visible(str(getattr(one, name) or "–"), 80),)) for name in columns)
-            for one in self._found[:_SHOWN]
+            tuple(Cell((visible(str(getattr(one, name) or "–"), width),)) for name, width in widths.items())
+            for one in sorted(self._found, key=lambda one: _SEVERITIES.index(one.severity))[:_SHOWN]
         )
         return Grid(title=self.verdict, columns=columns, rows=rows, total=len(self._found))
 
@@ -283,6 +283,8 @@ def _differences(a: Facts, b: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
             severity = "shape"
         else:
             severity = "text" if path == "error.message" else "value"
+            if shown_a != shown_b and shown_a.strip() == shown_b.strip():  # in what nobody would see
+                shown_a, shown_b = (json.dumps(one, ensure_ascii=False) for one in (shown_a, shown_b))
         yield step, {"path": path, "a": shown_a, "b": shown_b, "severity": severity}
 
 
@@ -343,7 +345,7 @@ def _assumptions(runs: list[Run], apis: list[Any]) -> dict[str, list[str]]:
     if not all(isinstance(one, Sandbox) for one in sandboxes):
         return {}
     first, second = (one.settings for one in sandboxes if one is not None)
-    differing = {name for name in first if first[name] != second.get(name)}
+    differing = {name for name in first if first[name] != second.get(name)} - {"rate_limit"}  # of headers alone
     found: dict[str, set[str]] = {}
     for made, sandbox in zip(runs, sandboxes, strict=True):
         for step, ids in _rests_on(made, sandbox).items():

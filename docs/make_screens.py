@@ -1,0 +1,38 @@
+"""Draw what commands print, as SVG files in docs/images: `python docs/make_screens.py`."""
+
+import io
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+import workbench as wb
+from workbench import chaos, testing
+from workbench.rendering import text
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.chaos.handlers import CountsRepetitions
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def draw(name: str, command: str, shown: object, lines: int = 30, width: int = 104) -> None:
+    """Write the first lines of a text as the picture of a terminal."""
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print("\n".join(str(shown).splitlines()[:lines]), markup=False, highlight=False)
+    (IMAGES / f"{name}.svg").write_text(console.export_svg(title=command, unique_id=name), encoding="utf-8")
+
+
+def main() -> None:
+    """Draw the verdict of a campaign, the coverage of a session, and a comparison."""
+    draw("chaos", "chaos.run(CountsRepetitions)", chaos.run(CountsRepetitions))
+    api = testing.session()
+    card = api.guide()["cards"]["active"][0]
+    wb.sequences.run(wb.sequences.catalogue["refund-partial"], api, card_id=card)
+    draw("coverage", "testing.Coverage.of(api)", testing.Coverage.of(api))
+    found = wb.compare("documented", "observed", sequences=["refund-amount-omitted"])
+    draw("compare", "wb.compare('documented', 'observed')", text.write(found.sheet(), 180), width=180)
+
+
+if __name__ == "__main__":
+    main()
