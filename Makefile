@@ -58,9 +58,8 @@ demo: $(VENV)/.all ## Run the main job on the embedded sandbox and show it
 	@$(VENV)/bin/workbench demo
 
 .PHONY: lab
-lab: $(VENV)/.all ## Open JupyterLab on notebooks/
-	@$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.ip=127.0.0.1 \
-		--LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks/
+lab: $(VENV)/.all ## Open JupyterLab on the course
+	@$(VENV)/bin/workbench lab
 
 .PHONY: docs
 docs: setup ## Write the pages and pictures that are made from the code

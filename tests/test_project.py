@@ -341,8 +341,9 @@ def test_binder_steps(tmp_path: Path) -> None:
 
     run(*install, "-r", "binder/requirements.txt", **environ)
     run(ROOT / "binder/postBuild", **environ)
-    shown = run(ROOT / "binder/start", "python", "-c", "import sys, workbench; print(sys.prefix)", **environ)
+    asked = "import os, sys, workbench; print(sys.prefix, os.environ['JUPYTER_CONFIG_PATH'])"
+    prefix, settings = run(ROOT / "binder/start", "python", "-c", asked, **environ).split()
 
-    assert shown.strip() == str(fresh)
+    assert prefix == str(fresh)
+    assert json.loads(Path(settings, "labconfig/default_setting_overrides.json").read_text())
     assert (fresh / "bin/workbench").is_file()
-    assert (fresh / "share/jupyter/lab/settings/overrides.json").is_file()

@@ -25,6 +25,7 @@ FLAGS = (
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
+ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
 FORMS = Path(forms.__file__).parent
 """Where Jupyter finds Voila's template `quiet`, which fetches nothing from elsewhere, as its own does."""
@@ -129,6 +130,17 @@ def jupyter_lab(folder: Path) -> Iterator[Server]:
     alive = f"http://127.0.0.1:{server.port}/api/status?token={server.token}"
     with serving(arguments, alive=alive, env=env, cwd=folder):
         yield server
+
+
+@contextmanager
+def course_lab(folder: Path) -> Iterator[str]:
+    """Run `workbench lab` in the checkout, as `make lab` does, for somebody who never ran it; give its address."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port, token = free_port(), secrets.token_hex(16)
+    env = {**environment(folder), "JUPYTER_PORT": str(port), "JUPYTER_TOKEN": token, "BROWSER": "true"}
+    alive = f"http://127.0.0.1:{port}/api/status?token={token}"
+    with serving(["workbench", "lab", str(ROOT)], alive=alive, env=env, cwd=folder):
+        yield f"http://127.0.0.1:{port}/?token={token}"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import SLOW, Server, open_notebook, run_all
+from tests.browser.lab import SLOW, Server, course_lab, open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -65,3 +65,19 @@ def test_report_is_a_dashboard(voila: Callable[[Path], str], page: Page) -> None
     expect(page.get_by_role("heading", name="Report rewards")).to_be_visible()
     expect(page.locator("svg.wb-chart")).to_have_count(5)
     expect(page.get_by_text("rewards.read(api")).to_have_count(0)
+
+
+def test_the_course_opens_without_pop_ups(page: Page, tmp_path: Path) -> None:
+    """`workbench lab` begins with notebook 01: no news, no dialog, its picture is there, and a term opens in the glossary."""
+    with course_lab(tmp_path / "lab") as address:
+        page.goto(address)
+        page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=SLOW)
+        picture = page.locator(".jp-MarkdownOutput img[alt^='Who is who']")
+        expect(picture).to_be_visible(timeout=SLOW)
+        page.wait_for_timeout(3_000)  # a pop-up would come some seconds after the page
+
+        expect(page.locator(".Toastify__toast, .jp-Dialog")).to_have_count(0)
+        assert picture.evaluate("image => image.naturalWidth") > 100
+
+        page.locator(".jp-MarkdownOutput a", has_text="acquirer").first.click()
+        expect(page.locator(".jp-MarkdownViewer").get_by_role("heading", name="Acquirer")).to_be_attached(timeout=SLOW)

@@ -293,16 +293,23 @@ def dashboard(
     ).returncode  # fmt: skip
 
 
-def lab(notebooks: Path | None = None, /) -> int:
-    """Open JupyterLab on a folder of notebooks.
+def lab(folder: Path | None = None, /) -> int:
+    """Open JupyterLab on a folder, without news and updates; in a checkout it begins with the course.
 
     Args:
-        notebooks: Folder of notebooks.
+        folder: Folder to show; this one if omitted.
     """
     if importlib.util.find_spec("jupyterlab") is None:
         raise Exit(2, "jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
-    folder = notebooks or (Path("notebooks") if Path("notebooks").is_dir() else Path())
-    root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
-    say(f"Opening JupyterLab on {folder.absolute()}; press Ctrl-C to stop.")
-    options = ["--ServerApp.ip=127.0.0.1", "--LabApp.news_url=None", *root]
-    return subprocess.run([sys.executable, "-m", "jupyterlab", *options, str(folder)], check=False).returncode
+    shown = (folder or Path()).absolute()
+    first = Path("notebooks/01-start-here.ipynb")
+    options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={shown}"]
+    if (shown / first).is_file():
+        options.append(f"--LabApp.default_url=/lab/tree/{first.as_posix()}")
+    if hasattr(os, "getuid") and os.getuid() == 0:
+        options.append("--allow-root")
+    settings = Path(__file__).parents[1] / "forms"  # its labconfig: no news, and pages that open as text to read
+    paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")
+    environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
