@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 import attrs
 import pytest
-from playwright.sync_api import BrowserContext, Dialog, Page, Request, expect
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, expect
 
-from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, voila_of
+from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Desk, Server, jupyter_lab, voila_of
 
 
 @pytest.fixture(scope="session")
@@ -52,26 +52,37 @@ class Watch:
         """Note an error of a script."""
         self.errors.append(str(error))
 
+    def attach(self, context: BrowserContext) -> Page:
+        """Return a new page of a browser's context, of which everything is noted."""
+        context.on("request", self.request)
+        made = context.new_page()
+        made.set_default_timeout(SLOW)
+        made.on("dialog", self.dialog)
+        made.on("pageerror", self.error)
+        made.on("websocket", lambda socket: self.strays.append(socket.url) if "127.0.0.1" not in socket.url else None)
+        return made
+
+
+@pytest.fixture(scope="session")
+def noted() -> Watch:
+    """Return what is noted of all pages."""
+    return Watch()
+
 
 @pytest.fixture
-def watch(context: BrowserContext) -> Watch:
-    """Return what is noted of the pages of this test."""
-    noted = Watch()
-    context.on("request", noted.request)
-    return noted
+def watch(noted: Watch) -> Iterator[Watch]:
+    """Yield what is noted in this test; in the end no request left this machine, no dialog opened, no script failed."""
+    noted.strays, noted.dialogs, noted.errors = [], [], []
+    yield noted
+    assert Watch() == noted
 
 
 @pytest.fixture
 def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
-    """Yield a page; when the test is over, no request left this machine, no dialog opened, no script failed."""
-    made = context.new_page()
-    made.set_default_timeout(SLOW)
-    made.on("dialog", watch.dialog)
-    made.on("pageerror", watch.error)
-    made.on("websocket", lambda socket: watch.strays.append(socket.url) if "127.0.0.1" not in socket.url else None)
+    """Yield a page of this test alone."""
+    made = watch.attach(context)
     yield made
     made.close()
-    assert Watch() == watch
 
 
 @pytest.fixture(scope="session")
@@ -79,6 +90,22 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Yield JupyterLab, serving a folder of its own."""
     with jupyter_lab(tmp_path_factory.mktemp("lab")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def shared(lab: Server, browser: Browser, noted: Watch) -> Iterator[Desk]:
+    """Yield a notebook in JupyterLab that is opened once."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    yield Desk(noted.attach(context), lab)
+    context.close()
+
+
+@pytest.fixture
+def desk(shared: Desk, watch: Watch) -> Desk:
+    """Return the shared notebook, cleared."""
+    shared.clear()
+    return shared
 
 
 @pytest.fixture

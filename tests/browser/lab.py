@@ -192,6 +192,78 @@ def run_in_turn(page: Page, cells: int) -> None:
         page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell-and-select-next')")
 
 
+_SHOW = """async ([cells, run]) => {
+  const {content} = window.jupyterapp.shell.currentWidget, shared = content.model.sharedModel;
+  shared.transact(() => {
+    shared.deleteCellRange(0, shared.cells.length);
+    shared.insertCells(0, cells.map(source => ({cell_type: 'code', source, metadata: {trusted: true}, outputs: []})));
+  });
+  for (let at = 0; at < run; at++) {
+    content.activeCellIndex = at;
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+  }
+}"""
+_EMPTY = "import ipywidgets\nipywidgets.Widget.close_all()\nget_ipython().reset()"
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+
+
+def change_theme(page: Page, theme: str) -> None:
+    """Change JupyterLab's theme."""
+    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", THEMES[theme])
+    wanted = "false" if theme == "dark" else "true"
+    page.wait_for_function("wanted => document.body.dataset.jpThemeLight === wanted", arg=wanted)
+
+
+@attrs.frozen
+class Desk:
+    """A notebook whose page and kernel many tests share: each shows cells of its own, in place of those before."""
+
+    page: Page
+    server: Server
+    name: str = "desk.ipynb"
+
+    def clear(self) -> None:
+        """Make the notebook, the kernel, the page and the browser's memory as they were at first."""
+        if self.name not in self.page.url:
+            open_notebook(self.page, self.server, write_notebook(self.server, self.name, ""))
+        self.page.wait_for_function(_READY, timeout=SLOW)
+        self.page.evaluate(_SHOW, [[""], 0])
+        self.execute(_EMPTY)
+        self.page.evaluate("localStorage.removeItem('workbench-panel')")
+        if self.page.evaluate("document.body.dataset.jpThemeLight") == "false":
+            change_theme(self.page, "light")
+        self.page.set_viewport_size({"width": 1280, "height": 900})
+        (self.server.root.parent / "workbench" / "views.json").unlink(missing_ok=True)
+
+    def execute(self, code: str) -> None:
+        """Run code in the kernel, in no cell."""
+        kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+        self.page.evaluate(f"code => {kernel}.requestExecute({{code}}).done", code)
+
+    def show(self, *cells: str, run: int | None = None) -> Page:
+        """Show cells, and run all or the first of them, each when all that the one before it sent has reached the page."""
+        self.page.evaluate(_SHOW, [list(cells), len(cells) if run is None else run])
+        return self.page
+
+    def save(self) -> str:
+        """Save the notebook, and return the text of its file."""
+        self.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        saved = "() => !window.jupyterapp.shell.currentWidget.context.model.dirty"
+        self.page.wait_for_function(saved, timeout=SLOW)
+        return (self.server.root / self.name).read_text()
+
+    def restart(self) -> None:
+        """Restart the kernel."""
+        kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+        self.page.evaluate(f"{kernel}.restart()")
+        self.page.wait_for_function(_READY, timeout=SLOW)
+
+    def reopen(self) -> None:
+        """Open the saved notebook again, after its kernel was shut down."""
+        self.page.evaluate("window.jupyterapp.serviceManager.sessions.shutdownAll()")
+        self.page.goto(self.server.url(self.name))
+
+
 def write_notebook(server: Server, name: str, *cells: str) -> str:
     """Write a notebook of code cells where the server shows it; give its name."""
     import nbformat

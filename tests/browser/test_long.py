@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.lab import Server, open_notebook, write_notebook
+from tests.browser.lab import Desk
 from tests.browser.test_forms import START
 
 pytestmark = pytest.mark.browser
@@ -28,11 +28,10 @@ def run_cell(page: Page, number: int) -> None:
     page.keyboard.press("Control+Enter")
 
 
-def test_a_read_is_stopped_while_a_cell_waits_for_it_and_resumes(lab: Server, page: Page) -> None:
+def test_a_read_is_stopped_while_a_cell_waits_for_it_and_resumes(desk: Desk) -> None:
     """Stop ends it with what was read; Resume reads the rest, to the rows of an uninterrupted read."""
-    open_notebook(page, lab, write_notebook(lab, "read.ipynb", START, SLOWLY, STOPPED, THEN))
-    for number in (0, 1, 2):
-        run_cell(page, number)
+    page = desk.show(START, SLOWLY, STOPPED, THEN, run=2)
+    run_cell(page, 2)
     work = page.locator(".wb-work")
     expect(work.locator(".wb-progress")).to_contain_text("left")
     expect(work.locator("button.wb-resume")).to_be_disabled()
@@ -61,11 +60,10 @@ api.sandbox.clear_faults()
 LAST = 'print("last", work.wait(60), dict(work.result.counts))'
 
 
-def test_bulk_work_is_stopped_while_another_cell_waits_for_it(lab: Server, page: Page) -> None:
+def test_bulk_work_is_stopped_while_another_cell_waits_for_it(desk: Desk) -> None:
     """Stop is received while a cell waits; Resume sends the rest, and each row once."""
-    open_notebook(page, lab, write_notebook(lab, "bulk.ipynb", START, BULK, WAITED, LAST))
-    for number in (0, 1, 2):
-        run_cell(page, number)
+    page = desk.show(START, BULK, WAITED, LAST, run=2)
+    run_cell(page, 2)
     work = page.locator(".wb-work")
     expect(work.locator(".wb-progress")).to_contain_text("of 60")
     work.locator("button.wb-stop").click()

@@ -38,15 +38,6 @@ def test_start_here(lab: Server, page: Page) -> None:
     expect(page.locator(".wb-status", has_text="authorized").first).to_be_visible()
 
 
-def test_application(lab: Server, page: Page) -> None:
-    """The application notebook goes from a mistake to approved, and files many from a file."""
-    run(page, lab, "05-file-an-application")
-
-    output(page, "phone_number must be digits only")
-    output(page, "APPROVED")
-    output(page, "create_user_application: 5 rows: 5 done")
-
-
 def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
     """The withdrawal notebook plans, signs twice, and executes; the balance goes down."""
     run(page, lab, "12-withdraw-collateral")

@@ -75,7 +75,7 @@ function render({ model, el }) {
   const main = h("div", { class: "main-part" });
   const drawer = h("div", { class: "drawer", role: "region", "aria-label": "Details", tabindex: -1, hidden: true });
   drawer.style.display = "none";
-  const root = h("div", { class: "wbp", "data-lm-suppress-shortcuts": "true" }, hide, headline, line,
+  const root = h("div", { class: "wbp", "data-lm-suppress-shortcuts": "true", hidden: true }, hide, headline, line,
     h("div", { class: "body" }, nav, h("div", { class: "work" }, main, drawer)));
   el.replaceChildren(root);
 
@@ -231,7 +231,7 @@ function render({ model, el }) {
   const more = quietly(async (first) => {
     const turn = drawn;
     pending.add(first);
-    const answer = await ask("rows", question(first));
+    const answer = await ask("rows", { ...question(first), more: true });
     if (turn !== drawn) return;
     answer.rows.forEach((row, place) => cache.set(answer.first + place, row));
     drawRows();
@@ -288,7 +288,7 @@ function render({ model, el }) {
       }
       const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}`, role: "row", id: `${uid}-${place}`,
         "aria-rowindex": place + 2, "aria-selected": place === active },
-        shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell", title: typeof row.cells[one.place] === "string" && one.kind === "text" ? row.cells[one.place] : null }, cell(row.cells[one.place], one))));
+        shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
       box.style.top = `${place * ROW}px`;
       made.push(box);
     }
@@ -652,7 +652,8 @@ function render({ model, el }) {
   model.on("msg:custom", heard);
   model.on("comm_live_update", died);
   quietly(async () => {
-    info = await ask("start");
+    info = await ask("start"); // until then nothing is shown: a page without its kernel has the static view
+    root.hidden = false;
     stamp = info.stamp;
     hide.textContent = `.${info.static} { display: none; }`;
     if (info.clock) clock = new Date(info.clock).getTime();

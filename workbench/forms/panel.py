@@ -297,8 +297,11 @@ class Panel(Displayed):
         if name not in self._seen:
             self._seen.add(name)
             self.update_static()
+        window = {"list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500))}
+        if asked.get("more"):  # the page has the rest
+            return window
         return {
-            "list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500)),
+            **window,
             "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],
             "columns": [
                 {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to} for one in listing.data.columns

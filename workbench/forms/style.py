@@ -21,6 +21,7 @@ _RULES = """
 .wb-root .wb-heading { border-top: 1px solid var(--wb-line); margin-top: 8px; padding-top: 6px; }
 .wb-root .wb-wide { grid-column: 1 / -1; }
 .wb-root .wb-note { font-size: 12px; }
+.wb-root .widget-hprogress { margin: 0; max-width: 100%; }
 .wb-root .widget-checkbox { width: auto; max-width: 100%; height: auto; }
 .wb-root .widget-checkbox .widget-label-basic { white-space: normal; line-height: 1.4; align-items: flex-start; gap: 4px; }
 .wb-root .wb-help, .wb-root .wb-quiet { color: var(--wb-quiet); }
@@ -84,11 +85,11 @@ STATIC = (
 .wb-read .wb-where { border: 1px solid currentColor; border-radius: 4px; padding: 0 var(--wb-s2); font-weight: 700; color: var(--wb-good); }
 .wb-read .wb-where-production { background: var(--wb-live); border-color: var(--wb-live); color: #ffffff; }
 .wb-read .wb-quiet, .wb-read caption { color: var(--wb-quiet); }
-.wb-read table { border-collapse: collapse; font-size: var(--wb-text); margin: var(--wb-s3) 0 0; width: 100%; }
+.wb-read.wb-read table { border-collapse: collapse; table-layout: auto; font-size: var(--wb-text); margin: var(--wb-s3) 0 0; width: 100%; }
 .wb-read caption { text-align: left; caption-side: top; padding: 0; } .wb-read caption strong { color: var(--wb-ink); }
 .wb-read tr { background: none !important; border-bottom: 1px solid var(--wb-line); }
-.wb-read th, .wb-read td { text-align: left; padding: var(--wb-s1) var(--wb-s2); white-space: nowrap; max-width: 260px; overflow: hidden; text-overflow: ellipsis; }
-.wb-read .right { text-align: right; font-variant-numeric: tabular-nums; } .wb-read .mono { font-family: var(--wb-mono); font-size: 12px; }
+.wb-read.wb-read th, .wb-read.wb-read td { text-align: left; padding: var(--wb-s1) var(--wb-s2); white-space: nowrap; max-width: 260px; overflow: hidden; text-overflow: ellipsis; }
+.wb-read.wb-read .right { text-align: right; font-variant-numeric: tabular-nums; } .wb-read .mono { font-family: var(--wb-mono); font-size: 12px; }
 .wb-read .pill { border-radius: 10px; padding: 1px var(--wb-s2); background: color-mix(in srgb, currentColor 12%, transparent); font-size: 12px; }
 .wb-read .good { color: var(--wb-good); } .wb-read .bad { color: var(--wb-bad); } .wb-read .warn { color: var(--wb-warn); }
 .wb-read .open { color: var(--wb-open); } .wb-read .other { color: var(--wb-other); }

@@ -77,9 +77,14 @@ class StaticView:
             handle.update(self._bundle(html, plain), raw=True)
 
     def _bundle(self, html: str, plain: str) -> dict[str, str]:
-        # A widget without its kernel leaves a text of JupyterLab alone in the output below, that no model was found.
-        below = f".jp-OutputArea-child:has(.{self.name}) + * > .jp-OutputArea-output.jupyter-widgets:not(:has(*))"
-        rule = f"<style>{below} {{ display: none; }}</style>"
+        # A widget without its kernel leaves in the output below a text of JupyterLab, that no model was found, or its
+        # broken icon, where the state of the widget was saved.
+        below = f".jp-OutputArea-child:has(.{self.name}) + *"
+        empty, broken = (
+            f"{below} > .jp-OutputArea-output.jupyter-widgets:not(:has(*))",
+            f"{below} .jupyter-widgets-error-widget",
+        )
+        rule = f"<style>{empty}, {broken} {{ display: none; }}</style>"
         return {"text/html": f'{rule}<div class="{self.name}">{html}</div>', "text/plain": plain}
 
 

@@ -1,0 +1,71 @@
+"""What is measured of a screen: boxes that overlap or are cut, actions that no key reaches, what axe-core finds."""
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+BOXES = """place => {
+  const found = [];
+  const name = one => `${one.tagName}.${one.className} ${one.textContent.slice(0, 30)}`;
+  for (const root of document.querySelectorAll(place)) {
+    if (!root.offsetParent) continue;
+    const seen = (one, box) => {
+      const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+      return hit && (one.contains(hit) || hit.contains(one));
+    };
+    const clipped = one => {
+      let {left, top, right, bottom} = one.getBoundingClientRect();
+      for (let up = one.parentElement; up && up !== root.parentElement; up = up.parentElement) {
+        if (getComputedStyle(up).overflowX === 'visible') continue;
+        const pane = up.getBoundingClientRect();
+        [left, top, right, bottom] = [Math.max(left, pane.left), Math.max(top, pane.top), Math.min(right, pane.right), Math.min(bottom, pane.bottom)];
+      }
+      return new DOMRect(left, top, Math.max(0, right - left), Math.max(0, bottom - top));
+    };
+    const above = one => one.closest('.heads, .drawer > header, .wb-row-actions');  // sticks above what is scrolled under it
+    const boxes = [...root.querySelectorAll('button, input, select, textarea, .tile, .pill, h2, .count, .widget-label')]
+      .filter(one => one.offsetParent && !one.closest('.sr')).map(one => [one, clipped(one)])
+      .filter(([one, box]) => box.width && box.height && seen(one, box));  // others are scrolled out of view
+    boxes.forEach(([one, box], at) => {
+      const cut = one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible';
+      if (cut && one.matches('button, .pill, h2, .count, .widget-label')) found.push('cut: ' + name(one));
+      if (one.tabIndex < 0 && one.matches('button, input, select, textarea') && !one.disabled && !one.closest('.rows')) {
+        found.push('no key reaches ' + name(one));
+      }
+      for (const [other, rest] of boxes.slice(at + 1)) {
+        if (one.contains(other) || other.contains(one) || above(one) !== above(other)) continue;
+        const wide = Math.min(box.right, rest.right) - Math.max(box.left, rest.left);
+        const high = Math.min(box.bottom, rest.bottom) - Math.max(box.top, rest.top);
+        if (wide > 1 && high > 1) found.push(`overlap: ${name(one)} | ${name(other)}`);
+      }
+    });
+    for (const one of root.querySelectorAll('.rows .cell')) {
+      if (one.scrollWidth > one.clientWidth + 1 && !one.title && !one.querySelector('[title]')) found.push('cut, with no title: ' + name(one));
+    }
+    const lefts = row => [...(row?.children || [])].map(one => Math.round(one.getBoundingClientRect().left)).join();
+    const [head, row] = [root.querySelector('.heads .row'), root.querySelector('.rows .row')];
+    if (row?.offsetParent && lefts(head) !== lefts(row)) found.push(`heads and cells are apart: ${lefts(head)} | ${lefts(row)}`);
+    if (root.scrollWidth > root.clientWidth + 1) found.push(`${place} is wider than its place`);
+  }
+  return found;
+}"""
+AXE = """async ([place, rules]) => {
+  const options = {resultTypes: ['violations'], ...(rules ? {runOnly: rules} : {})};
+  const {violations} = await axe.run(place, options);
+  return violations.filter(one => ['serious', 'critical'].includes(one.impact)).flatMap(one =>
+    one.nodes.slice(0, 3).map(node => `${one.id}: ${node.html.slice(0, 200)} ${node.failureSummary.slice(0, 300)}`));
+}"""
+
+
+def look_at(page: Page, place: str, *, rules: list[str] | None = None) -> list[str]:
+    """Return what is wrong with a part of a page, as it is drawn now.
+
+    Args:
+        place: A selector.
+        rules: The rules of axe-core; by default all of them. Those of colors alone see nothing new at another width, and
+            the others nothing new in another theme.
+    """
+    page.mouse.move(0, 0)
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate(Axe().axe_script)
+    wrong: list[str] = page.evaluate(BOXES, place)
+    return wrong if rules == [] else wrong + page.evaluate(AXE, [place, rules])
