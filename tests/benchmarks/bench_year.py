@@ -1,13 +1,15 @@
 """What a year of a program costs: 500 people who apply and are reviewed, buy, are refunded, dispute, and redeem points.
 
-Run: python -m tests.benchmarks.bench_year
+Run: python -m tests.benchmarks.bench_year [--charts FOLDER]
 """
 
+import argparse
 import json
 import random
 import resource
 import time
 from collections import Counter
+from pathlib import Path
 
 from tests.sandbox.driver import PERSON
 from workbench.errors import BadRequest
@@ -93,8 +95,38 @@ class Year:
         return True
 
 
+def draw(year: Year, folder: Path) -> None:
+    """Save charts of the year."""
+    import workbench as wb
+    from workbench import charts, tables
+
+    events = [one["event"] for one in year.sandbox.events()]
+    transactions = tables.transactions(events)
+    users = [user for user, _ in year.people]
+    sandbox = year.sandbox
+    with wb.Client(
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.direct(), journal=False
+    ) as api:
+        rewards = wb.rewards.read(api, users, progress=False)
+    now = sandbox.clock.now()
+    disputes = list(sandbox.records("dispute"))
+    applied = [one for one in events if (one["resource"], one["action"]) == ("user", "updated")]
+    made = {
+        "approvals": charts.approvals_chart(tables.approvals(transactions, "week")),
+        "spend": charts.spend_chart(tables.spend(transactions, "merchant_name")),
+        "points": charts.points_chart(rewards),
+        "applications": charts.applications_chart(tables.applications(applied, "week")),
+        "disputes": charts.disputes_chart(tables.disputes(disputes, at=now)),
+    }
+    for name, axes in made.items():
+        axes.figure.savefig(folder / f"year-{name}.svg", bbox_inches="tight")
+
+
 def main() -> None:
     """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--charts", type=Path, help="save charts of the year in this folder")
+    folder = parser.parse_args().charts
     start = time.perf_counter()
     year = Year(1)
     year.live()
@@ -103,6 +135,8 @@ def main() -> None:
     events = year.sandbox.last_event()
     print(f"{PEOPLE} people, {DAYS} days: {took:.1f} s, {peak:.0f} MB")
     print(f"{events:,} events; " + ", ".join(f"{count:,} {name}" for name, count in year.counts.items()))
+    if folder is not None:
+        draw(year, folder)
 
 
 if __name__ == "__main__":
