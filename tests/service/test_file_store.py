@@ -177,6 +177,29 @@ def test_fork_is_independent(tmp_path: Path) -> None:
     sandbox.close()
 
 
+def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
+    """Fault rules with their counts, and the last requests, are there for the next process, until they are removed."""
+    first = Sandbox(path=tmp_path / "s.db")
+    first.add_fault("status", of="simulate_authorization", nth=2, status=503, matching={"amount": 100})
+    purchase(first)
+    first.reset()
+    first.close()
+    second = Sandbox(path=tmp_path / "s.db")
+    (rule,), (request,) = second.list_faults(), second.requests()
+    with pytest.raises(AssertionError, match="503"):
+        purchase(second)
+
+    assert (rule.matched, rule.applied, dict(rule.matching)) == (1, 0, {"amount": 100})
+    assert (request.operation, request.status, request.body["amount"]) == ("simulate_authorization", 200, 100)
+    assert [one.fault for one in second.requests()] == [None, "status"]
+    assert second.fork().list_faults() == []
+    second.clear_faults()
+    second.close()
+    third = Sandbox(path=tmp_path / "s.db")
+    assert (third.list_faults(), len(third.requests())) == ([], 2)
+    third.close()
+
+
 def called(path: str) -> None:
     """Purchase as fast as it goes, and say each purchase that was answered."""
     sandbox = Sandbox(path=path)

@@ -162,10 +162,16 @@ def test_quiet(wb):
     assert wb("sandbox", "reset").err != ""
 
 
-@pytest.mark.parametrize("words", [["add-fault", "latency"], ["requests"]], ids=" ".join)
-def test_what_ends_with_a_command_is_said(wb, words):
-    """A fault rule of a command that serves nothing ends with it; how to keep it is said."""
-    assert "workbench sandbox serve --own" in " ".join(wb("sandbox", *words).err.split())
+def test_a_fault_holds_for_the_next_commands(wb):
+    """A fault rule is there until it is removed, and the request that met it is listed."""
+    wb("sandbox", "reset")
+    wb("sandbox", "add-fault", "status", "--of", "list_contracts", "--status", "403")
+    refused = wb("contracts", "list")
+    wb("sandbox", "clear-faults")
+
+    assert refused.code != 0
+    assert json.loads(wb("sandbox", "requests", "-o", "json").out)[-1]["fault"] == "status"
+    assert wb("contracts", "list").code == 0
 
 
 def test_a_journal_of_an_application(wb, tmp_path):

@@ -427,7 +427,7 @@ class Controls(CreationControls, WebhookControls, FaultControls):
         """Remove the state for another one, but keep its settings, and never use the number of an event or a request twice."""
         store = self._engine.store
         made = {**store.get("meta", "made"), **made, "world": new_world()}
-        counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint")}
+        counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint", "fault")}
         for kind in store.kinds():
             if in_world(kind):
                 store.fill(kind, {})

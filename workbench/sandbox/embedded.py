@@ -261,7 +261,7 @@ class Sandbox(Controls):
 
     def __repr__(self) -> str:
         made = f"seed {self.seed}, {self.environment}, behavior {self.behavior}"
-        count = len(self._engine.faults.rules)
+        count = self._engine.faults.count
         faults = f", {count} fault rule{'s' if count > 1 else ''}" if count else ""
         return f"<Sandbox {made}, at {self.clock.text()}{faults}>"
 

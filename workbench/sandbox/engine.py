@@ -50,8 +50,8 @@ class Engine:
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
         self.service = Service(made["environment"], self.environment)
         self.full_key = self.seeds.api_key("full")
-        self.log = RequestLog(self.service)
-        self.faults = FaultRules(self.seeds)
+        self.log = RequestLog(self.service, store)
+        self.faults = FaultRules(store, self.seeds)
         self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts)
         self._ticking: threading.Thread | None = None
         self._closed = threading.Event()
@@ -63,7 +63,7 @@ class Engine:
         """Answer a request, and apply the fault rules to it."""
         began = time.perf_counter()
         with self.catch_up():
-            if self.faults.rules:
+            if self.faults.count:
                 answer = self.faults.apply(self.service, request)
             else:
                 answer = FaultedResponse(response=self.service.handle(request))
@@ -177,4 +177,5 @@ class Engine:
         if self._ticking is not None:
             self._ticking.join(10)
         self.dispatcher.close()
+        self.log.save()
         self.store.close()

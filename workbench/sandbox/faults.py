@@ -1,20 +1,21 @@
 """Fault rules: which calls or deliveries go wrong, how often, and in what way.
 
-Rules last as long as the process and are never part of the state: a sandbox that is started again works. While there is a
-rule, the `Workbench-Fault` header of every response says so.
+Rules are kept in the sandbox's file, if it has one, until they are removed; a reset leaves them, and a fork has none. While there
+is a rule, the `Workbench-Fault` header of every response says so.
 """
 
-import threading
+import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import attrs
 
 from workbench.interface import strict_json, table
-from workbench.interface.walk import change, get_path
+from workbench.interface.walk import build, change, get_path, given
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.results import FaultRule
 from workbench.sandbox.service import Request, Response, Service
+from workbench.sandbox.store import Store
 
 HEADER = "workbench-fault"
 
@@ -89,18 +90,34 @@ class FaultedResponse:
 class FaultRules:
     """The rules of one sandbox, with counts."""
 
-    def __init__(self, seeds: Seeds) -> None:
-        self.rules: dict[int, FaultRule] = {}
+    def __init__(self, store: Store, seeds: Seeds) -> None:
+        self._store = store
         self._seeds = seeds
-        self._last = 0
-        self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """The number of rules."""
+        return self._store.count("fault")
+
+    @property
+    def rules(self) -> list[FaultRule]:
+        """The rules, the oldest first."""
+        return [build(FaultRule, one) for one in self._store.all("fault")]
 
     def add(self, **how: Any) -> FaultRule:
         """Add a rule."""
-        with self._lock:
-            self._last += 1
-            rule = self.rules[self._last] = FaultRule(id=self._last, **how)
-            return rule
+        with self._store:
+            return self._put(FaultRule(id=self._store.next("fault"), **how))
+
+    def clear(self) -> None:
+        """Remove all rules."""
+        with self._store:
+            self._store.fill("fault", {})
+
+    def _put(self, rule: FaultRule) -> FaultRule:
+        kept = strict_json.dumps(dict(given(rule)))  # with decimals as numbers
+        self._store.put("fault", str(rule.id), json.loads(kept))
+        return rule
 
     def match(
         self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
@@ -111,15 +128,14 @@ class FaultRules:
             arguments: Returns the arguments of the call, or the body of the event.
         """
         found = None
-        with self._lock:
-            for rule in tuple(self.rules.values()):
+        with self._store:
+            for rule in self.rules:
                 if rule.kind not in kinds or rule.of not in (None, name):
                     continue
                 if rule.matching and not _meets(arguments(), rule.matching):
                     continue
                 applies = found is None and self._applies(rule)
-                counted = change(rule, matched=rule.matched + 1, applied=rule.applied + applies)
-                self.rules[rule.id] = counted
+                counted = self._put(change(rule, matched=rule.matched + 1, applied=rule.applied + applies))
                 found = counted if applies else found
         return found
 
@@ -131,7 +147,7 @@ class FaultRules:
 
     def apply(self, service: Service, request: Request) -> FaultedResponse:
         """Answer a request as the rules say; the `Workbench-Fault` header names their number, and the rule applied."""
-        text = f"{len(self.rules)} active"
+        text = f"{self.count} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name
         rule = self.match(name, OF_ANSWERS, lambda: service.arguments_of(request))

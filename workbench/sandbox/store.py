@@ -12,7 +12,7 @@ A commit survives a killed process; it does not wait for the disk, since the peo
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -30,11 +30,12 @@ CREATE TABLE kind(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE place(o INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE(kind, id));
 CREATE INDEX in_order ON place(kind);
 CREATE TABLE event(o INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE head(placed INTEGER NOT NULL, epoch INTEGER NOT NULL);
 INSERT INTO head VALUES (0, 1)"""
-APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held"})
+APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault"})
 """Kinds that are not part of the world: a reset leaves them."""
-_WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint"})
+_WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault"})
 """Kinds with few values, which are in memory as a whole."""
 _SLOTS = 16  # values in a row of the log; the place of a value is 16 times its row and its number there
 _MAX_BEHIND = 10_000  # rows of other processes that are read one by one
@@ -589,6 +590,17 @@ class FileStore(Store):
         self._epoch += 1
         if kind in _WHOLE:
             super().fill(kind, {})
+
+    def keep_requests(self, entries: Iterable[Any], most: int) -> None:
+        """Keep what requests were, and of all at most a number; the oldest are deleted."""
+        with self:
+            self._write()
+            self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(one),) for one in entries])
+            self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))
+
+    def requests(self) -> list[Any]:
+        """Return what requests were, the oldest first."""
+        return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
 
     def sweep(self) -> None:
         """Delete what is in the log without a place."""

@@ -192,13 +192,13 @@ class FaultControls(ControlGroup):
     @control(changes=True)
     def clear_faults(self) -> list[FaultRule]:
         """Remove all fault rules."""
-        self._engine.faults.rules.clear()
+        self._engine.faults.clear()
         return []
 
     @control(changes=False)
     def list_faults(self) -> list[FaultRule]:
         """Return the fault rules, each with how often it was matched and applied."""
-        return list(self._engine.faults.rules.values())
+        return self._engine.faults.rules
 
 
 def _endpoint(row: Record) -> Endpoint:

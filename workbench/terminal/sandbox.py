@@ -27,7 +27,6 @@ from workbench.terminal.options import App, Group, Parameter
 from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, chosen_profile, session
 
-_OF_A_PROCESS = frozenset({"add_fault", "clear_faults", "list_faults", "requests"})
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
 _WHERE, _OUTPUT = Where(), Output()
@@ -64,11 +63,6 @@ def _command(control: Control) -> Callable[..., int]:
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)
-        if control.name in _OF_A_PROCESS and not (where.url or chosen_profile(where)):
-            say(
-                "Fault rules and the log of requests live as long as one process: `workbench sandbox serve --own` keeps "
-                "them, and --url URL reaches them."
-            )
         return DONE
 
     parameters = [_parameter(control, one, first=one is taken[0]) for one in taken]
