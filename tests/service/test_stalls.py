@@ -67,7 +67,9 @@ def test_a_slow_look_up_of_a_name_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
                 time.sleep(0.01)
         found.set()
         registering.join()
-    print(f"\n{len(waits)} answers beside a slow look-up, the longest after {max(waits) * 1e3:.0f} ms of processor time")
+    print(
+        f"\n{len(waits)} answers beside a slow look-up, the longest after {max(waits) * 1e3:.0f} ms of processor time"
+    )
 
     assert (status, len(sandbox.endpoints())) == (200, 1)
     assert max(waits) < 0.3
