@@ -1,7 +1,16 @@
 """The page on tables says what is so."""
 
+import re
+import sqlite3
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+
+import openpyxl
+import pandas as pd
 import pytest
 
+import workbench as wb
 from docs import make_cookbook
 from tests.tables.listing import DOC, END, START, listing
 
@@ -11,6 +20,29 @@ def test_the_list_of_frames_is_that_of_the_code() -> None:
     written = DOC.read_text().split(START)[1].split(END)[0].strip().splitlines()
 
     assert listing() == written
+
+
+@pytest.mark.slow
+def test_other_libraries_take_a_frame_as_the_page_says(tmp_path: Path) -> None:
+    """Each way of the table of other libraries works, and no digit is lost where the page says so."""
+    with wb.connect(seed=1) as api, sqlite3.connect(tmp_path / "rewards.db") as connection:
+        frame = wb.rewards.read(api, api.guide()["rewards_users"][0]["id"], progress=False).frame()
+        listed = DOC.read_text().split("Way, tested |")[1].split("\n\n")[0]
+        ways = re.findall(r"^\|[^|]*\| `(.*)` \|$", listed, re.MULTILINE)
+        names = {"frame": frame, "connection": connection, "path": tmp_path / "rewards.xlsx"}
+        import_module("plotly.express")
+        libraries = {name: import_module(name) for name in ("duckdb", "polars", "plotly")}
+        found = [eval(way, names | libraries) for way in ways]
+        total = found[0].fetchall()
+        stored = connection.execute("select points from rewards").fetchall()
+
+    assert total == [(frame["points"].sum(),)]
+    assert found[1]["points"].sum() == frame["points"].sum()
+    assert sum(len(line.y) for line in found[2].data) == len(frame)
+    assert str(found[3]["points"].dtype) == "decimal128(18, 6)[pyarrow]"
+    assert sum(Decimal(points) for (points,) in stored) == frame["points"].sum()
+    assert len(pd.read_excel(names["path"])) == len(frame) == openpyxl.load_workbook(names["path"]).active.max_row - 1
+    assert len(found) == 6
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -221,3 +222,26 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     assert sheet.column_dimensions["A"].width >= 36
     assert "Assumed" in book["notes"].cell(1, 1).value
     assert openpyxl.load_workbook(tmp_path / "b.xlsx")["data"]["A2"].is_date
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
+def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
+    """It reads amounts, times of the zone and leading zeros as they were written, and shows no value as too wide."""
+    with wb.connect() as api:
+        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
+        frame = tables.transactions(api)
+    tables.export(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last: cells as they are shown
+    command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(tmp_path / "a.xlsx")]
+    subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
+    read = pd.read_csv(tmp_path / "a.csv", dtype=str)
+
+    assert read["authorized (USD)"].str.replace(",", "").tolist() == [
+        f"{cents / 100:.2f}" for cents in frame["authorized"]
+    ]
+    local = frame["authorized_at"].dt.tz_convert("America/New_York")
+    assert read["authorized_at"].tolist() == local.dt.strftime("%Y-%m-%d %H:%M:%S America/New_York").tolist()
+    assert set(read["card_id"]) == {"007"}
+    assert "###" not in (tmp_path / "a.csv").read_text()

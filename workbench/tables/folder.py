@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-class Known:
+class StoredRows:
     """The rows of a user as an earlier read has them.
 
     Args:
@@ -125,16 +125,16 @@ class Folder:
         if not self.done and any(path.iterdir()):
             raise InvalidRequest(f"{path} is not empty, and holds no read")
 
-    def known(self, unsettled: timedelta) -> dict[str, Known]:
-        """Return the rows of each user that are there; see `Known`."""
+    def known(self, unsettled: timedelta) -> dict[str, StoredRows]:
+        """Return the rows of each user that are there; see `StoredRows`."""
         rows = read_folder(self.path).combine_chunks()
-        found = {user: Known(user, rows.slice(0, 0), unsettled) for user in self.done}
+        found = {user: StoredRows(user, rows.slice(0, 0), unsettled) for user in self.done}
         if len(rows):
             rows = rows.take(pc.sort_indices(rows, [("user_id", "ascending")]))  # stable: rows stay in their order
             ids = rows.column("user_id").combine_chunks().dictionary_encode()
             starts = [0, *(np.flatnonzero(np.diff(ids.indices.to_numpy())) + 1).tolist(), len(rows)]
             for user, start, end in zip(ids.dictionary.to_pylist(), starts, starts[1:], strict=False):
-                found[user] = Known(user, rows.slice(start, end - start), unsettled)
+                found[user] = StoredRows(user, rows.slice(start, end - start), unsettled)
         return found
 
     def tidy(self) -> None:

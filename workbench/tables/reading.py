@@ -17,7 +17,7 @@ from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
-from workbench.tables.folder import Folder, Known
+from workbench.tables.folder import Folder, StoredRows
 from workbench.tables.paging import Key, PageCursor, PageRequest
 from workbench.tables.rewards_pages import PageReader, Part, with_users
 from workbench.tables.rows import Notes, Table
@@ -131,7 +131,7 @@ class Reading:
     def __init__(
         self, api: Any, users: Sequence[str], wanted: ReadFilter, *, concurrency: int, report: ProgressCallback,
         folder: Folder | None = None, started: Mapping[str, list[Part]] | None = None, reveal: Collection[str] = (),
-        known: Mapping[str, Known] | None = None,
+        known: Mapping[str, StoredRows] | None = None,
     ) -> None:  # fmt: skip
         self.cursors: dict[str, PageCursor] = {}  # of the users that were read, or failed
         self.tables: dict[str, list[Table]] = {}
@@ -152,7 +152,7 @@ class Reading:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._known, self.refreshed = known or {}, bool(known)
-        self.changes: list[dict[str, Any]] = []  # what a refresh found: see `Known.compare`
+        self.changes: list[dict[str, Any]] = []  # what a refresh found: see `StoredRows.compare`
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
