@@ -132,12 +132,15 @@ def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
         frame = events_frame(events, PATTERN)
     empty = events_frame([], PATTERN)
     kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
-    columns = {
-        name: frame[name][kept] if name in frame else pd.Series(index=frame.index[kept], dtype=empty[name].dtype)
-        for name in ("kind", "version", "at", "at_source", "body.id", *_SPEND)
-    }
+    rows = np.flatnonzero(kept)
+    columns: dict[str, Any] = {}
+    for name in ("kind", "version", "at", "at_source", "body.id", *_SPEND):
+        if name not in frame:
+            columns[name] = pd.Series(index=range(len(rows)), dtype=empty[name].dtype)
+        else:  # a million transactions are not copied where every event counts
+            columns[name] = frame[name].array if len(rows) == len(frame) else frame[name].array.take(rows)
     complete = frame.attrs.get("complete", True)
-    data = pd.DataFrame(columns, copy=False).reset_index(drop=True)
+    data = pd.DataFrame(columns, copy=False)
     return data, [] if complete else ["Not complete: events are missing."]
 
 
