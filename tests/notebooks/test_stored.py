@@ -148,6 +148,22 @@ def test_the_last_hint_can_be_pasted_there(one: Exercise) -> None:
     assert set() == read - own - made - set(vars(builtins))
 
 
+@pytest.mark.parametrize("one", EXERCISES.values(), ids=EXERCISES)
+def test_nothing_is_asked_before_it_is_taught(one: Exercise) -> None:
+    """Each call and each argument of the last hint stands in the course before the exercise, in a cell or in its text."""
+    taught = ""
+    for path in COURSE:
+        everything = "\n".join("".join(cell["source"]) for cell in json.loads(path.read_text())["cells"])
+        taught += everything.partition(f'wb.course.task("{one.id}")')[0] if path.stem == one.notebook else everything
+        if path.stem == one.notebook:
+            break
+    nodes = list(ast.walk(ast.parse(one.hints[-1])))
+    asked = {node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    asked |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+
+    assert [] == [name for name in sorted(asked) if not re.search(rf"\b{name}\b", taught)]
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_each_operation_has_a_line(name: str) -> None:
     """Each operation is called somewhere in the course."""
