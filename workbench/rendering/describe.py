@@ -101,8 +101,9 @@ def _grid(title: str, columns: Iterable[str], rows: Iterable[Iterable[Cell | str
 def plural(cls: type[Any], count: int) -> str:
     """Return `3 issuing contracts`."""
     noun = label(cls.__name__)
-    ending = {"address": "es", "rewards activity": ""}.get(noun, "s")
-    return f"{count:,} {noun}{ending if count != 1 else ''}"
+    if count != 1 and noun != "rewards activity":
+        noun = f"{noun.removesuffix('y')}ies" if noun[-1] == "y" else f"{noun}{'es' if noun[-1] == 's' else 's'}"
+    return f"{count:,} {noun}"
 
 
 def _holds_many(cls: type[Any]) -> bool:
