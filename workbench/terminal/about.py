@@ -182,13 +182,15 @@ def skeleton(
 
 ENVIRONMENT = {
     "WORKBENCH_PROFILE": "profile that commands and wb.connect() use; arguments such as seed= open an embedded sandbox all the same",
-    "WORKBENCH_API_KEY": "API key of every profile; WORKBENCH_NAME_API_KEY is that of the profile NAME, in capitals, and goes first",
+    "WORKBENCH_API_KEY": "API key of every profile",
+    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; it goes first",
     "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
     "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, where it is not the API key",
     "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
+    "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
     "WORKBENCH_DASHBOARD": "arguments of wb.connect, as JSON, for wb.dashboard() without a session; set by workbench dashboard",
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
