@@ -1,16 +1,13 @@
 """The controls: by method and by name, alike, and never part of the interface."""
 
 import json
-from contextlib import closing
 
 import pytest
 
-import workbench as wb
 from tests.sandbox.driver import state_of
 from workbench.errors import ApiError, BadRequest, NotFound
 from workbench.interface.checks import flags
 from workbench.interface.table import OPERATIONS
-from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.results import to_json
 
@@ -154,22 +151,3 @@ def test_a_snapshot_can_be_restored_again_and_again(api):
         assert api.settle(transaction, amount=1).status == 200
         api.sandbox.restore("held")
         assert api.sandbox.state(transaction)["status"] == "authorized"
-
-
-def test_fault_rules_and_requests_are_kept_in_the_file(tmp_path):
-    """What one process injects strikes the next one's call; its log has both; a reset leaves the rules, and a fork has none."""
-    path = tmp_path / "sandbox.db"
-    with closing(Sandbox(path=path)) as sandbox:
-        sandbox.add_fault("status", of="list_contracts", times=1, status=503, matching={"x": 1.5})
-        sandbox.clear_faults()
-        sandbox.add_fault("status", of="list_contracts", times=1, status=503, seconds=0.5)
-        assert list(sandbox.fork().list_faults()) == []
-    with closing(wb.connect(path=path)) as api:
-        api.list_contracts()
-        api.sandbox.reset()
-    with closing(Sandbox(path=path)) as sandbox:
-        assert [(one.status, one.fault) for one in sandbox.requests()] == [(503, "status"), (200, None)]
-        assert all(isinstance(one.seconds, float) for one in sandbox.requests())
-        assert sandbox.full_key not in str(to_json(sandbox.requests(reveal=True)))
-        (rule,) = sandbox.list_faults()
-        assert (rule.matched, rule.applied, rule.seconds) == (2, 1, 0.5)
