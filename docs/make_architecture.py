@@ -21,7 +21,6 @@ PURPOSES = {
     "chaos": "tries handlers",
     "testing": "fixtures for tests",
     "mcp_server": "for agents",
-    "timeline": "what happened",
     "forms": "forms and panels",
     "charts": "drawings",
     "sequences": "scripted transactions",

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pexpect
 import pytest
@@ -18,7 +19,6 @@ import workbench as wb
 from workbench.sequences.exports import call_as
 from workbench.terminal.watch import screen
 from workbench.testing import session
-from workbench.timeline import timeline, why
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "<b>[red]A", "merchant_category_code": "5411"}
 
@@ -39,7 +39,7 @@ def test_requests_events_and_controls_stand_in_the_order_they_happened(api: wb.S
     api.sandbox.settle(transaction)
     api.simulate_refund(transaction_id=transaction, amount=20)
 
-    assert [(one.lane, one.title) for one in timeline(api.sandbox)] == [
+    assert [(one.lane, one.title) for one in api.sandbox.timeline()] == [
         ("request", "simulate_authorization"),
         ("event", "transaction.requested"),
         ("event", "transaction.created"),
@@ -56,7 +56,7 @@ def test_a_refused_call_and_a_failed_delivery_are_marked(api: wb.Session) -> Non
     with pytest.raises(wb.ApiError):
         api.simulate_refund(transaction_id=transaction, amount=1)
 
-    failed = [(one.lane, one.status.partition(" ")[0]) for one in timeline(api.sandbox) if one.failed]
+    failed = [(one.lane, one.status.partition(" ")[0]) for one in api.sandbox.timeline() if one.failed]
     assert ("request", "400") in failed
     assert sum(lane == "delivery" for lane, _ in failed) == 2
 
@@ -66,7 +66,7 @@ def test_a_fault_is_named(api: wb.Session) -> None:
     with pytest.raises(wb.OutcomeUnknown):
         buy(api)
 
-    assert "fault lost" in next(iter(timeline(api.sandbox))).status
+    assert "fault lost" in next(iter(api.sandbox.timeline())).status
 
 
 def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
@@ -77,7 +77,7 @@ def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
         api.sandbox.flush(within=5)
     event = api.sandbox.events()[-1]["event"]["id"]
 
-    chain = why(api.sandbox, event)
+    chain = api.sandbox.why(event)
     assert [(one.lane, one.title.split()[0]) for one in chain] == [
         ("request", "simulate_authorization"),
         ("event", "transaction.requested"),
@@ -85,13 +85,19 @@ def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
         ("delivery", "transaction.created"),
     ]
     assert len({one.request_id for one in chain}) == 1
+    linked = api.sandbox.why(event, api.journal)
+    picture = ET.fromstring(linked.swimlanes())
+    assert [one.lane for one in linked].count("journal") == 1
+    assert len(picture.findall(".//{*}g")) == len(linked) == 5
+    assert len(picture.findall("{*}path")) == 4  # all but the request have a cause
+    assert "<svg" in linked._repr_html_()
     with pytest.raises(wb.InvalidRequest, match="no event"):
-        why(api.sandbox, "nothing")
+        api.sandbox.why("nothing")
 
 
 def test_nothing_private_and_nothing_hostile_is_shown(api: wb.Session) -> None:
     buy(api)
-    shown = timeline(api.sandbox)
+    shown = api.sandbox.timeline()
 
     assert "\x1b" not in str(shown)
     assert "<b>" not in shown._repr_html_()

@@ -21,6 +21,7 @@ from workbench.sandbox.direct import DirectTransport
 from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
+from workbench.sandbox.timeline import WithTimeline
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 
@@ -40,7 +41,7 @@ _CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
 }
 
 
-class Sandbox(Controls):
+class Sandbox(Controls, WithTimeline):
     """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
     The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or reads

@@ -19,6 +19,7 @@ from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.events import Delivered
 from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
+from workbench.sandbox.timeline import WithTimeline
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
@@ -30,7 +31,7 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
     return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
 
 
-class RemoteSandbox:
+class RemoteSandbox(WithTimeline):
     """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`, `events`…"""
 
     @hide_arguments

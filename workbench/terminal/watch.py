@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from workbench.client.journal import Journal
 from workbench.errors import WorkbenchError, visible
 from workbench.rendering.screen import screen_of
+from workbench.sandbox.timeline import LANES
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.where import Where, session
-from workbench.timeline import LANES, timeline, why
 
 _WHERE = Where()
 _POLL_INTERVAL = 0.5  # seconds
@@ -24,7 +24,7 @@ _POLL_INTERVAL = 0.5  # seconds
 
 def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
     """Yield what happened since the last look."""
-    for one in timeline(sandbox, journal):
+    for one in sandbox.timeline(journal):
         if one.key not in seen:
             seen.add(one.key)
             yield one
@@ -222,7 +222,9 @@ def screen(api: Any, journal: Any = None) -> Any:
 
         def action_why(self) -> None:
             if (one := self.chosen()) is not None and one.event_id:
-                self.show(str(why(api.sandbox, one.event_id, journal)))
+                chain = api.sandbox.why(one.event_id, journal)
+                lines = [f"{LANES[link.lane]} {link.title}\n    {link.status}" for link in chain]
+                self.show("\n".join([chain.title, *lines]))
 
         def do(self, said: str, action: Callable[[], object]) -> None:
             try:

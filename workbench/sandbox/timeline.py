@@ -1,11 +1,12 @@
 """What happened in a sandbox, in one order: requests, the events they caused, and each attempt to deliver those.
 
-timeline(api.sandbox)             # everything, the oldest first
-why(api.sandbox, event_id)        # the request behind an event, the event, and its deliveries
+api.sandbox.timeline()            # everything, the oldest first
+api.sandbox.why(event_id)         # the request behind an event, the event, and its deliveries
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from html import escape
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ from workbench.sandbox.results import to_json
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
 """What happens, with the sign of its lane; an entry of the caller's journal stands after its request."""
+_MOST_DRAWN = 40  # happenings; more would stand on each other
 
 
 @attrs.frozen(kw_only=True)
@@ -64,7 +66,7 @@ class Timeline:
 
     def __init__(self, happenings: Iterable[Happening], title: str = "Timeline") -> None:
         self.happenings = tuple(happenings)
-        self._title = title
+        self.title = title
 
     def __len__(self) -> int:
         return len(self.happenings)
@@ -82,7 +84,7 @@ class Timeline:
             for one in self.happenings
         )  # fmt: skip
         columns = ("at", "", "what", "status", "id", "request")
-        return Grid(title=self._title, columns=columns, rows=rows, total=len(rows))
+        return Grid(title=self.title, columns=columns, rows=rows, total=len(rows))
 
     def __str__(self) -> str:
         return text.write(self.grid())
@@ -90,7 +92,41 @@ class Timeline:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return markup.write(self.grid())
+        drawn = self.swimlanes() if 0 < len(self) <= _MOST_DRAWN else ""
+        return drawn + markup.write(self.grid())
+
+    def swimlanes(self) -> str:
+        """Return an SVG picture: a lane for each kind of happening, from left to right, causes joined to what they caused."""
+        lanes = [lane for lane in LANES if any(one.lane == lane for one in self)]
+        step, first = max(16, min(110, 600 // max(len(self), 1))), 90
+        place = {one.key: (first + step * i, 96 + 56 * lanes.index(one.lane)) for i, one in enumerate(self)}
+        parts = [f'<text x="4" y="{100 + 56 * i}">{LANES[lane]} {lane}</text>' for i, lane in enumerate(lanes)]
+        for one in self:
+            x, y = place[one.key]
+            cause = next((other for other in self if _caused(other, one)), None)
+            if cause is not None:
+                parts.append(
+                    '<path d="M {} {} L {} {}" stroke="currentColor" opacity="0.4"/>'.format(*place[cause.key], x, y)
+                )
+            said = escape(f"{one.title}, {one.status}")
+            mark = f'<path d="M {x - 5} {y - 5} l 10 10 m 0 -10 l -10 10" stroke="#c62828" stroke-width="3"/>'
+            mark = mark if one.failed else f'<circle cx="{x}" cy="{y}" r="5" fill="#1976d2"/>'
+            parts.append(f"<g><title>{said}</title>{mark}</g>")
+            if step > 40:
+                words = escape(visible(one.title)[:24])
+                parts.append(f'<text x="{x}" y="{y - 10}" transform="rotate(-20 {x} {y - 10})">{words}</text>')
+        width, height = first + step * len(self) + 120, 96 + 56 * len(lanes)
+        return (
+            f'<svg role="img" aria-label="{escape(self.title)}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            f'fill="currentColor" font-family="sans-serif" font-size="11" xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+        )
+
+
+def _caused(cause: Happening, one: Happening) -> bool:
+    """Whether a happening is what brought another one about: a request its events and entries, an event its deliveries."""
+    if one.lane == "delivery":
+        return cause.lane == "event" and cause.event_id == one.event_id
+    return one.lane != "request" and cause.lane == "request" and None is not one.request_id == cause.request_id
 
 
 def timeline(sandbox: Any, journal: Iterable[Any] = ()) -> Timeline:
@@ -226,3 +262,27 @@ def _shown(value: Any) -> Any:
         shown = value.shown() if hasattr(value, "shown") else value
         return {name: _shown(inner) for name, inner in shown.items()}
     return [_shown(one) for one in value] if isinstance(value, list) else value
+
+
+class WithTimeline:
+    """What embedded and served sandboxes tell of themselves in the order in which it happened."""
+
+    def timeline(self, journal: Iterable[Any] = ()) -> Timeline:
+        """Return the requests and events of the session's tenant, and the attempts to deliver those.
+
+        Args:
+            journal: The caller's journal: each entry stands after the request that it is of.
+        """
+        return timeline(self, journal)
+
+    def why(self, event_id: str, journal: Iterable[Any] = ()) -> Timeline:
+        """Return the request that caused an event, all events of that request, and the attempts to deliver this one.
+
+        Args:
+            event_id: Id of the event.
+            journal: The caller's journal.
+
+        Raises:
+            InvalidRequest: The sandbox has no such event.
+        """
+        return why(self, event_id, journal)
