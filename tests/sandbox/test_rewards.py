@@ -177,3 +177,17 @@ def test_nothing_lies_in_the_sandboxs_future(api):
     api.sandbox.advance(days=30)
     later = [one for user in api.guide["rewards_users"] for one in rows(api, user["id"])]
     assert all("mintedAt" in one for one in later if one["type"] == "earned")
+
+
+@pytest.mark.parametrize("world", ["small", "program"])
+def test_the_guide_counts_what_a_complete_read_has(world):
+    """`rows` of the guide is what a complete read has, `hidden` the redemptions that are open or failed."""
+    from tests.sandbox.driver import Api
+
+    sandbox = Sandbox(world=world)
+    api = Api(sandbox)
+    sandbox.redeem(api.guide["rewards_users"][0]["id"], 25, "PENDING")
+    users = [one for one in sandbox.guide()["rewards_users"][:40] if not one["beyond_paging"]]
+
+    assert {one["id"]: one["rows"] for one in users} == {one["id"]: len(everything(api, one["id"])) for one in users}
+    assert users[0]["hidden"] > 0

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import workbench as wb
 from workbench.sandbox import Request, Response, Sandbox
 
 PURCHASE = {"amount": 100, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
@@ -78,3 +79,36 @@ def test_merchant_texts(behavior: Any, name: int, city: int) -> None:
     spend = sandbox.events()[-1]["event"]["body"]["spend"]
 
     assert (len(spend["merchantName"]), len(spend["merchantCity"])) == (name, city)
+
+
+def test_a_later_release_can_be_rehearsed():
+    """The alias that is gone, members and values that are new, another version of events, and a role that is needed."""
+    api = wb.connect(
+        settings={
+            "deprecated_alias": False, "unknown_members": True, "unknown_values": ["status", "type"], "event_version": "1.2.0",
+            "tightened_roles": {"list_contracts": "contracts:list"},
+        }
+    )  # fmt: skip
+    guide, sandbox = api.guide(), api.sandbox
+    made = api.simulate_authorization(
+        card_id=guide["cards"]["active"][0],
+        amount=100,
+        currency="USD",
+        merchant_name="x",
+        merchant_category_code="5411",
+    )
+    items = api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"], limit=2).items
+    event = api.inbox.events()[-1]
+    alias = sandbox.handle(Request("GET", "/v1/automations", "", {"api-key": sandbox.full_key}))
+    with pytest.raises(wb.errors.Forbidden):
+        api.list_contracts()
+
+    assert (str(made.status), made.extra) == ("addedLater", {"addedLater": True})
+    assert [(str(item.type), item.extra["addedLater"]) for item in items] == [("addedLater", True)] * 2
+    assert (event.version, str(event.body.spend.status), event.body.extra) == (
+        "1.2.0",
+        "addedLater",
+        {"addedLater": True},
+    )
+    assert alias.status == 404
+    assert sandbox.handle(Request("GET", "/v1/payment-routes", "", {"api-key": sandbox.full_key})).status == 200

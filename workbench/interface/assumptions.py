@@ -177,7 +177,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("user_event_terms", "events", "isTermsOfServiceAccepted is false while the status is tosNotAccepted", "the document describes the member, not its value by status"),
         Behavior("deposits", "events", "deposits arrive by a control; one of 2.00 USD or more sends no event", "the document shows what smaller ones do"),
         Behavior("card_events", "events", "card.updated on a change of a card", "fields of the card record are not shown", WIDELY),
-        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0", "the document shows the releases, not the field in both"),
+        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0; or one text in all events", "the document shows the releases, not the field in both; set it to rehearse a release", **_same(None)),
         Behavior("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", WIDELY),
         Behavior("event_signing", "events", "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated", "signing of deliveries is not shown", WIDELY),
         Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", ONCE, **_same((15, 2.5, 3, 86400))),
@@ -189,6 +189,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("event_order", "events", "events go to an endpoint in order, and a retry holds back no later one", "delivery retries are not shown"),
         Behavior("reversal_events", "events", "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount negative", "the events of transactions are not shown", WIDELY),
         Behavior("event_declined_reason", "events", "declinedReason is in lower-case words, as card locked; answers have card_locked", "the events of transactions are not shown", WIDELY),
+        # announced or possible changes, to be rehearsed
+        Behavior("deprecated_alias", "versioning", "GET /automations is served until it is set to False", "it will be removed in a future release, which is not dated", **_same(True)),
+        Behavior("unknown_members", "versioning", "answers and events have no members beside those of the document; True adds addedLater to each of their objects", "a later release may add members", **_same(False)),
+        Behavior("unknown_values", "versioning", "enumerations have the words of the document; members listed here, as [\"status\"], have the value addedLater instead", "a later release may add values", **_same(())),
+        Behavior("tightened_roles", "versioning", "operations need the roles of the document; {\"list_contracts\": \"newRole\"} makes one need another, which no key has", "a later release may ask for more", **_same({})),
         Behavior("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown"),
     )
 }  # fmt: skip

@@ -1,8 +1,9 @@
 """Conventions of HTTP services that the document does not have, each a behavior that can be set: keys as bearer tokens,
-idempotency keys, rate limits.
+idempotency keys, rate limits; and what a later release may change.
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface.operation import Failure
@@ -10,6 +11,8 @@ from workbench.sandbox.context import RequestContext
 
 _DAY = 24 * 60 * 60 * 1000  # milliseconds
 _MINUTE = 60 * 1000
+LATER = "addedLater"
+"""Name and value of what a later release may add."""
 _MAX_KEY = 255  # characters of an idempotency key
 LIMITED = Failure(status=429, error="TooManyRequestsError", message="Rate limit exceeded", when="see rate_limit")
 OTHER_BODY = Failure(
@@ -24,6 +27,22 @@ def key_of(headers: Any, *, bearer: bool) -> str:
     """Return the API key of a request. assumed: bearer_keys"""
     kind, _, token = (headers.get("authorization") or "").partition(" ")
     return headers.get("api-key") or (token.strip() if bearer and kind.lower() == "bearer" else "")
+
+
+def rehearse(settings: Mapping[str, Any], made: Any) -> Any:
+    """Return an answer or a body of an event as a later release may write it. assumed: unknown_members, unknown_values"""
+    more, values = settings["unknown_members"], settings["unknown_values"]
+    if not (more or values):
+        return made
+    if isinstance(made, list):
+        return [rehearse(settings, one) for one in made]
+    if not isinstance(made, Mapping):
+        return made
+    changed = {
+        name: LATER if name in values and isinstance(value, str) else rehearse(settings, value)
+        for name, value in made.items()
+    }
+    return {**changed, LATER: True} if more else changed
 
 
 class RateLimit:

@@ -16,6 +16,7 @@ from workbench.interface.events import (
 from workbench.interface.text import write_time
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, moment_of
+from workbench.sandbox.conventions import rehearse
 from workbench.sandbox.people import holder_of, links
 from workbench.sandbox.results import ListedEvent
 from workbench.sandbox.rewards import CATEGORIES, OTHER
@@ -39,14 +40,14 @@ def wire_event(environment: Environment, kept: Record) -> Record:
         "id": environment.seeds.uuid(f"event:{kept['sequence']}"),
         "resource": resource,
         "action": action,
-        # the version is assumed: event_version
-        "version": "1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0",
+        "version": environment.settings["event_version"]  # assumed: event_version
+        or ("1.1.0" if kept.get("why") or _completion_reason(environment, kept) else "1.0.0"),
         "body": _BODIES[resource](environment, kept),
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
     made: Record = environment.converter.unstructure(build(Event, event))
-    return made
+    return {**made, "body": rehearse(environment.settings, made["body"])}
 
 
 def listed(environment: Environment, kept: Record) -> ListedEvent:

@@ -6,7 +6,7 @@ from typing import Any
 from workbench.chains.families import chain_of
 from workbench.sandbox.context import Environment
 from workbench.sandbox.contracts import WARNING, signer_of
-from workbench.sandbox.rewards import BEYOND_PAGING, kept_in
+from workbench.sandbox.rewards import BEYOND_PAGING, counts
 from workbench.sandbox.world import PRIMARY
 
 Record = dict[str, Any]
@@ -62,9 +62,10 @@ def _examples(environment: Environment, tenant: str) -> Record:
             for one in theirs("payment_route")
         ],
         "rewards_users": [
-            {"id": one["id"], "rows": rows, "beyond_paging": rows >= BEYOND_PAGING}
+            {"id": one["id"], "rows": rows, "hidden": hidden, "beyond_paging": rows + hidden >= BEYOND_PAGING}
             for one in users
-            if (rows := one.get("rewards", 0) + environment.store.count(kept_in(one["id"])))
+            for rows, hidden in [counts(environment, one)]
+            if rows + hidden
         ],
     }
 

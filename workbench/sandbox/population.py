@@ -85,7 +85,7 @@ class _Person:
             self.store.put(kind, record["id"], record)
         self.store.put("external_id", f"{self.user['tenant']}:{self.user['external_id']}", self.user["id"])
         for row in sorted(rows, key=lambda row: row["at"]):
-            self.store.put(rewards.kept_in(self.user["id"]), row["id"], row)
+            rewards.put(self.store, self.user["id"], row)
 
     def _purchase(self, at: int, rows: list[Record]) -> None:
         dice, self.made = self.dice, self.made + 1

@@ -8,6 +8,7 @@ assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rew
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from workbench.interface import strict_json
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, RequestContext, Seeds, moment_of
+from workbench.sandbox.conventions import rehearse
+from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
 DEFAULT_LIMIT = 20
@@ -86,15 +89,31 @@ def earn(context: RequestContext, transaction: Record, before: int, after: int) 
     points = points_for(after, code) - points_for(before, code)
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
     row = earned(context.seeds, key, transaction, context.clock.at, after - before, points)
-    context.store.put(kept_in(transaction["user"]), row["id"], row)
+    put(context.store, transaction["user"], row)
 
 
 def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
     """Spend points of a user."""
     key = context.seeds.octets(f"redemption:{context.store.next('redemption')}", 16).hex()
     row: Record = {"id": f"rwd_{key}", "type": "redeemed", "at": context.clock.at, "points": points, "status": status}
-    context.store.put(kept_in(user["id"]), row["id"], row)
+    put(context.store, user["id"], row)
     return row
+
+
+def put(store: Store, user: str, row: Record) -> None:
+    """Store a row of a user, and count those that are hidden."""
+    store.put(kept_in(user), row["id"], row)
+    if row.get("status") in _HIDDEN:
+        store.put("hidden", user, (store.get("hidden", user) or 0) + 1)
+
+
+def counts(environment: Environment, user: Record) -> tuple[int, int]:
+    """Return how many rows of a user a complete read has, and how many redemptions are hidden from it."""
+    made, kept = user.get("rewards", 0), environment.store.count(kept_in(user["id"]))
+    hidden = (environment.store.get("hidden", user["id"]) or 0) + _hidden_in_history(
+        environment.seeds, user["id"], made
+    )
+    return made + kept - hidden, hidden
 
 
 def kept_in(user: str) -> str:
@@ -142,7 +161,9 @@ def _item(environment: Environment, row: Record) -> bytes:
     item |= {f"{name}_at": moment_of(row[name]) for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
         item["reason"] = "CARD_SPEND"  # "for all rows, including non-card adjustments"
-    sent = strict_json.dumps(environment.converter.unstructure(build(RewardsItem, item)))
+    sent = strict_json.dumps(
+        rehearse(environment.settings, environment.converter.unstructure(build(RewardsItem, item)))
+    )
     if row.get("minted", 0) <= now:  # it stays as it is
         environment.rewards[row["id"]] = sent
     return sent
@@ -157,16 +178,32 @@ def _rows(environment: Environment, user: Record) -> Iterator[Record]:
     yield from history
 
 
+def _dice(seeds: Seeds, user: str, number: int) -> bytes:
+    return seeds.octets(f"reward:{user}:{number}", 24)
+
+
+def _redeemed(dice: bytes) -> str | None:
+    """Return the status of a row of the history that is a redemption."""
+    if dice[1] >= 20:
+        return None
+    return "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
+
+
+@lru_cache(maxsize=1_024)
+def _hidden_in_history(seeds: Seeds, user: str, count: int) -> int:
+    return sum(_redeemed(_dice(seeds, user, i)) in _HIDDEN for i in range(count))
+
+
 def _history(environment: Environment, user: Record) -> Iterator[Record]:
     """Make what a seeded user did before, evenly over the months since they joined, the newest first."""
     count, start = user.get("rewards", 0), environment.store.get("meta", "made")["start"]
     span = int(365 * DAY * user.get("rewards_months", 12) / 12)
     for i in range(count):
-        dice = environment.seeds.octets(f"reward:{user['id']}:{i}", 24)
+        dice = _dice(environment.seeds, user["id"], i)
         at = start - (span * (2 * i + 1) // (2 * count) + dice[0] * 1000)
         key = dice[8:24].hex()
-        if dice[1] < 20:
-            status = "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
+        status = _redeemed(dice)
+        if status is not None:
             points = 25 * (1 + dice[3] % 40)
             yield {"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status}
             continue

@@ -200,7 +200,10 @@ class Service:
         if request.method not in by_method:
             context.headers["allow"] = ", ".join(by_method)
             raise context.error(NO_METHOD, "unknown_paths")
-        return by_method[request.method], ids
+        route = by_method[request.method]
+        if route.row.name == "list_automations" and not context.settings["deprecated_alias"]:
+            raise context.error(NO_ROUTE, "deprecated_alias", served=self._served)  # assumed: deprecated_alias
+        return route, ids
 
     def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> bytes:
         operation = context.operation = route.row
@@ -211,7 +214,10 @@ class Service:
             raise context.error(table.UNAUTHORIZED)
         if operation.sandbox_only and self._name == "production":  # assumed: production_order
             raise context.error(table.NOT_IN_PRODUCTION)
-        if not operation.roles.issubset(key["roles"]):  # assumed: roles_elsewhere
+        later = context.settings["tightened_roles"].get(operation.name)  # assumed: tightened_roles
+        if not operation.roles.issubset(key["roles"]) or (
+            later and later not in key["roles"]
+        ):  # assumed: roles_elsewhere
             raise context.error(table.MISSING_ROLE)
         for name in route.ids:
             if UUID.fullmatch(path[name]) is None:
@@ -238,7 +244,8 @@ class Service:
         if type(answer) is bytes or answer is None:
             return answer or b""
         write = context.environment.converter.unstructure
-        return orjson.dumps([write(one) for one in answer] if type(answer) is list else write(answer), default=float)
+        made = [write(one) for one in answer] if type(answer) is list else write(answer)
+        return orjson.dumps(conventions.rehearse(context.settings, made), default=float)
 
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
