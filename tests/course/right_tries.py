@@ -372,6 +372,13 @@ for kind in ('earned', 'redeemed'):
     ),
     (
         "rewards-2",
+        "method",
+        """
+wb.rewards.read(api, [next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])], progress=False)
+""",
+    ),
+    (
+        "rewards-2",
         "sequence",
         """
 user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
