@@ -109,7 +109,7 @@ def desk(shared: Desk, watch: Watch) -> Desk:
 
 
 @pytest.fixture
-def voila(tmp_path: Path) -> Iterator[Callable[..., str]]:
+def voila(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
     """Yield what serves a notebook as a dashboard until the test ends: `page.goto(voila(path))`."""
     with ExitStack() as stack:
-        yield lambda notebook, **options: stack.enter_context(voila_of(notebook, tmp_path, **options))
+        yield lambda notebook: stack.enter_context(voila_of(notebook, tmp_path))

@@ -1,112 +1,144 @@
-"""Make the pictures of forms and panels in docs/images: `python -m tests.browser.pictures`."""
+"""Pictures of every screen in docs/images, made and compared by the browser tests: `python -m tests.browser.pictures` makes them.
 
-import tempfile
+A test that shows a screen calls `picture`: it compares the screen with its picture, with a tolerance for what differs from run to
+run (ids, times), or makes the picture anew. The picture says with which browser and fonts it was made; where those are
+others, every line of text is elsewhere, and nothing is compared.
+"""
+
+import os
+import subprocess
+import sys
+from html import escape
+from io import BytesIO
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from PIL import Image, ImageChops, ImageStat
+from PIL.PngImagePlugin import PngInfo
+from playwright.sync_api import Locator
 
-from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Server, jupyter_lab, open_notebook, run_all, write_notebook
-from tests.browser.test_forms import PURCHASE, START
-from tests.browser.test_long import SLOWLY, run_cell
-from tests.browser.test_panel import LIVED, go, open_row, shown_panel
+import workbench as wb
+from tests.charts import samples
+from workbench import charts, rendering
+from workbench.rendering import design, markup
+from workbench.rendering.palette import LOOKS, word
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-APPLICATION = """
-wb.form(api.create_user_application, first_name="Ada", last_name="Example", birth_date="1990-02-01",
-        national_id="12", country_of_issue="US", email="ada@example.com", ip_address="203.0.113.7",
-        occupation="engineer", annual_salary="40000", account_purpose="everyday spending",
-        expected_monthly_volume="500", wallet_address="0x" + "1" * 40,
-        address={"line1": "1 Example Way", "city": "Springfield", "region": "NY", "postal_code": "10001",
-                 "country_code": "US"})
-"""
-LIVE = """
-live = wb.connect(seed=7, environment="production")
-live.arm(operations={"delete_payment_account"}, minutes=10, reason="tidy up")
-wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["payment_accounts"][0])
-"""
+TOLERANCE = 0.01
+"""Mean difference of two pictures, of black to white, seen from so far that letters blur."""
+MAKE = "MAKE_PICTURES"
+_FAR = 4  # pixels to one
+_FONTS = """() => ["system-ui", "monospace"].map(font => {
+  const on = document.createElement("canvas").getContext("2d");
+  on.font = `100px ${font}`;
+  return Math.round(on.measureText("Sphinx of black quartz, 0123456789").width);
+}).join(" ")"""
 
 
-def shown(page: Page, lab: Server, name: str, *cells: str) -> Locator:
-    """Run cells in a notebook and give what they show."""
-    open_notebook(page, lab, write_notebook(lab, f"{name}.ipynb", START, *cells))
-    run_all(page)
-    room = page.locator(".wb-root").first
-    expect(room).to_be_visible(timeout=SLOW)
-    return room
+def picture(shown: Locator, name: str, colors: int = 96) -> None:
+    """Compare what is shown with its picture; or make the picture of that many colors, where the environment asks for it."""
+    page, path = shown.page, IMAGES / f"{name}.png"
+    page.mouse.move(0, 0)
+    image = Image.open(BytesIO(shown.screenshot(animations="disabled", caret="hide"))).convert("RGB")
+    assert page.context.browser is not None
+    made_with = f"Chromium {page.context.browser.version.partition('.')[0]}, fonts {page.evaluate(_FONTS)}"
+    if os.environ.get(MAKE):
+        about = PngInfo()
+        about.add_text("Software", made_with)
+        (image.quantize(colors) if colors else image).save(path, pnginfo=about, optimize=True)
+    with Image.open(path) as kept:
+        if kept.info.get("Software") == made_with:
+            assert apart(image, kept.convert("RGB")) <= TOLERANCE, (
+                f"{name} looks different: python -m tests.browser.pictures"
+            )
 
 
-def take(room: Locator, name: str) -> None:
-    """Take a picture."""
-    room.page.mouse.move(0, 0)
-    room.screenshot(path=IMAGES / f"{name}.png", animations="disabled")
+def apart(one: Image.Image, other: Image.Image) -> float:
+    """Return how different two pictures are: 0 the same, 1 black and white, or of another size."""
+    if any(abs(a - b) > 0.1 * b for a, b in zip(one.size, other.size, strict=True)):
+        return 1.0
+    size = (other.width // _FAR, other.height // _FAR)
+    difference = ImageChops.difference(*(each.convert("L").resize(size, Image.Resampling.BOX) for each in (one, other)))
+    return float(ImageStat.Stat(difference).mean[0]) / 255
 
 
-def theme(page: Page, name: str) -> None:
-    """Change JupyterLab's theme."""
-    page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
-    wanted = "false" if "Dark" in name else "true"
-    page.wait_for_function("wanted => document.body.dataset.jpThemeLight === wanted", arg=wanted)
+def specimen() -> str:
+    """Return a page with every part of the design, in the theme of the reader."""
+    with wb.connect(seed=7) as api:
+        guide = api.guide()
+        bought = api.simulate_authorization(
+            card_id=guide["cards"]["active"][0], amount=1250, currency="USD", merchant_name="Coats and More",
+            merchant_category_code="5651",
+        )  # fmt: skip
+        contract = api.list_contracts()[0]
+        plan = wb.withdrawals.plan(
+            api, contract, token=contract.tokens[0], amount=wb.withdrawals.usd("25.00"), decimals=6,
+            admin=contract.admin_addresses[0], to=contract.admin_addresses[1],
+        )  # fmt: skip
+        journal = list(api.journal)
+    tokens = "".join(f'<div><span style="background:var(--wb-{name})"></span>{name}</div>' for name in design.LIGHT)
+    scale = "".join(
+        f'<div style="font-size:var(--wb-{name})">{name} {design.SCALE[name]}</div>'
+        for name in ("small", "text", "large", "title", "figure")
+    )
+    spaces = "".join(
+        f'<div><i style="width:var(--wb-{name})"></i>{name} {design.SCALE[name]}</div>'
+        for name in ("s1", "s2", "s3", "s4", "s6")
+    )
+    pills = " ".join(
+        markup.chip(f"{look.mark} {word(status)}", status)
+        for status, look in {word(one): (one, seen) for one, seen in LOOKS.items()}.values()
+    )
+    table = [
+        {"merchant": "Coats and More", "status": "settled", "amount": 123456},
+        {"merchant": "Example Cafe", "status": "declined", "amount": 420},
+    ]
+    try:
+        wb.withdrawals.usd("25")
+    except wb.InvalidRequest as error:
+        refused = rendering.html(error)
+    controls = (
+        '<p><label>Label<br><input value="12.50"></label> <label>Choice<br><select><option>This month</option></select></label> '
+        '<button>Button</button> <a href="#">Link</a> <span class="quiet">Help and labels</span></p>'
+        '<div class="tiles"><div class="tile"><span class="quiet">Open holds</span><b>11,810.24 USD</b><span class="quiet">93 authorized</span></div></div>'
+    )
+    parts = {
+        "Colors": f'<div class="colors">{tokens}</div>', "Type": scale, "Spaces": f'<div class="spaces">{spaces}</div>',
+        "Statuses": f'<div style="line-height:2">{pills}</div>', "Controls and tiles": controls,
+        "Table": rendering.html_table([{**row, "amount": rendering.money(row["amount"])} for row in table]),
+        "Card of a record, with its states": rendering.html(bought), "Error": refused,
+        "Addresses, whole where money moves": plan._repr_html_(), "Call in the journal": rendering.html(journal[-1]),
+        "States": charts.state_diagram("dispute", "inReview"),
+        "Chart": charts.points_chart(samples.rewards(), by="month")._repr_html_(),
+        "Compact chart": charts.categories_chart(samples.rewards(), size="compact")._repr_html_(),
+    }  # fmt: skip
+    css = (Path(wb.__file__).parent / "forms" / "dashboard.css").read_text(encoding="utf-8")
+    own = (
+        "body{margin:0;color-scheme:light dark} .wbd{columns:2;column-gap:24px;max-width:none} section{break-inside:avoid;margin:0 0 16px}"
+        " h2{font-size:15px;margin:0 0 4px;border-bottom:1px solid var(--wb-line)} .colors{columns:3} .colors span{display:inline-block;width:40px;"
+        "height:16px;margin-right:8px;border:1px solid var(--wb-edge);vertical-align:middle} .spaces i{display:inline-block;height:10px;"
+        "background:var(--wb-accent);margin-right:8px}"
+    )
+    shown = "".join(f"<section><h2>{escape(title)}</h2>{text}</section>" for title, text in parts.items())
+    return f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Design</title><style>{design.variables(".wbd", by_system=True)}{css}{own}</style><main class="wbd">{shown}</main></html>'
 
 
-def main() -> None:
-    """Make all of them."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, jupyter_lab(Path(folder)) as lab, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        page = browser.new_page(viewport={"width": 1280, "height": 1900})
-        page.set_default_timeout(SLOW)
-
-        room = shown(page, lab, "purchase", PURCHASE)
-        page.locator(".wb-amount input").fill("1250")
-        expect(page.locator(".wb-amount .wb-problem")).to_have_count(1)
-        page.locator(".wb-snippets .jupyter-widget-Collapse-header, .wb-snippets .widget-collapse-header").first.click()
-        take(room, "form-mistake")
-        page.locator(".wb-amount input").fill("12.50")
-        page.locator("button.wb-send").click()
-        expect(page.locator(".wb-answer-card")).to_contain_text("authorized")
-        take(room, "form-answer")
-
-        room = shown(page, lab, "application", APPLICATION)
-        take(room, "form-application")
-        theme(page, "JupyterLab Dark")
-        take(room, "form-application-dark")
-        theme(page, "JupyterLab Light")
-        page.set_viewport_size({"width": 560, "height": 3600})
-        take(room, "form-application-narrow")
-        page.set_viewport_size({"width": 1280, "height": 1900})
-
-        take(shown(page, lab, "production", LIVE), "form-production")
-
-        page.set_viewport_size({"width": 1280, "height": 900})
-        panel = shown_panel(page, lab, "panel", START, LIVED)
-        take(panel, "panel-overview")
-        go(panel, "Contracts")
-        take(panel, "panel-contracts")
-        go(panel, "Transactions")
-        open_row(panel, 1)
-        take(panel, "panel-transaction")
-        theme(page, "JupyterLab Dark")
-        take(panel, "panel-dark")
-        theme(page, "JupyterLab Light")
-        go(panel, "Users")
-        open_row(panel).get_by_role("button", name="Edit user", exact=True).click()
-        expect(page.locator(".wb-form-update-user .wb-email input")).to_be_visible()
-        take(panel, "panel-user")
-        page.set_viewport_size({"width": 700, "height": 900})
-        go(panel, "Transactions")
-        take(panel, "panel-narrow")
-        page.set_viewport_size({"width": 1280, "height": 1900})
-
-        open_notebook(page, lab, write_notebook(lab, "read.ipynb", START, SLOWLY))
-        for number in range(2):
-            run_cell(page, number)
-        work = page.locator(".wb-work")
-        expect(work.locator(".wb-progress")).to_contain_text("left")
-        work.locator("button.wb-stop").click()
-        expect(work.locator("button.wb-resume")).to_be_enabled()
-        take(work, "read-stopped")
-        browser.close()
+def main() -> int:
+    """Run the tests that show screens, and let them make the pictures."""
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "-m",
+        "browser",
+        "-k",
+        "picture or screen or dashboard or board",
+        "tests/browser",
+    ]
+    return subprocess.run(words, env={**os.environ, MAKE: "1"}, cwd=IMAGES.parents[1], check=False).returncode
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

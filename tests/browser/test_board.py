@@ -6,6 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.pictures import picture
 from workbench.classroom import ClassServer
 
 pytestmark = pytest.mark.browser
@@ -26,6 +27,9 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         page.get_by_role("button", name="Open the board").click()
         expect(page.get_by_role("row", name="Ann")).to_be_visible()
         expect(page.get_by_text("Bob <b>").first).to_be_attached()
+        for theme in ("light", "dark", "light"):
+            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            picture(page.locator("body"), f"board-{theme}")
 
         content = {"kind": "check", "exercise": "start-1", "missing": [HOSTILE]}
         assert httpx.post(f"{url}/{server.learners[0].code}/_class", json=content).status_code == 200

@@ -1,15 +1,17 @@
 """The dashboard in Voila: tiles and charts in both themes, wide and narrow, the way into the panel, and the file that it leaves."""
 
 import re
-from collections.abc import Callable
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.lab import SLOW
-from workbench.forms.dashboard import PARTS, notebook
+from tests.browser.lab import SLOW, environment, free_port, serving
+from tests.browser.pictures import picture
+from workbench.forms.dashboard import PARTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 BOXES = """root => {
@@ -42,16 +44,31 @@ def looked_over(page: Page, theme: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_a_program_in_a_page(voila: Callable[..., str], page: Page, context: BrowserContext, tmp_path: Path) -> None:
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Yield where `workbench dashboard` serves a year of a program."""
+    port, token = free_port(), secrets.token_hex(16)
+    command = ["workbench", "dashboard", "--fresh", "--no-browser", "--port", str(port)]
+    alive = f"http://127.0.0.1:{port}/voila/static/voila.js?token={token}"
+    with serving(command, alive=alive, env={**environment(tmp_path), "JUPYTER_TOKEN": token}, cwd=tmp_path):
+        yield f"http://127.0.0.1:{port}/?token={token}"
+
+
+def test_a_program_in_a_page(address: str, page: Page, context: BrowserContext, tmp_path: Path) -> None:
     """All parts come; themes change on the page; a tile leads to its rows; a filter works; the file shows the same offline."""
-    page.goto(voila(notebook(), template="workbench"))
+    page.goto(address, timeout=2 * SLOW)
     tiles, charts = page.locator(".wbd .tile"), page.locator(".wbd svg.wb-chart")
     expect(charts).to_have_count(len(PARTS), timeout=2 * SLOW)
     expect(page.get_by_text("import workbench")).to_have_count(0)
     looked_over(page, "first")
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    picture(page.locator(".wbd"), "dashboard")
     page.get_by_role("button", name="Light or dark").press("Enter")
     expect(page.locator("body.theme-dark, body.theme-light")).to_have_attribute("data-jp-theme-light", "false")
     looked_over(page, "dark")
+    page.set_viewport_size({"width": 700, "height": 2400})
+    picture(page.locator(".wbd"), "dashboard-dark")
+    page.set_viewport_size({"width": 1280, "height": 900})
 
     with page.expect_download() as download:
         page.get_by_role("button", name="Export as HTML").press("Enter")

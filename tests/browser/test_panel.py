@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.lab import SLOW, Desk, Server, change_theme, open_notebook, run_in_turn, write_notebook
 from tests.browser.looks import look_at
+from tests.browser.pictures import picture
 from tests.browser.test_forms import START
 
 pytestmark = pytest.mark.browser
@@ -196,6 +197,18 @@ LISTS = (
     "Contracts", "Users", "Companies", "Cards", "Transactions", "Payment accounts", "Disputes", "Rewards", "Events", "Deliveries",
     "Requests", "Sequences", "Assumptions",
 )  # fmt: skip
+NARROW = ("Transactions", "details of Transactions")
+PICTURES = (
+    "overview",
+    *LISTS,
+    "details of Users",
+    "details of Transactions",
+    "Edit user",
+    "Refund",
+    "Columns and views",
+    "Export",
+)
+"""The screens whose pictures are in the documents, and those that are there on a narrow page too."""
 DELIVERED = LIVED.replace("for number", 'api.sandbox.register_endpoint("http://127.0.0.1:9/none")\nfor number', 1)
 
 
@@ -207,11 +220,16 @@ def test_every_screen_is_in_order(desk: Desk, theme: str) -> None:
     panel = panel_on(desk, START, DELIVERED)
     change_theme(page, theme)
     found: dict[str, list[str]] = {}
+    taken: set[str] = set()
 
     def look(screen: str) -> None:
         wrong = look_at(page, ".wbp", rules=None if theme == "light" else ["color-contrast"] if width == 1280 else [])
         if wrong:
             found[f"{screen} at {width}"] = wrong
+        name = "-".join(screen.lower().split()) + "-dark" * (theme == "dark") + "-narrow" * (width == 700)
+        if screen in (PICTURES if width == 1280 else NARROW) and name not in taken:
+            taken.add(name)
+            picture(panel, f"panel-{name}")
 
     for width in (1280, 700):
         page.set_viewport_size({"width": width, "height": 900})

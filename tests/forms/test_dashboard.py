@@ -65,10 +65,15 @@ def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> Non
     """A tile has what the report of the same rows says, and leads to as many rows in the panel."""
     shown.filters.range = "year"
     html = dict(shown.parts(live=True))["tiles"]
+    labels = re.findall('<span class="quiet">([A-Z][^<]*)</span><b>', html)
     table = tables.transactions(api.sandbox.records("transaction"))
     asked = tables.approvals(table, "month")[["authorizations", "declined"]].sum()
     rate, way = tile(html, "Approval rate")
 
+    assert labels == [
+        "Approval rate", "Net spend", "Open holds", "Credit capacity", "Pending reviews", "Failed deliveries", "Unknown outcomes",
+        "Points outstanding",
+    ]  # fmt: skip
     assert f"{1 - asked['declined'] / asked['authorizations']:.1%}" == rate
     assert money(int(tables.spend(table)["net"].sum())) == tile(html, "Net spend")[0]
     assert asked["declined"] == len(shown.books.panel.open("transactions", way))

@@ -71,6 +71,7 @@ _SVG = tuple(
         (r"'[^'\n]*'(?:, '[^'\n]*')*(?:, [-\w]+)*(?=[;\"])", "system-ui, sans-serif"),
         (INK, "currentColor"),
         ("xlink:href", "href"),
+        (r"\s*\n\s*", " "),
     )
 )
 """What is changed of matplotlib's SVG, so that it can stand in a page: no style for others, no ids, the page's font and ink."""
@@ -214,7 +215,7 @@ class Canvas:
         wide = letters * 0.6 * self.small / 72 / max(self.width - before * _LETTER * self.base / 72 - 0.3, 1)
         span = (high - low) or 1.0
         more = span * min(wide / (1 - min(wide, 0.8)), 4) + span * 0.02
-        self.axes.set_xlim(low - (more if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
+        self.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
 
     def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
         """Draw lines over the same places, each with its label at its end; return their scale."""

@@ -37,7 +37,7 @@ RANGES: Mapping[str, str] = {
 }  # fmt: skip
 OPENED = "WORKBENCH_DASHBOARD"
 """The environment variable with the arguments of `connect`, as JSON, for a kernel that `workbench dashboard` starts."""
-_OF_PANEL = ("Collateral credit", "Pending reviews", "Failed deliveries", "Unknown outcomes")
+_OF_PANEL = ("Credit capacity", "Pending reviews", "Failed deliveries", "Unknown outcomes")
 """Tiles of the panel's overview that a range does not change."""
 _TOP = 6  # bars of a chart
 Part = tuple[str, str]  # a place on the page, and its HTML
