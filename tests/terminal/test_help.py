@@ -184,6 +184,7 @@ def test_an_operation_on_the_sandbox_loads_no_network():
     """A call on the sandbox in this process loads no HTTP library, no TLS, no event loop, and nothing that writes help."""
     script = (
         "import sys; from workbench.terminal import main; main(['list-contracts', '--fresh', '-o', 'ndjson']);"
+        "main(['events', '--fresh', '-o', 'ndjson']);"
         "print('loaded:', *({'httpx','httpcore','ssl','asyncio','IPython','pandas','cyclopts','rich'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

@@ -6,14 +6,13 @@ other can handle. An `atomic` handler writes into the inbox's own file, in the t
 An `async def` handler is awaited in an event loop of its own, one event after another.
 """
 
-import asyncio
 import inspect
 import logging
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -71,7 +70,7 @@ class Handler:
     ordered: bool
     retry_after: Sequence[float]
     turn: OneAtATime
-    loop: asyncio.Runner
+    loop: Any  # asyncio.Runner
     looked_until: int = 0  # nothing up to this event is unseen
 
     @property
@@ -91,11 +90,11 @@ async def _wait_for(awaitable: Any) -> None:
 
 
 def _in_event_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")  # an inbox without handlers never needs it
     try:
-        asyncio.get_running_loop()
+        return asyncio is not None and asyncio.get_running_loop() is not None
     except RuntimeError:
         return False
-    return True
 
 
 @attrs.frozen(kw_only=True)
@@ -152,6 +151,8 @@ class Handlers:
             raise TypeError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
         except ValueError:  # a built-in function without a signature
             log.debug("the signature of a handler is not known")
+        import asyncio
+
         known = name or f"{call.__module__}.{getattr(call, '__qualname__', type(call).__qualname__)}"
         before = self._by_name.get(known)
         turn, loop = (before.turn, before.loop) if before else (OneAtATime(), asyncio.Runner())
@@ -260,6 +261,8 @@ class Handlers:
         try:
             self._missed.discard(handler.name)
             if handler.is_async and _in_event_loop():
+                from concurrent.futures import ThreadPoolExecutor
+
                 with ThreadPoolExecutor(1) as pool:  # a second loop cannot run in the thread of a running one
                     return pool.submit(self._run_due, handler).result()
             return self._run_due(handler)
