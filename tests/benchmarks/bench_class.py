@@ -1,22 +1,27 @@
-"""A class of learners at once on one server, with wrong tries, faults, and two kills: `python -m tests.benchmarks.bench_class`.
+"""A class of learners at once on one server: `python -m tests.benchmarks.bench_class`, about five minutes.
 
-Each learner is a process that does the exercises of the course with its own state folder: first a wrong try, then for every third
-learner a fault, then the solution. The server is killed twice and started again. At the end the board is compared with what
-the learners' own processes say, and every purchase with the learner who made it.
+Each learner is a process with a state of its own that runs the notebooks of the course, cell by cell with pauses, in IPython: at
+each exercise a check before anything is done, then a wrong purchase and a check, then the solution. The trainer injects faults for
+every third learner, and the server is killed twice and started again; a cell that fails then has its notebook run again from its
+first cell. One learner in five solves a drill. At the end the board is compared with what the learners' own states say, and each
+learner looks for purchases of others, by every way there is to look.
 """
 
 import argparse
 import contextlib
+import io
 import json
 import os
+import random
 import re
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
@@ -24,60 +29,138 @@ from typing import Any
 import httpx
 
 import workbench as wb
-from tests.course.lessons import PREPARED
-from workbench.course.learner import EXERCISES
+from tests.notebooks.reading import COURSE
+from workbench.course.learner import EXERCISES, FILE, read_stored
 
-SKIPPED = {"webhooks-2"}  # its receiver has to be reachable from the server
-ATTEMPTS = 6
-
-
-def learner(url: str, code: str, number: int) -> dict[str, Any]:
-    """Do the exercises of one learner, and return what was done and how long calls took."""
-    warnings.simplefilter("ignore")  # the client tells of faults
-    took: list[float] = []
-    done: list[str] = []
-    for name in EXERCISES:
-        if name in SKIPPED:
-            continue
-        for _ in range(ATTEMPTS):
-            try:
-                if _solve(url, code, number, name, took):
-                    done.append(name)
-                    break
-            except (wb.NotSent, wb.OutcomeUnknown, wb.errors.WrongEnvironment, wb.ApiError, LookupError):
-                time.sleep(1.5)  # the server was killed, or is starting
-    amounts = []
-    with contextlib.suppress(wb.WorkbenchError), wb.connect(url, code=code) as api:
-        mine = 10_000 + number
-        card = api.guide()["cards"]["active"][9]
-        bought = api.simulate_authorization(
-            card_id=card, amount=mine, currency="USD", merchant_name="Mine", merchant_category_code="5411"
-        )
-        assert bought.transaction_id
-        amounts = sorted(
-            {one["authorized"] for one in api.sandbox.records("transaction") if one["merchant_name"] == "Mine"}
-        )
-    return {"done": done, "took": took, "amounts": amounts}
+TRIES = 8  # of a notebook
+SLOW = 1.0  # seconds at most from a report until the board shows it
+WRONG = """
+api.simulate_authorization(card_id=api.guide()["cards"]["active"][2], amount=421, currency="USD",
+    merchant_name="Example Books", merchant_category_code="5942")
+"""
+_CHECK = re.compile(r'wb\.course\.check\("([\w-]+)"')
 
 
-def _solve(url: str, code: str, number: int, name: str, took: list[float]) -> bool:
-    place = f"{url}/{code}/production" if name.startswith("production") else f"{url}/{code}"
-    settings: dict[str, Any] = {"timeout": 20}
-    with wb.connect(place, **settings) as api:
-        began = time.perf_counter()
-        contract = api.list_contracts()[0]
-        took.append(time.perf_counter() - began)
-        names: dict[str, Any] = {
-            "wb": wb, "api": api, "production": api, "guide": api.guide(), "contract": contract,
-            "token": contract.tokens[0].address, "admin": contract.admin_addresses[0], "to": contract.admin_addresses[1],
-        }  # fmt: skip
-        exec(PREPARED.get(EXERCISES[name].notebook, ""), names)
-        if wb.course.check(name, api).done:
-            return True
-        if number % 3 == 0:
-            api.sandbox.add_fault("latency", times=2, seconds=0.05)
-        exec(compile(EXERCISES[name].hints[-1], f"<hint of {name}>", "exec"), names)
-        return bool(wb.course.check(name, api).done)
+class Learner:
+    """A learner in a process: runs notebooks in IPython, and notes how long each call took and when each report was made."""
+
+    def __init__(self, number: int, seconds: float) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+
+        self.number = number
+        self.chance = random.Random(number)
+        self.took: list[float] = []
+        self.reports: dict[str, float] = {}
+        self.errors: list[str] = []
+        self.shell = InteractiveShell.instance()
+        cells = sum(1 for path in COURSE for _ in _code(path))
+        self.pause = seconds / cells
+        self._listen()
+
+    def _listen(self) -> None:
+        """Note the time of every request, and of every report of a solved exercise."""
+        send, took, reports = httpx.HTTPTransport.handle_request, self.took, self.reports
+
+        def handle(transport: Any, request: httpx.Request) -> httpx.Response:
+            began = time.perf_counter()
+            answer = send(transport, request)
+            took.append(time.perf_counter() - began)
+            if request.method == "POST" and request.url.path.endswith("/_class"):
+                said = json.loads(request.content)
+                if said["kind"] == "check" and not said["missing"] and answer.status_code == 200:
+                    reports.setdefault(said["exercise"], time.time())
+            return answer
+
+        httpx.HTTPTransport.handle_request = handle  # type: ignore[method-assign]
+
+    def run(self, source: str) -> bool:
+        """Run a cell; return whether it ended without an error."""
+        time.sleep(self.chance.expovariate(1 / self.pause))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            result = self.shell.run_cell(source, store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+        if error is not None:
+            self.errors.append(f"{type(error).__name__}: {error}"[:100])
+        return error is None
+
+    def learn(self, path: Path) -> None:
+        """Run a notebook; again from its first cell when a cell fails, as after a fault or a kill."""
+        for attempt in range(TRIES):
+            self.shell.reset(new_session=False)
+            if all(self.cell(source, mistake=not attempt) for source in _code(path)):
+                return
+
+    def cell(self, source: str, *, mistake: bool) -> bool:
+        """Run a cell as it stands, an exercise's check after a mistake and the solution."""
+        found = _CHECK.search(source)
+        if found is None:
+            return self.run(source)
+        exercise = found[1]
+        if mistake and not (self.run(source) and self.run(WRONG) and self.run(source)):
+            return False
+        solution = EXERCISES[exercise].hints[-1]
+        return self.run(solution) and self.run(source) and exercise in self.reports
+
+    def drill(self) -> None:
+        """Solve a drill."""
+        from tests.course.test_drills import correct_repetitions
+
+        with wb.connect() as api:
+            run = wb.course.drill("duplicate-bookings", api)
+            run.check()
+            correct_repetitions(api, run)
+            run.check()
+
+    def look(self) -> list[int]:
+        """Make a purchase of an amount of one's own, and return the amounts of such purchases that can be seen, by any way."""
+        with wb.connect() as api:
+            card = api.guide()["cards"]["active"][9]
+            purchase = {"currency": "USD", "merchant_name": "Mine", "merchant_category_code": "5411"}
+            api.simulate_authorization(card_id=card, amount=10_000 + self.number, **purchase)
+            records = [
+                one["authorized"]
+                for one in api.sandbox.records("transaction", all_tenants=True)
+                if one["merchant_name"] == "Mine"
+            ]
+            spends = [one["event"]["body"].get("spend") or {} for one in api.sandbox.events(all_tenants=True)]
+            events = [one["amount"] for one in spends if one.get("merchantName", "").strip() == "Mine"]
+            bodies = [one.body or {} for one in api.sandbox.requests(all_tenants=True)]
+            requests = [one["amount"] for one in bodies if one.get("merchantName") == "Mine"]
+            inbox = [
+                one.body.spend.amount
+                for one in api.inbox.events()
+                if one.kind.startswith("transaction") and one.body.spend.merchant_name == "Mine"
+            ]
+        return sorted({*records, *events, *requests, *inbox})  # fmt: skip
+
+
+def _code(path: Path) -> Iterator[str]:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and source.strip():
+            yield source
+
+
+def learn(number: int, seconds: float) -> dict[str, Any]:
+    """Do the course as one learner."""
+    one = Learner(number, seconds)
+    for path in COURSE:
+        one.learn(path)
+    for attempt in range(TRIES):
+        try:
+            if number % 5 == 0:
+                one.drill()
+            amounts = one.look()
+            break
+        except wb.WorkbenchError:
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(2)
+    stored = read_stored(FILE)
+    return {
+        "done": sorted(name for name in EXERCISES if stored.get(name, {}).get("done")), "took": one.took, "reports": one.reports,
+        "amounts": amounts, "errors": one.errors, "processor": time.process_time(),
+    }  # fmt: skip
 
 
 class Server:
@@ -114,9 +197,11 @@ class Server:
         self._start()
         assert self.codes == kept
 
-    def board(self) -> Any:
-        """Return the data of the board."""
-        return httpx.get(f"{self.url}/board/data", headers={"trainer-key": self.key}, timeout=20).json()
+    def exchange(self, path: str, content: Any = None) -> Any:
+        """Ask the board, or act by it."""
+        with httpx.Client(headers={"trainer-key": self.key}, timeout=20) as http:
+            answer = http.request("GET" if content is None else "POST", f"{self.url}/board/{path}", json=content)
+            return answer.raise_for_status().json()
 
     def stop(self) -> None:
         """End the process."""
@@ -124,61 +209,128 @@ class Server:
         self._process.wait(10)
 
 
+class Board(threading.Thread):
+    """Reads the board twice a second, as its page does, and keeps when each exercise was first shown as done."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self.server, self.stopped = server, threading.Event()
+        self.seen: dict[tuple[str, str], float] = {}
+        self.took: list[float] = []
+
+    def run(self) -> None:
+        while not self.stopped.wait(0.5):
+            began = time.perf_counter()
+            with contextlib.suppress(httpx.HTTPError):
+                rows = self.server.exchange("data")["learners"]
+                self.took.append(time.perf_counter() - began)
+                for row in rows:
+                    for name, one in row["results"].items():
+                        if one["done"]:
+                            self.seen.setdefault((row["learner"], name), time.time())
+
+
 def main() -> None:
     """Run a class and print the figures."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--learners", type=int, default=30)
     parser.add_argument("--kills", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=200, help="pauses of each learner, in all")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder) / "class", given.learners)
+        names = [row["learner"] for row in server.exchange("data")["learners"]]
+        board = Board(server)
+        board.start()
         began = time.monotonic()
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.benchmarks.bench_class", "learner", server.url, code, str(number)],
-                stdout=subprocess.PIPE, text=True, env={**os.environ, "WORKBENCH_STATE": f"{folder}/state-{number}"},
-            )
-            for number, code in enumerate(server.codes)
-        ]  # fmt: skip
-        stop = threading.Event()
-        lags: list[float] = []
-
-        def watch() -> None:
-            while not stop.wait(1):
-                with contextlib.suppress(httpx.HTTPError):
-                    asked = time.perf_counter()
-                    server.board()
-                    lags.append(time.perf_counter() - asked)
-
-        watching = threading.Thread(target=watch)
-        watching.start()
-        for _ in range(given.kills):
-            time.sleep(25)
-            server.kill()
+        processes = []
+        for number, code in enumerate(server.codes):
+            kept = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
+            own = {
+                "WORKBENCH_CLASS": f"{server.url}/{code}",
+                "WORKBENCH_STATE": f"{folder}/state-{number}",
+                "MPLBACKEND": "agg",
+                "IPYTHONDIR": f"{folder}/ipython-{number}",
+            }
+            command = [
+                "nice",
+                "-n",
+                "10",
+                sys.executable,
+                "-m",
+                "tests.benchmarks.bench_class",
+                "learner",
+                str(number),
+                str(given.seconds),
+            ]
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kept | own))
+        kills = [given.seconds * (number + 1) / (given.kills + 1) for number in range(given.kills)]
+        faults = 0
+        while any(process.poll() is None for process in processes):
+            time.sleep(5)
+            if kills and time.monotonic() - began > kills[0]:
+                kills.pop(0)
+                server.kill()
+            elif faults < given.seconds / 20:
+                some = [name for number, name in enumerate(names) if number % 3 == faults % 3]
+                kind = ("status", "lost", "latency")[faults % 3]
+                given_fault = {"kind": kind, "times": 1} | ({"seconds": 0.2} if kind == "latency" else {})
+                server.exchange("act", {"learners": some, "action": "add_fault", "arguments": given_fault})
+                faults += 1
+        seconds = time.monotonic() - began
         results = [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
-        stop.set()
-        watching.join()
-        rows = server.board()["learners"]
+        time.sleep(1)
+        board.stopped.set()
+        board.join()
+        rows = server.exchange("data")["learners"]
         server.stop()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report(rows, results, board, names)
+    ours = sum(result["processor"] for result in results)
+    print(
+        f"{given.learners} learners, {given.kills} kills of the server, faults {faults} times for a third of them, {seconds:.0f} s"
+    )
+    print(
+        f"processor: learners {ours:.0f} s, with the server {used.ru_utime + used.ru_stime:.0f} s; load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def report(rows: list[Any], results: list[Any], board: Board, names: list[str]) -> None:
+    """Print what the board and the learners agree on, and how fast it was."""
     took = sorted(one for result in results for one in result["took"])
     wrong = sum(
-        {name for name, one in row["results"].items() if one["done"]} != set(result["done"])
+        sorted(name for name, one in row["results"].items() if one["done"] and name in EXERCISES) != result["done"]
         for row, result in zip(rows, results, strict=True)
     )
     foreign = sum(result["amounts"] != [10_000 + number] for number, result in enumerate(results))
-    every = len(EXERCISES) - len(SKIPPED)
-    print(f"{given.learners} learners, {given.kills} kills of the server, {time.monotonic() - began:.0f} s")
-    print(f"exercises done: {sum(len(result['done']) for result in results)} of {given.learners * every}")
+    drills = sum(row["results"].get("drill-duplicate-bookings", {}).get("done", False) for row in rows)
+    behind = sorted(
+        max(board.seen[name, exercise] - at, 0)
+        for name, result in zip(names, results, strict=True)
+        for exercise, at in result["reports"].items()
+    )
+    tries = sum(one["tries"] for row in rows for one in row["results"].values())
+    print(
+        f"exercises done: {sum(len(result['done']) for result in results)} of {len(results) * len(EXERCISES)}, {tries} tries"
+    )
+    print(
+        f"drills solved: {drills}; cells that failed by faults and kills: {sum(len(result['errors']) for result in results)}"
+    )
     print(f"learners whose progress on the board differs from their own: {wrong}")
     print(f"learners who see a purchase of another, or miss their own: {foreign}")
     print(
-        f"a call, p50 and p95: {quantiles(took, n=100)[49] * 1e3:.0f} ms and {quantiles(took, n=100)[94] * 1e3:.0f} ms"
+        f"{len(took):,} calls: p50 {quantiles(took, n=100)[49] * 1e3:.0f} ms, p95 {quantiles(took, n=100)[94] * 1e3:.0f} ms"
     )
-    print(f"the board's data, longest: {max(lags) * 1e3:.0f} ms")
+    print(
+        f"the board: behind by p50 {quantiles(behind, n=100)[49]:.2f} s, p95 {quantiles(behind, n=100)[94]:.2f} s; its data took p95 {quantiles(board.took, n=100)[94] * 1e3:.0f} ms"
+    )
+    print(
+        f"reports that the board showed after more than {SLOW} s, as while the server was killed: {sum(one > SLOW for one in behind)} of {len(behind)}"
+    )
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["learner"]:
-        print(json.dumps(learner(sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+        print("\n" + json.dumps(learn(int(sys.argv[2]), float(sys.argv[3]))))
     else:
         main()

@@ -376,6 +376,16 @@ def test_drills_are_on_the_board(
     assert trainer.row("Bob")["results"] == {}
 
 
+def test_the_board_is_sent_again_when_something_was_done(ann: Caller, trainer: Trainer) -> None:
+    entry = trainer.board()["entry"]
+    url = f"{trainer.url}/board/data?after={entry}"
+    quiet = httpx.get(url, headers=trainer.key).status_code
+    ann.tell("start-1", "not yet")
+
+    assert quiet == 204
+    assert httpx.get(url, headers=trainer.key).json()["entry"] == entry + 1
+
+
 def test_a_ticket_opens_one_page_once(ann: Caller, trainer: Trainer) -> None:
     ann.tell("start-1", "not <b>yet</b>")
     made = httpx.post(f"{trainer.url}/board/ticket", json={"page": "summary"}, headers=trainer.key).json()["ticket"]

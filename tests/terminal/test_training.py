@@ -94,6 +94,21 @@ def test_results_are_exported_and_verified(wb, tmp_path: Path):
     assert json.loads(wb("class", "results", *given, "--form", "otter").out)["Ann <b>"]["tests"][0]["score"] == 1.0
 
 
+def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
+    from workbench.classroom import ClassServer
+
+    server = ClassServer(["Ann <b>"], tmp_path / "class")
+    server.close()
+    sheets = wb("class", "print", "sheets", "--folder", str(tmp_path / "class"), "--url", "https://class.example").out
+    key = wb("class", "print", "answers").out
+
+    assert f"code='{server.learners[0].code}'" in sheets
+    assert "Ann &lt;b&gt;" in sheets
+    assert all(name in key for name in DRILLS)
+    assert "api.sandbox.settle(coffee.transaction_id)" in key
+    assert wb("class", "print", "sheets").code == 2
+
+
 def test_the_board_of_a_served_class_is_shown(wb, tmp_path: Path):
     from workbench.classroom import ClassServer
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import attrs
 
-from workbench.classroom.results import ExerciseResult, Results
+from workbench.classroom.results import ExerciseResult, Learner, Results
+from workbench.course.drills import DRILLS
+from workbench.course.learner import EXERCISES
 from workbench.errors import InvalidRequest, visible
 from workbench.rendering.values import guarded
 
@@ -129,6 +131,48 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
         return f"<tr>{''.join(f'<{tag}>{escape(visible(str(cell), 200))}</{tag}>' for cell in cells)}</tr>"
 
     return f"<table><thead>{line('th', heads)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
+
+
+def answers(style: str) -> str:
+    """Return the answer key as a page: each exercise with its task and the code of its last hint, each drill with a good answer."""
+    parts = ["<h1>Answer key</h1><p>For trainers. Every code block runs after the cells of its notebook.</p>"]
+    for one in EXERCISES.values():
+        parts.append(f"<h2>{escape(one.id)}: {escape(one.title)}</h2><p>{escape(one.notebook)}. {escape(one.task)}</p>")
+        parts.append(f"<pre>{escape(one.hints[-1].strip())}</pre>")
+    for drill in DRILLS.values():
+        parts.append(
+            f"<h2>drill {escape(drill.name)}: {escape(drill.title)}</h2><p>{drill.minutes} minutes. {escape(drill.situation)}</p>"
+        )
+        parts.append(f"<p>A good answer: {escape(drill.answer)}</p>")
+    return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
+
+
+def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
+    """Return a page for each learner to hand out: how to join with the own code, what helps, and the exercises to tick off."""
+    lessons: dict[str, list[str]] = {}
+    for one in EXERCISES.values():
+        lessons.setdefault(one.notebook, []).append(f"☐ {one.id}: {one.title}")
+    course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
+    helps = _table(("in a cell", "what it does"), _HELPS)
+    pages = (
+        f"<section class='certificate'><h1>{escape(visible(one.name))}</h1><p>Your code is yours alone. Begin a notebook with:</p>"
+        f"<pre>import workbench as wb\napi = wb.connect({url!r}, code={one.code!r})</pre>"
+        f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(one.code)} before you start Jupyter; then the notebooks run unchanged.</p>{helps}{course}</section>"
+        for one in learners
+    )
+    return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
+
+
+_HELPS = (
+    ('wb.course.task("start-1")', "shows the task of an exercise"),
+    ('wb.course.check("start-1")', "checks it, and says what is missing"),
+    ('wb.course.hint("start-1")', "shows the next hint; the last one contains the code, and is counted"),
+    ("wb.course.notes()", "shows the notes of your trainer"),
+    ("wb.course.progress()", "shows what you have done"),
+    ("api.guide()", "returns cards, users and keys to work with"),
+    ("api.sandbox.reset()", "resets your own sandbox, and no other"),
+    ("wb.browse(api)", "shows all there is"),
+)
 
 
 def _certificate(

@@ -254,6 +254,8 @@ class ClassServer:
         if not hmac.compare_digest((request.header(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board needs the trainer's key")
         if rest == "data" and request.method == "GET":
+            if request.query == f"after={self.results.last()}".encode():
+                return Response(status=204)  # nothing was done since
             return _answer(self.board())
         if rest == "results.csv" and request.method == "GET":
             return Response(
@@ -365,7 +367,7 @@ class ClassServer:
             style: HTML that brings the style of a page; None puts it into the page.
         """
         titles = {one.id: one.title for one in EXERCISES.values()}
-        return export(self.results, form, self.seed, titles, style or f"<style>{_style()}</style>")
+        return export(self.results, form, self.seed, titles, style or inline_style())
 
 
 def _confirms(exercise: str, sandbox: Sandbox) -> bool:
@@ -394,6 +396,11 @@ def _page(name: str) -> Response:
     headers = _PAGE_HEADERS if name == "board" else (("content-type", _PAGE[name]),)
     text = _style() if name == "board.css" else _read("board.html" if name == "board" else name)
     return Response(status=200, headers=headers, body=text.encode())
+
+
+def inline_style() -> str:
+    """Return the style of pages that are files of their own."""
+    return f"<style>{_style()}</style>"
 
 
 def _style() -> str:

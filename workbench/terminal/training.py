@@ -139,6 +139,30 @@ def grade(notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners
     return DONE
 
 
+def print_pages(
+    what: Annotated[Literal["sheets", "answers"], Parameter(help="sheets: one for each learner; answers: the key.")],
+    /,
+    *,
+    folder: Annotated[Path | None, Parameter(help="Folder of the class, for sheets.")] = None,
+    url: Annotated[
+        str | None, Parameter(help="URL under which learners reach the class; that of its last start if omitted.")
+    ] = None,
+) -> int:
+    """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key."""
+    from workbench.classroom.exports import answers, sheets
+    from workbench.classroom.results import Results
+    from workbench.classroom.server import inline_style
+
+    if what == "answers":
+        print(answers(inline_style()), end="")
+        return DONE
+    if folder is None:
+        raise usage_error("--folder: sheets are those of a class.")
+    with closing(Results(_existing(folder) / "class.db")) as kept:
+        print(sheets(kept.learners(), url or kept.get("url", "URL"), inline_style()), end="")
+    return DONE
+
+
 def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
     """Check that results were written by a class and have not been changed. Exit code 5 if they were."""
     from workbench.classroom.results import Results
@@ -164,6 +188,7 @@ class_app.command(serve)
 class_app.command(board)
 class_app.command(results)
 class_app.command(grade)
+class_app.command(print_pages, name="print")
 class_app.command(verify)
 
 

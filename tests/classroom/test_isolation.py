@@ -1,0 +1,258 @@
+"""Ten learners of a class at random steps against a model: each has what it did, and no step of one is seen by another."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from workbench.classroom import ClassServer
+from workbench.classroom.actions import LESSONS
+from workbench.course.learner import EXERCISES
+from workbench.http_server import Request, Response
+
+LEARNERS = 10
+PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
+MAX_HELD = 900_000  # cents: below the limit of the card
+
+
+@attrs.define
+class Expected:
+    """What a learner's sandbox and its row on the board have to hold."""
+
+    held: int = 0
+    posted: int = 0
+    faults: int = 0
+    notes: int = 0
+    tries: int = 0
+    endpoints: int = 0
+    hours: int = 0
+    locked: set[str] = attrs.field(factory=set)
+    open: dict[str, int] = attrs.field(factory=dict)  # authorizations and their cents
+    snapshots: dict[str, tuple[int, int, int, dict[str, int]]] = attrs.field(factory=dict)
+
+
+class Class:
+    """A class, its model, and the steps of both."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.server = ClassServer([f"Learner {number}" for number in range(LEARNERS)])
+        self.loop = asyncio.new_event_loop()
+        self.learners = list(self.server._by_name.values())
+        self.model = [Expected() for _ in self.learners]
+        self.guide = self.learners[0].sandbox.guide()
+        self.card = self.guide["cards"]["active"][0]
+        self.begun = self.learners[0].sandbox.clock.now()
+        self.digests = [self.digest(number) for number in range(LEARNERS)]
+        self.held, self.posted = self.digests[0][:2]  # of the purchases that the seed made
+        self.steps: list[Callable[[int], None]] = [
+            self.buy, self.buy, self.buy, self.settle, self.reverse, self.fault, self.no_faults, self.advance, self.snapshot,
+            self.restore, self.reset, self.endpoint, self.note, self.lock, self.unlock, self.report, self.wrong_key, self.foreign,
+        ]  # fmt: skip
+
+    def send(self, number: int, path: str, content: Any, key: str | None = None) -> Response:
+        """Send a request to a learner's part of the server."""
+        place = self.learners[number]
+        headers = (
+            ("host", "127.0.0.1"),
+            ("content-type", "application/json"),
+            ("api-key", key or place.sandbox.full_key),
+        )
+        target = f"/{place.learner.code}/{path}"
+        answer = self.server.handle(
+            Request(
+                method="POST", target=target, query=b"", headers=headers, body=json.dumps(content).encode(), local=True
+            )
+        )
+        return answer if isinstance(answer, Response) else self.loop.run_until_complete(answer)
+
+    def control(self, number: int, name: str, /, **arguments: Any) -> None:
+        assert self.send(number, f"_sandbox/{name}", arguments).status == 200, name
+
+    # steps
+
+    def buy(self, number: int) -> None:
+        mine, cents = self.model[number], self.chance.randrange(1, 500)
+        if mine.held + mine.posted + cents > MAX_HELD or mine.faults:
+            return
+        answer = self.send(
+            number, "v1/simulate/transactions/authorize", {"cardId": self.card, "amount": cents, **PURCHASE}
+        )
+        assert answer.status == 200
+        mine.open[json.loads(answer.body)["transactionId"]] = cents
+        mine.held += cents
+
+    def settle(self, number: int) -> None:
+        mine = self.model[number]
+        if mine.open:
+            one = self.chance.choice(list(mine.open))
+            self.control(number, "settle", transaction_id=one)
+            cents = mine.open.pop(one)
+            mine.held, mine.posted = mine.held - cents, mine.posted + cents
+
+    def reverse(self, number: int) -> None:
+        mine = self.model[number]
+        if mine.open and not mine.faults:
+            one = self.chance.choice(list(mine.open))
+            assert self.send(number, f"v1/simulate/transactions/{one}/reverse", {"newAmount": 0}).status == 200
+            mine.held -= mine.open.pop(one)
+
+    def fault(self, number: int) -> None:
+        if self.model[number].faults < 3:
+            self.control(number, "add_fault", kind="status", of="simulate_authorization")
+            self.model[number].faults += 1
+            answer = self.send(
+                number, "v1/simulate/transactions/authorize", {"cardId": self.card, "amount": 1, **PURCHASE}
+            )
+            assert answer.status == 500
+
+    def no_faults(self, number: int) -> None:
+        self.control(number, "clear_faults")
+        self.model[number].faults = 0
+
+    def advance(self, number: int) -> None:
+        self.control(number, "advance", hours=1)
+        self.model[number].hours += 1
+
+    def snapshot(self, number: int) -> None:
+        mine, name = self.model[number], self.chance.choice("abc")
+        self.control(number, "snapshot", name=name)
+        mine.snapshots[name] = mine.held, mine.posted, mine.hours, dict(mine.open)
+
+    def restore(self, number: int) -> None:
+        mine, name = self.model[number], self.chance.choice("abc")
+        answer = self.send(number, "_sandbox/restore", {"name": name})
+        assert answer.status == (200 if name in mine.snapshots else 404)
+        if name in mine.snapshots:
+            mine.held, mine.posted, mine.hours, kept = mine.snapshots[name]
+            mine.open = dict(kept)
+
+    def reset(self, number: int) -> None:
+        if self.chance.random() < 0.2:
+            mine = self.model[number]
+            self.control(number, "reset")
+            self.no_faults(number)
+            for one in self.learners[number].sandbox.endpoints():
+                self.control(number, "remove_endpoint", endpoint_id=one.id)
+            self.model[number] = Expected(
+                notes=mine.notes, tries=mine.tries, locked=mine.locked, snapshots=mine.snapshots
+            )
+
+    def endpoint(self, number: int) -> None:
+        sandbox = self.learners[number].sandbox
+        for one in sandbox.endpoints():
+            self.control(number, "remove_endpoint", endpoint_id=one.id)
+        if self.chance.random() < 0.1:
+            self.control(number, "register_endpoint", url=f"http://127.0.0.1:9/{number}")
+            assert [one.url for one in sandbox.endpoints()] == [f"http://127.0.0.1:9/{number}"]
+            self.control(number, "remove_endpoint", endpoint_id=sandbox.endpoints()[0].id)
+
+    def note(self, number: int) -> None:
+        self.server.act([self.learners[number].learner.name], "note", text=f"for {number}")
+        self.model[number].notes += 1
+
+    def lock(self, number: int) -> None:
+        lesson = self.chance.choice(LESSONS)
+        self.server.act([self.learners[number].learner.name], "lock", lesson=lesson)
+        self.model[number].locked.add(lesson)
+
+    def unlock(self, number: int) -> None:
+        for lesson in list(self.model[number].locked):
+            self.server.act([self.learners[number].learner.name], "unlock", lesson=lesson)
+        self.model[number].locked.clear()
+
+    def report(self, number: int) -> None:
+        content = {"kind": "check", "exercise": "start-1", "missing": [f"of {number}"]}
+        is_locked = EXERCISES["start-1"].notebook in self.model[number].locked
+        assert self.send(number, "_class", content).status == (403 if is_locked else 200)
+        self.model[number].tries += not is_locked
+
+    def wrong_key(self, number: int) -> None:
+        other = self.learners[(number + 1) % LEARNERS]
+        assert self.send(number, "_sandbox/reset", {}, other.sandbox.full_key).status == 401
+        assert self.send(number, "v1/simulate/transactions/x/refund", {}, other.sandbox.full_key).status == 401
+
+    def foreign(self, number: int) -> None:
+        """A purchase of another is none here, unless both sandboxes made the same one."""
+        theirs = set(self.model[(number + 1) % LEARNERS].open) - set(self.model[number].open)
+        for one in list(theirs)[:1]:
+            state = self.send(number, "_sandbox/state", {"record_id": one})
+            held = json.loads(state.body).get("held", 0) if state.status == 200 else 0
+            assert held == 0 or one in self.model[number].open, state.body
+
+    # comparison
+
+    def digest(self, number: int) -> tuple[Any, ...]:
+        """Return what a learner has."""
+        sandbox = self.learners[number].sandbox
+        money = sandbox.balance(self.card)
+        return (
+            money.held,
+            money.posted,
+            len(sandbox.list_faults()),
+            len(sandbox.endpoints()),
+            sandbox.clock.now(),
+            sandbox.last_event(),
+        )
+
+    def step(self) -> None:
+        """Do one step of one learner, compare it with its model, and another with what it was."""
+        number = self.chance.randrange(LEARNERS)
+        name = self.learners[number].learner.name
+        self.chance.choice(self.steps)(number)
+        mine = self.model[number]
+        held, posted, faults, endpoints, now, _ = self.digests[number] = self.digest(number)
+        assert (held - self.held, posted - self.posted, faults, endpoints) == (
+            mine.held,
+            mine.posted,
+            mine.faults,
+            mine.endpoints,
+        )
+        assert (now - self.begun).total_seconds() == 3600 * mine.hours
+        assert set(self.server._locked(name)) == mine.locked
+        other = self.chance.randrange(LEARNERS)
+        assert self.digest(other) == self.digests[other], f"{number} changed {other}"
+
+    def compare_boards(self) -> None:
+        """Compare the board and the notes of all with the model."""
+        for mine, row in zip(self.model, self.server.board()["learners"], strict=True):
+            assert row["results"].get("start-1", {}).get("tries", 0) == mine.tries
+            notes = self.server.results.entries("note", row["learner"])
+            assert [detail["text"] for _, detail in notes] == [f"for {row['learner'].rpartition(' ')[2]}"] * mine.notes
+
+    def close(self) -> None:
+        self.server.close()
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+
+def walk(steps: int, seed: int) -> None:
+    """Do steps, and name the seed and the step where the model is contradicted."""
+    class_ = Class(seed)
+    try:
+        for number in range(steps):
+            try:
+                class_.step()
+                if number % 1_000 == 999:
+                    class_.compare_boards()
+            except AssertionError as error:
+                error.add_note(f"step {number} of seed {seed}")
+                raise
+        class_.compare_boards()
+    finally:
+        class_.close()
+
+
+def test_learners_do_not_see_each_other() -> None:
+    walk(300, 1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_learners_do_not_see_each_other_for_long(seed: int) -> None:
+    walk(50_000, seed)
