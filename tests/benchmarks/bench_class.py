@@ -253,9 +253,6 @@ def main() -> None:
                 "IPYTHONDIR": f"{folder}/ipython-{number}",
             }
             command = [
-                "nice",
-                "-n",
-                "10",
                 sys.executable,
                 "-m",
                 "tests.benchmarks.bench_class",

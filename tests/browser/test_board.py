@@ -36,10 +36,29 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
         expect(page.get_by_text("onerror=alert(1)")).to_be_visible(timeout=5_000)
         assert page.locator("img").count() == 0
 
+        page.get_by_role("button", name="Ann").click()
+        expect(page.get_by_role("heading", name="Ann")).to_be_visible()
+        expect(page.locator("#drawer").get_by_text("onerror=alert(1)")).to_be_visible()
+        page.locator("#who").select_option("everyone")
         page.get_by_role("textbox", name="Note").fill("Look at the guide")
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Done for everyone.")).to_be_visible()
         assert [note["text"] for _, note in server.results.entries("note", "Ann")] == ["Look at the guide"]
+
+
+def test_the_summary_opens_in_a_tab_and_prints(server: ClassServer, page: Page) -> None:
+    server.results.add("Ann", "check", "start-1", missing=[HOSTILE])
+    with server.serve() as url:
+        page.goto(f"{url}/board#{server.trainer_key}")
+        with page.context.expect_page() as opened:
+            page.get_by_role("button", name="Summary to print").click()
+        summary = opened.value
+        expect(summary.get_by_role("heading", name="Class summary")).to_be_visible()
+        expect(summary.get_by_text("onerror=alert(1)")).to_be_visible()
+        assert summary.locator("img").count() == 0
+        assert summary.evaluate("getComputedStyle(document.body).paddingTop") == "24px"  # the style has come
+        assert summary.pdf().startswith(b"%PDF")
+        summary.close()
 
 
 def test_a_wrong_key_opens_nothing(server: ClassServer, page: Page) -> None:

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -73,6 +74,33 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
 
     assert codes[0] == codes[1]
     assert len(codes[0]) == 2
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
+    took = []
+    for number in range(40):
+        served = [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(tmp_path), "--learners", "30"]
+        ignored = number % 4 == 3  # SIGINT, as under nohup
+        with subprocess.Popen(
+            served, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignored else None,
+        ) as process, httpx.Client() as http:  # fmt: skip
+            url = process.stdout.readline().strip()
+            key = re.search(r"trainer key: (\S+)", process.stderr.readline())[1]
+            http.get(
+                f"{url}/board/data", headers={"trainer-key": key}
+            ).raise_for_status()  # and the connection stays open
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM if number % 2 else signal.SIGINT)
+            process.communicate(timeout=60)
+            took.append(time.monotonic() - begun)
+            assert process.returncode == (143 if number % 2 else 130)
+    print(
+        f"40 ended by SIGINT or SIGTERM: slowest after {max(took):.2f} s, half of them within {sorted(took)[20]:.2f} s"
+    )
+    assert max(took) < 2
 
 
 def test_results_are_exported_and_verified(wb, tmp_path: Path):

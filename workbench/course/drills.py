@@ -210,7 +210,7 @@ class DrillRun:
         rows = tuple(self._timeline())
         title = f"Drill {self.drill.name}: what was done"
         return Display(
-            Grid(title=title, columns=("by", "who", "what", "status"), rows=rows, total=len(rows), notes=notes)
+            Grid(title=title, columns=("time", "who", "what", "status"), rows=rows, total=len(rows), notes=notes)
         )
 
     def _timeline(self) -> Iterator[tuple[Cell, ...]]:
@@ -220,7 +220,7 @@ class DrillRun:
         events = [
             one for one in self._api.sandbox.events(since=self.facts["events"]) if one["request_id"] not in caused
         ]
-        live, done, accepted = set(self.facts["live"]), 0, 0
+        traffic, live, done, accepted = self.drill.traffic, set(self.facts["live"]), 0, 0
         end = [_seconds(self.facts["started_at"], _now()), 2**53, 2**53, 0, ""]
         for seconds, count, last, delivered, did in [*self.facts["looks"], end]:
 
@@ -230,9 +230,9 @@ class DrillRun:
 
             upto = max(done, min(count - self.facts["requests"], len(requests)))
             for one in requests[done:upto]:
-                made = one.answer.get("transactionId") if isinstance(one.answer, dict) else None
-                mine = one.operation != "simulate_authorization" or made not in live
-                yield row(_what(one), one.status, "you" if mine else "traffic")
+                body = one.body or {}
+                of_traffic = (body.get("merchantName"), body.get("amount")) == (traffic["merchant"], traffic["cents"])
+                yield row(_what(one), one.status, "traffic" if of_traffic else "you")
             done = upto
             while events and events[0]["sequence"] <= last:
                 event = events.pop(0)["event"]
