@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import quantiles
@@ -112,7 +113,7 @@ class Learner:
             run.check()
 
     def look(self) -> list[int]:
-        """Make a purchase of an amount of one's own, and return the amounts of such purchases that can be seen, by any way."""
+        """Make a purchase of an amount that no other makes, and return the amounts of such purchases that can be seen, by any way."""
         with wb.connect() as api:
             card = api.guide()["cards"]["active"][9]
             purchase = {"currency": "USD", "merchant_name": "Mine", "merchant_category_code": "5411"}
@@ -143,6 +144,7 @@ def _code(path: Path) -> Iterator[str]:
 
 def learn(number: int, seconds: float) -> dict[str, Any]:
     """Do the course as one learner."""
+    warnings.simplefilter("ignore")  # the client tells of faults
     one = Learner(number, seconds)
     for path in COURSE:
         one.learn(path)
@@ -219,15 +221,23 @@ class Board(threading.Thread):
         self.took: list[float] = []
 
     def run(self) -> None:
-        while not self.stopped.wait(0.5):
-            began = time.perf_counter()
-            with contextlib.suppress(httpx.HTTPError):
-                rows = self.server.exchange("data")["learners"]
-                self.took.append(time.perf_counter() - began)
-                for row in rows:
-                    for name, one in row["results"].items():
-                        if one["done"]:
-                            self.seen.setdefault((row["learner"], name), time.time())
+        entry = -1
+        with httpx.Client(headers={"trainer-key": self.server.key}, timeout=20) as http:
+            while not self.stopped.wait(0.5):
+                began = time.perf_counter()
+                with contextlib.suppress(httpx.HTTPError):
+                    answer = http.get(f"{self.server.url}/board/data?after={entry}").raise_for_status()
+                    self.took.append(time.perf_counter() - began)
+                    if answer.status_code == httpx.codes.OK:
+                        found = answer.json()
+                        entry = found["entry"]
+                        self._note(found["learners"])
+
+    def _note(self, rows: list[Any]) -> None:
+        for row in rows:
+            for name, one in row["results"].items():
+                if one["done"]:
+                    self.seen.setdefault((row["learner"], name), time.time())
 
 
 def main() -> None:
@@ -272,7 +282,8 @@ def main() -> None:
                 some = [name for number, name in enumerate(names) if number % 3 == faults % 3]
                 kind = ("status", "lost", "latency")[faults % 3]
                 given_fault = {"kind": kind, "times": 1} | ({"seconds": 0.2} if kind == "latency" else {})
-                server.exchange("act", {"learners": some, "action": "add_fault", "arguments": given_fault})
+                with contextlib.suppress(httpx.HTTPError):
+                    server.exchange("act", {"learners": some, "action": "add_fault", "arguments": given_fault})
                 faults += 1
         seconds = time.monotonic() - began
         results = [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
