@@ -18,7 +18,7 @@ from workbench.course.learner import EXERCISES
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 STYLE = """body { margin: 16px; font: 13px/1.5 system-ui, sans-serif; } table { border-collapse: collapse; font-size: 12px; margin: 8px 0; }
-th, td { padding: 4px 12px; text-align: left; } tbody tr:nth-child(odd) { background: #f5f5f5; } th { border-bottom: 1px solid #bdbdbd; }"""
+th, td { padding: 4px 12px; text-align: left; } tbody tr:nth-child(2n + 1) { background: #f5f5f5; } th { border-bottom: 1px solid #bdbdbd; }"""
 """As JupyterLab shows the output of a cell."""
 NAMES = ("Ada", "Ben", "Chen", "Dana", "Elif", "Femi", "Gita", "Hugo")
 PROBLEMS = (
