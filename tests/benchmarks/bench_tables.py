@@ -277,6 +277,34 @@ def latency(size: int) -> Figures:
     return {"read": best, "cpu": cpu, "fetch": alone, "possible": 3 * size * 0.05 / 64, "rows": len(frame)}
 
 
+def cluster_client() -> Any:
+    """Return the client of a worker."""
+    return client(os.environ["BENCHMARK_URL"])
+
+
+def cluster(size: int) -> Figures:
+    """Users of three pages each, every answer after 20 ms, read by 1, 2 and 4 worker processes of one thread."""
+    import distributed
+
+    from tests.benchmarks import bench_tables
+    from workbench.tables.rewards import read
+
+    users, found = [user(n) for n in range(size)], Figures()
+    with served(0.02) as url:
+        os.environ["BENCHMARK_URL"] = url
+        for workers in (1, 2, 4):
+            with (
+                distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as local,
+                distributed.Client(local) as machines,
+            ):
+                read(bench_tables.cluster_client, users[:64], progress=False, cluster=machines)
+                with clocked() as made:
+                    rewards = read(bench_tables.cluster_client, users, progress=False, cluster=machines)
+                assert rewards.complete
+                found[str(workers)] = made["wall"]
+    return found | {"possible": 3 * size * 0.02 / 64}
+
+
 def events(size: int) -> Figures:
     """A log of this many bytes, summed up by day, kind and status."""
     from workbench.tables.event_logs import read
@@ -358,7 +386,7 @@ def _write_events(path: Path, size: int) -> int:
 MEASURED: dict[str, tuple[Callable[[int], Figures], int]] = {
     "fast": (fast, 1_000_000), "alone": (alone, 1_000_000), "sdk": (sdk, 200_000), "odd": (odd, 200_000),
     "flight": (flight, 4_000), "latency": (latency, 500), "events": (events, 1_000_000_000),
-    "logs": (logs, 200_000_000),
+    "logs": (logs, 200_000_000), "cluster": (cluster, 5_000),
 }  # fmt: skip
 
 
@@ -432,6 +460,11 @@ def report(found: dict[str, Figures]) -> list[str]:
             ("… of what the delay allows", f"{one['possible'] / one['read']:.2f}", "≥ 0.6"),
             ("… of fetching the same pages alone", f"{one['read'] / one['fetch']:.2f} ×", ""),
         ]
+    if "cluster" in found:
+        one = found["cluster"]
+        for workers in ("1", "2", "4"):
+            what = f"5,000 users × 3 pages at 20 ms, 64 in flight, {workers} worker process{'es' * (workers != '1')}"
+            rows.append((what, f"{one[workers]:.1f} s ({one['1'] / one[workers]:.2f} ×)", ""))
     if "events" in found:
         one = found["events"]
         rows += [
