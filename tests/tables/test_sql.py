@@ -56,3 +56,16 @@ def test_what_cannot_be_run_says_so(api: Any, query: str) -> None:
     """The message lists the tables; files are out of reach."""
     with pytest.raises(ValueError, match=r"the query cannot be run: .*tables: transactions, events"):
         wb.sql(query, api)
+
+
+@pytest.mark.slow
+def test_rewards_of_a_sandbox_are_a_table() -> None:
+    """One query joins the rewards of the users that the guide lists with what else the session holds."""
+    with wb.connect(seed=1) as api:
+        users = api.guide()["rewards_users"]
+        query = (
+            "select user_id, sum(points) as points from rewards where (select count(*) from journal) = 0 group by all"
+        )
+        found = wb.sql(query, api)
+
+    assert set(found["user_id"]) == {user["id"] for user in users}

@@ -17,6 +17,7 @@ from workbench.tables.event_logs import duckdb
 from workbench.tables.exports import load
 from workbench.tables.folder import PART, read_folder
 from workbench.tables.frames import to_frame
+from workbench.tables.rewards import read
 from workbench.tables.rows import to_pandas
 
 SESSION: dict[str, Callable[[Any], Any]] = {
@@ -24,6 +25,7 @@ SESSION: dict[str, Callable[[Any], Any]] = {
     "events": to_frame,
     "journal": lambda api: to_frame(api.journal),
     "contracts": lambda api: to_frame(api.list_contracts()),
+    "rewards": lambda api: read(api, api.guide()["rewards_users"], progress=False).frame(),
     "deliveries": lambda api: to_frame(api.sandbox.deliveries(), of=Delivery),
 }
 """The tables of a session, each made if a query names it."""
@@ -36,8 +38,9 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
     Args:
         query: SQL of DuckDB, as "select card_id, sum(net) as net from transactions group by all". Dotted columns stand in
             quotation marks, as "body.spend.amount".
-        source: A session, with the tables `transactions`, `events`, `journal`, `contracts` and `deliveries`; or a folder,
-            whose Parquet files and folders of rewards are tables of their names.
+        source: A session, with the tables `transactions`, `events`, `journal` and `contracts`, with a sandbox also
+            `deliveries` and `rewards` (of the users that its guide lists); or a folder, whose Parquet files and folders of
+            rewards are tables of their names.
         frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
 
     Raises:
