@@ -4,7 +4,10 @@ import hashlib
 import hmac
 import json
 
+import pytest
+
 from tests.sandbox.driver import Api
+from workbench import connect
 from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.events import Event
@@ -121,3 +124,18 @@ def test_events_follow_the_wire_names_of_a_profile():
     api.authorize()
 
     assert "merchant" in api.sandbox.events()[0]["event"]["body"]["spend"]
+
+
+@pytest.mark.slow
+def test_events_are_drained_in_parts():
+    """A sandbox gives a thousand deliveries at once, so that a long history does not fill its memory; an inbox gets all."""
+    with connect() as api:
+        card = api.guide()["cards"]["active"][0]
+        for _ in range(1_020):
+            api.sandbox.lock_card(card)
+            api.sandbox.unlock_card(card)
+        first, last = api.sandbox.drain()
+        numbers = [number for number, *_ in first]
+
+        assert (len(first), numbers[-1]) == (1_000, last)
+        assert len(api.inbox.events()) == api.sandbox.last_event() == 2_040

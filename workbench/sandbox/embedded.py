@@ -147,7 +147,8 @@ class Sandbox(Controls, WithTimeline):
         return answer.response
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[Deliveries, int]:
-        """Return the deliveries after a sequence number, each with its number, and the number of the last event.
+        """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last event
+        that was looked at.
 
         Args:
             after: Sequence number of an event.

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import islice
 from typing import Any
 
 from workbench.errors import UnusableFile
@@ -19,6 +20,7 @@ from workbench.sandbox.service import Request, Service
 from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
+_MAX_DRAINED = 1_000
 _TICK = 0.25  # seconds between looks at a running clock
 Deliveries = list[tuple[int, dict[str, str], bytes]]
 
@@ -83,9 +85,9 @@ class Engine:
         """The number of the last event, 0 if there is none."""
         return self.store.get("counter", "event") or 0
 
-    def events(self, after: int = 0) -> list[Record]:
-        """Return the events after a number, as they are stored."""
-        return [kept for kept in self.store.numbered("event", max(after, 0)) if self._is_whole(kept)]
+    def events(self, after: int = 0) -> Iterator[Record]:
+        """Iterate over the events after a number, as they are stored."""
+        return (kept for kept in self.store.numbered("event", max(after, 0)) if self._is_whole(kept))
 
     def _is_whole(self, event: Record) -> bool:
         """Return whether the transaction of an event can be read; its record in a file may be damaged."""
@@ -106,16 +108,18 @@ class Engine:
         )
 
     def drain(self, after: int, api_key: str) -> tuple[Deliveries, int]:
-        """Return the signed events of a key's tenant after a number, each with its number, and the last number."""
+        """Return the signed events of a key's tenant after a number, each with its number, and the last number.
+
+        They are at most a thousand; where there are as many, more may follow after the last number.
+        """
         self.catch_up()
         with self.store:
             tenant = (self.store.get("key", api_key) or {}).get("tenant")
+            theirs = (kept for kept in self.events(after) if kept["tenant"] == tenant)
             due = [
-                (kept["sequence"], *signed(self.environment, kept, (api_key,)))
-                for kept in self.events(after)
-                if kept["tenant"] == tenant
+                (kept["sequence"], *signed(self.environment, kept, (api_key,))) for kept in islice(theirs, _MAX_DRAINED)
             ]
-            return due, self.last_event
+            return due, due[-1][0] if len(due) == _MAX_DRAINED else self.last_event
 
     def catch_up(self) -> AbstractContextManager[None]:
         """Let what became due on a running clock happen; the time it shows can be kept for what follows."""

@@ -71,6 +71,10 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+_PULLED = 1_000
+"""Deliveries that a sandbox gives at once; where there are as many, more may follow."""
+
+
 class Inbox:
     """A store of received webhook events: each is verified and stored once, in memory or in a file."""
 
@@ -196,14 +200,17 @@ class Inbox:
 
     def _pull(self) -> int:
         assert self._source is not None
-        new = 0
-        deliveries, last = self._source(self._pulled)
-        for _, headers, body in deliveries:
-            try:
-                new += not self._store_delivery(headers, body).duplicate
-            except InvalidWebhook:
-                continue  # listed in `refusals`
-        self._pulled = last
+        new, taken = 0, _PULLED
+        while taken >= _PULLED:
+            taken = 0
+            deliveries, last = self._source(self._pulled)
+            for _, headers, body in deliveries:
+                taken += 1
+                try:
+                    new += not self._store_delivery(headers, body).duplicate
+                except InvalidWebhook:
+                    continue  # listed in `refusals`
+            self._pulled = last
         return new
 
     @property
