@@ -86,13 +86,15 @@ def _drawn(axes: Any, width: int) -> Iterator[str]:
         rows.setdefault(place, []).append(x + wide if lying else y + high if high > 0 else y or high)
     labels = {round(float(tick), 3): name for tick, name in zip(ticks, names, strict=True)}
     named = {place: labels.get(place, "" if any(one in labels for one in rows) else f"{place:,.1f}") for place in rows}
-    space = max(map(len, named.values()))
-    longest = max(abs(end) for ends in rows.values() for end in ends) or 1
-    room = max(10, width - space - 24)
-    for place, ends in sorted(rows.items()):
-        for number, end in enumerate(sorted({max(ends), min(0.0, *ends)}, reverse=True)):
-            if end or not number:
-                filled = ("█" if end >= 0 else "-") * round(abs(end) / longest * room)
-                value = texts.get(int(place), f"{end:,.6g}") if lying else f"{end:,.6g}"
-                yield f"{'' if number else named[place]:>{space}}  {filled} {value}"
+    lines = [
+        (named[place] if not number else "", end, (lying and texts.get(int(place))) or f"{end:,.6g}")
+        for place, ends in sorted(rows.items())
+        for number, end in enumerate(sorted({max(ends), min(0.0, *ends)}, reverse=True))
+        if end or not number
+    ]
+    space, beside = max(len(name) for name, _, _ in lines), max(len(value) for *_, value in lines)
+    longest = max(abs(end) for _, end, _ in lines) or 1
+    for name, end, value in lines:
+        bar = ("█" if end >= 0 else "-") * round(abs(end) / longest * max(10, width - space - beside - 3))
+        yield f"{name:>{space}}  {bar} {value}"
     yield f"{'':{space}}  {axes.get_xlabel()}"
