@@ -79,6 +79,18 @@ def test_a_transaction_has_its_timeline(lived: Session) -> None:
     assert all(one["at"].startswith("2026-01-15T15:00:00") for one in details["timeline"])
 
 
+def test_a_transaction_shows_its_states(lived: Session) -> None:
+    """The diagram of the tables of transitions, as elements, with the present state marked; other things have none."""
+    panel = browse(lived)
+    row = answered(panel, "rows", list="transactions", count=1)["rows"][0]
+
+    drawn = answered(panel, "details", list="transactions", id=row["id"])["states"]
+    assert drawn["drawing"][0] == "svg"
+    assert drawn["drawing"][1]["aria-label"].endswith("Present state: authorized.")
+    contract = answered(panel, "rows", list="contracts", count=1)["rows"][0]
+    assert answered(panel, "details", list="contracts", id=contract["id"])["states"] is None
+
+
 def test_things_are_called_by_their_names(lived: Session) -> None:
     """A transaction names the last digits of its card and the masked name of its user; both lead to them, and are found."""
     panel = browse(lived)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from xml.etree import ElementTree as ET
 
 from workbench import rendering
 from workbench.errors import visible
@@ -14,6 +15,7 @@ from workbench.interface import masks, walk
 from workbench.rendering.describe import describe
 from workbench.rendering.layout import Block, Cell, Grid, Sheet, Stack
 from workbench.rendering.palette import word
+from workbench.rendering.states import Kind, state_diagram
 from workbench.sandbox.results import StoredRecord
 from workbench.sequences import Sequence
 from workbench.session import sandbox_of
@@ -144,6 +146,29 @@ def _happened(action: str, status: Any, cents: Any, cause: str | None) -> str:
 
 def iso(value: Any) -> str | None:
     return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
+
+
+_STATES: Mapping[str, tuple[Kind, str]] = {
+    "transactions": ("transaction", "status"), "disputes": ("dispute", "status"), "cards": ("card", "status"),
+    "users": ("application", "application_status"), "companies": ("application", "application_status"),
+}  # fmt: skip
+"""The diagram of a list's things, and the column of their present state."""
+
+
+def states(name: str, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the diagram of states of a thing as elements of SVG and their name space; None for what has no states.
+
+    An element is its tag, its attributes, its text and the elements in it; no foreign text is in any.
+    """
+    if name not in _STATES:
+        return None
+    kind, column = _STATES[name]
+    root = ET.fromstring(state_diagram(kind, facts.get(column)))  # noqa: S314 - of our own making
+    return {"space": "http://www.w3.org/2000/svg", "drawing": _elements(root)}
+
+
+def _elements(one: ET.Element) -> list[Any]:
+    return [one.tag, dict(one.attrib), one.text or "", [_elements(inner) for inner in one]]
 
 
 def facts_of(data: things.Rows, number: int) -> dict[str, Any]:

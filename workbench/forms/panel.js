@@ -475,7 +475,7 @@ function render({ model, el }) {
     drawer.style.display = "";
     const lost = drawer.contains(document.activeElement) && !held?.contains(document.activeElement); // what had the focus is replaced
     const title = answer.facts.find((one) => one.kind === "text" && one.value)?.value || answer.id;
-    show(drawer, header(String(title)), actions(answer), held || h("section", { class: "formed", hidden: true }), facts(answer), timeline(answer), related(answer),
+    show(drawer, header(String(title)), actions(answer), held || h("section", { class: "formed", hidden: true }), facts(answer), timeline(answer), states(answer), related(answer),
       folded("Events", answer.events, (one) => h("pre", { tabindex: 0 }, one.json), "event"),
       folded("Deliveries", answer.deliveries, (one) => sheet(one.fields), "delivery"), folded("Requests", answer.requests, (one) => sheet(one.fields), "request"),
       record(answer));
@@ -504,6 +504,17 @@ function render({ model, el }) {
     if (!answer.timeline.length) return null;
     return h("section", {}, h("h3", {}, "Timeline"), h("ol", { class: "timeline" }, answer.timeline.map((one) =>
       h("li", {}, h("span", {}, one.title), h("span", { class: "amount" }, one.amount || ""), h("span", { class: "quiet", title: one.at ? exact(one.at) : "" }, one.at ? ago(one.at, clock) : "")))));
+  }
+
+  function states(answer) {
+    if (!answer.states) return null;
+    const draw = ([tag, props, text, inner]) => {
+      const made = document.createElementNS(answer.states.space, tag);
+      for (const [name, value] of Object.entries(props)) made.setAttribute(name, value);
+      made.append(text, ...inner.map(draw));
+      return made;
+    };
+    return h("section", { class: "states", tabindex: 0, role: "region", "aria-label": "States" }, h("h3", {}, "States"), draw(answer.states.drawing));
   }
 
   function folded(title, found, build, to) {

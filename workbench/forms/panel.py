@@ -368,7 +368,7 @@ class Panel(Displayed):
         links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
         return {
             "list": name, "id": key, "facts": facts, "fields": details.fields(thing), "actions": actions, "links": links,
-            "private": bool(details.private(thing)), **related,
+            "private": bool(details.private(thing)), "states": details.states(name, listing.data.facts(number)), **related,
         }  # fmt: skip
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
