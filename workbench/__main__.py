@@ -14,10 +14,15 @@ def run() -> NoReturn:
     from workbench.terminal import main
 
     code = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # closed, or nobody reads: as Python ends otherwise
+        sys.exit(code)
     if threading.active_count() > 1:
         sys.exit(code)
     atexit._run_exitfuncs()
-    os._exit(code)  # the streams are flushed; taking thousands of classes apart would cost a fifth of the command
+    os._exit(code)  # taking thousands of classes apart would cost a fifth of the command
 
 
 if __name__ == "__main__":

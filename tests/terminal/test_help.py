@@ -49,6 +49,12 @@ def test_help_imports_no_command():
     assert done.stderr.strip() == "loaded:"
 
 
+def test_what_a_pipe_holds_back_is_written(piped):
+    """The process ends at once, but not before its output is out."""
+    assert piped("--help", PYTHONUNBUFFERED="").stdout.startswith(b"Usage: workbench COMMAND")
+    assert piped("skeleton", "update-user", PYTHONUNBUFFERED="").stdout.startswith(b"{")
+
+
 def test_help_lists_every_command(wb):
     """Each command has its line, in kebab-case."""
     out = wb("--help").out
