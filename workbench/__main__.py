@@ -17,7 +17,9 @@ def run() -> NoReturn:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # closed, or nobody reads: as Python ends otherwise
+    except BrokenPipeError:  # the reader has gone, as `head` does
+        os._exit(code)
+    except (OSError, ValueError, AttributeError):  # closed or full: as Python ends otherwise
         sys.exit(code)
     if threading.active_count() > 1:
         sys.exit(code)
