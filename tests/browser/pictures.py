@@ -23,7 +23,7 @@ from workbench.rendering import design, markup
 from workbench.rendering.palette import LOOKS, word
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-TOLERANCE = 0.01
+TOLERANCE = 0.02
 """Mean difference of two pictures, of black to white, seen from so far that letters blur."""
 MAKE = "MAKE_PICTURES"
 _FAR = 4  # pixels to one
