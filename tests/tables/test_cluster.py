@@ -59,6 +59,11 @@ def test_a_cluster_reads_the_same_rows(
 
     assert frame["points"].dtype == here.frame()["points"].dtype
 
+    points, by_user = there.frame()["points"], there.frame().groupby("user_id")["points"]
+    assert points.sum().compute() == here.frame()["points"].sum()
+    assert round(points.mean().compute(), 6) == here.frame()["points"].mean()
+    assert by_user.sum().compute().sum() == here.frame()["points"].sum()
+
     on_disk = read(url, wanted, progress=False, cluster=machines, path=tmp_path)
     assert sorted(on_disk.frame().compute()["id"]) == sorted(frame["id"])
 

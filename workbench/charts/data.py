@@ -17,6 +17,7 @@ from workbench.tables.decimals import EXACT
 from workbench.tables.frames import to_frame
 from workbench.tables.points import REDEEMED
 from workbench.tables.read_job import HIDDEN
+from workbench.tables.rows import check_in_memory
 
 By = Literal["day", "week", "month", "year"]
 MAX_STEPS = 2_000
@@ -32,10 +33,7 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     Raises:
         ValueError: One of `columns` is missing, or the frame is on a cluster.
     """
-    if hasattr(data, "compute"):
-        raise ValueError(
-            "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
-        )
+    check_in_memory(data)
     if not isinstance(data, pd.DataFrame):
         data = data.frame() if callable(getattr(data, "frame", None)) else to_frame(data, of=of)
     assert isinstance(data, pd.DataFrame)

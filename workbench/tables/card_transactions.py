@@ -9,7 +9,7 @@ import pandas as pd
 
 from workbench.interface.events import EVENT_KINDS
 from workbench.tables.events import DELIVERY, events_frame
-from workbench.tables.rows import TEXT
+from workbench.tables.rows import TEXT, check_in_memory
 
 PATTERN = "transaction.*"
 KINDS = tuple(kind for kind in EVENT_KINDS if fnmatchcase(kind, PATTERN))
@@ -124,6 +124,7 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
 
 def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
     """Return the transaction events, each once, with the columns that are used, and the notes on them."""
+    check_in_memory(events)
     if isinstance(events, pd.DataFrame):
         frame = events
     elif callable(getattr(events, "frame", None)):

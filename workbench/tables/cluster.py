@@ -13,6 +13,7 @@ flight and the rate of reads are divided among the workers' threads; after a 429
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,9 @@ class ClusterRewards:
         """Return the rows as a Dask DataFrame; each task is a partition."""
         dd: Any = import_module("dask.dataframe")
         delayed: Any = import_module("dask").delayed
+        import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
+            lambda value: value
+        )  # sums and means of points
         meta = _partition(SCHEMA.empty_table())
         parts = list(self._rows)
         if self.path is not None:

@@ -14,7 +14,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import is_record
 from workbench.tables.columns import json_text, plan
 from workbench.tables.events import events_frame, has_events
-from workbench.tables.rows import records_frame
+from workbench.tables.rows import check_in_memory, records_frame
 
 Reveal = Collection[str]
 Applies = Callable[[Any, Any], bool]  # of x and `of`
@@ -40,8 +40,9 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
 
     Raises:
         TypeError: x cannot be converted, or its rows are of several kinds.
-        ValueError: `reveal` names a column that is not masked.
+        ValueError: `reveal` names a column that is not masked, or x is a frame of a cluster.
     """
+    check_in_memory(x)
     names = frozenset({reveal} if isinstance(reveal, str) else reveal)
     for applies, build in _ROUTES:
         if applies(x, of):

@@ -57,6 +57,14 @@ class Table:
     notes: Notes
 
 
+def check_in_memory(x: Any) -> None:
+    """Refuse a frame of a cluster, and say how to reduce it."""
+    if hasattr(x, "compute"):
+        raise ValueError(
+            "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
+        )
+
+
 def mark_frame(frame: pd.DataFrame, kind: str, notes: Notes, shown: Collection[str], **more: Any) -> pd.DataFrame:
     """Set the kind of a frame, its notes, the unknown members, and the private columns that it shows."""
     frame.attrs.update(
