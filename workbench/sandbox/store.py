@@ -240,7 +240,7 @@ class Store:
         self.fill(to, self._kinds.get(kind, {}))
 
     def sweep(self) -> None:
-        """Give up the place in the file of what was deleted."""
+        """Free the place in the file of what was deleted."""
 
     def next(self, counter: str) -> int:
         """Return the next number of a counter, from 1."""
