@@ -13,6 +13,7 @@ import pytest
 
 import workbench as wb
 from workbench.classroom.actions import ACTIONS, EVENTS, LESSONS
+from workbench.classroom.exports import FORMS
 from workbench.classroom.results import Results, read_roster
 from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
 from workbench.sandbox.certificate import self_signed
@@ -384,6 +385,23 @@ def test_the_board_is_sent_again_when_something_was_done(ann: Caller, trainer: T
 
     assert quiet == 204
     assert httpx.get(url, headers=trainer.key).json()["entry"] == entry + 1
+
+
+def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, tmp_path: Path) -> None:
+    planted = {"first_name": "Canaria", "email": "canary@example.com", "phone_number": "5550199"}
+    with wb.connect(url, code=server.learners[0].code) as api:
+        user = api.guide()["users"]["approved"][0]
+        api.update_user(user_id=user, phone_country_code="1", **planted)
+        for exercise in ("people-1", "applications-1", "disputes-1"):
+            wb.course.check(exercise, api)
+        wb.course.hint("start-1")
+        keys = api.guide()["api_keys"].values()
+    secrets = [*planted.values(), *keys, *(one.code for one in server.learners), server.trainer_key]
+    board = wb.course.board(url, server.trainer_key)
+    shown = [str(board), repr(board), board._repr_html_(), json.dumps(server.board()), repr(server.learners)]
+    shown += [server.export(form) for form in FORMS]
+
+    assert [(value, number) for number, text in enumerate(shown) for value in secrets if value in text] == []
 
 
 def test_a_ticket_opens_one_page_once(ann: Caller, trainer: Trainer) -> None:
