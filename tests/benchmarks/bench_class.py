@@ -321,6 +321,8 @@ def report(rows: list[Any], results: list[Any], board: Board, names: list[str]) 
     print(
         f"exercises done: {sum(len(result['done']) for result in results)} of {len(results) * len(EXERCISES)}, {tries} tries"
     )
+    left = sorted({name for result in results for name in EXERCISES if name not in result["done"]})
+    print(f"not done by everyone: {', '.join(left) or 'none'}")
     print(
         f"drills solved: {drills}; cells that failed by faults and kills: {sum(len(result['errors']) for result in results)}"
     )
