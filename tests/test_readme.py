@@ -52,7 +52,7 @@ def assumed() -> str:
 def notebooks() -> str:
     """Return a row for each notebook: its title, and what one does in it, in its own words."""
     lines = ["| Notebook | What you do |", "|---|---|"]
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
         opening = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
         title = re.search(r"^# (.+)$", opening, re.MULTILINE)
         done = re.search(r"What you'll do\*: you (.+)$", opening, re.MULTILINE)
