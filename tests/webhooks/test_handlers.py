@@ -4,6 +4,7 @@ import asyncio
 import functools
 import itertools
 import logging
+import random
 import sqlite3
 import subprocess
 import sys
@@ -131,6 +132,18 @@ def test_tries_last_about_a_day_and_vary() -> None:
     assert len(pauses) == len(RETRY_AFTER)
     assert all(0.85 * usual <= pause <= 1.15 * usual + 0.2 for pause, usual in zip(pauses, RETRY_AFTER, strict=True))
     assert 0.8 * 86_400 < calls[-1] < 1.2 * 86_400
+
+
+def test_the_programs_random_numbers_are_left_alone() -> None:
+    """A seeded program draws the same numbers while a handler of its inbox fails and is tried again."""
+    inbox = Inbox()
+    inbox.on("*", name="bad")(lambda event: 1 / 0)
+    random.seed(7)
+    expected = random.Random(7).random()
+    put(inbox)
+    inbox.run_handlers()
+
+    assert random.random() == expected
 
 
 @pytest.mark.parametrize("ordered", [True, False])

@@ -34,9 +34,9 @@ class Clock:
 
     def random(self) -> float:
         """Return a number from 0 to 1."""
-        import random  # only what waits needs it
+        from random import SystemRandom  # only what waits needs it
 
-        return random.random()
+        return SystemRandom().random()
 
     def new_id(self) -> str:
         """Return a random id."""

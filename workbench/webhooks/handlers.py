@@ -8,12 +8,12 @@ An `async def` handler is awaited in an event loop of its own, one event after a
 
 import inspect
 import logging
-import random
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from random import SystemRandom
 from typing import Any, TypeVar
 
 import attrs
@@ -337,7 +337,7 @@ class Handlers:
         log.warning("handler %s failed with %s on %s %s (try %d)", handler.name, name, event.kind, event.id, tries)
         state, due = "failed", 0.0
         if tries <= len(handler.retry_after):
-            pause = handler.retry_after[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)
+            pause = handler.retry_after[tries - 1] * SystemRandom().uniform(1 - JITTER, 1 + JITTER)
             state, due = "waiting", self._clock() + pause
         with self._store.file.write() as db:
             self._record(db, handler, sequence, state, tries, due, f"{name}: {error}"[:2000])
