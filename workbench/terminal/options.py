@@ -157,7 +157,10 @@ def read_line(options: Sequence[Option], tokens: Sequence[str]) -> dict[str, Any
             return None
         values[option.key] = (*values.get(option.key, ()), value) if option.many else value
     given = [one.key in values or one.many for one in places]
-    needed = [one.key in values for one in options if one.default is inspect.Parameter.empty and not one.many]
+    optional = inspect.Parameter.VAR_POSITIONAL
+    needed = [
+        one.key in values for one in options if one.default is inspect.Parameter.empty and one.place is not optional
+    ]
     return values if all(needed) and given == sorted(given, reverse=True) else None
 
 
