@@ -35,21 +35,35 @@ _FONTS = """() => ["system-ui", "monospace"].map(font => {
 
 
 def picture(shown: Locator, name: str, colors: int = 96) -> None:
-    """Compare what is shown with its picture; or make the picture of that many colors, where the environment asks for it."""
+    """Compare what is shown, within five seconds, with its picture; or make the picture, where the environment asks for it.
+
+    Args:
+        shown: What is shown.
+        name: Name of the picture.
+        colors: Colors of a picture that is made.
+    """
     page, path = shown.page, IMAGES / f"{name}.png"
     page.mouse.move(0, 0)
-    image = Image.open(BytesIO(shown.screenshot(animations="disabled", caret="hide"))).convert("RGB")
     assert page.context.browser is not None
     made_with = f"Chromium {page.context.browser.version.partition('.')[0]}, fonts {page.evaluate(_FONTS)}"
     if os.environ.get(MAKE):
-        about = PngInfo()
+        page.wait_for_timeout(1_000)
+        image, about = _taken(shown), PngInfo()
         about.add_text("Software", made_with)
         (image.quantize(colors) if colors else image).save(path, pnginfo=about, optimize=True)
     with Image.open(path) as kept:
-        if kept.info.get("Software") == made_with:
-            assert apart(image, kept.convert("RGB")) <= TOLERANCE, (
-                f"{name} looks different: python -m tests.browser.pictures"
-            )
+        if kept.info.get("Software") != made_with:
+            return
+        wanted = kept.convert("RGB")
+    for _ in range(10):
+        if apart(_taken(shown), wanted) <= TOLERANCE:
+            return
+        page.wait_for_timeout(500)  # what a kernel adds may still be on its way
+    raise AssertionError(f"{name} looks different: python -m tests.browser.pictures")
+
+
+def _taken(shown: Locator) -> Image.Image:
+    return Image.open(BytesIO(shown.screenshot(animations="disabled", caret="hide"))).convert("RGB")
 
 
 def apart(one: Image.Image, other: Image.Image) -> float:

@@ -41,6 +41,7 @@ def test_pictures_of_a_purchase(desk: Desk) -> None:
     amount.locator("input").fill("1250")
     expect(amount.locator(".wb-problem")).to_have_count(1)
     form.locator(".wb-snippets .jupyter-widget-Collapse-header, .wb-snippets .widget-collapse-header").first.click()
+    expect(form.locator(".wb-snippets")).to_contain_text('amount="1250"')
     picture(form, "form-mistake")
     amount.locator("input").fill("12.50")
     form.locator("button.wb-send").click()
