@@ -20,7 +20,7 @@ from workbench.sequences import Parameter, Sequence, Stepper, param, run_many, s
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]
 BEFORE = {one["id"] for one in BASE.records("transaction")}
-ROWS = 100
+ROWS = 120
 PURCHASE = {"card_id": CARD, "currency": "USD", "merchant_name": "Corner Grocery", "merchant_category_code": "5411"}
 TWICE = Sequence(
     name="twice",
@@ -102,7 +102,7 @@ def handlers() -> Iterator[None]:
 
 def moments(*counts: int) -> list[Any]:
     """Return the moments of the plain tier, and the many of the soak."""
-    return [*counts, *(pytest.param(at, marks=pytest.mark.soak) for at in range(1, 50) if at not in counts)]
+    return [*counts, *(pytest.param(at, marks=pytest.mark.soak) for at in range(1, 101) if at not in counts)]
 
 
 # CPython's own `Thread.start` is not safe from an exception of a signal handler: the thread that starts may then end.

@@ -304,11 +304,13 @@ class Reading:
 
     def _parse(self) -> None:
         unread, self._unread = [one for one in self._unread if not one[2].cancelled()], []
-        parts = self.reader.together([body for body, _, _ in unread])
+        parts: list[Part] = []
         for place, (body, number, done) in enumerate(unread):
-            try:
+            try:  # whatever it raises is raised where it is awaited: nobody may wait for ever
+                if place == 0:
+                    parts = self.reader.together([body for body, _, _ in unread])
                 done.set_result(parts[place] if parts else self.reader.read([body], number)[0])
-            except WorkbenchError as error:
+            except Exception as error:  # noqa: BLE001
                 done.set_exception(error)
 
     def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
