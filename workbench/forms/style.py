@@ -38,7 +38,7 @@ _RULES = """
   border: 1px solid currentColor; }
 .wb-root .wb-where-production { background: var(--wb-live); color: #ffffff; border-color: var(--wb-live); }
 .wb-root .wb-where-sandbox { color: var(--wb-good); }
-.wb-root pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 4px 0; padding: 8px; font-size: 12px;
+.wb-root.wb-root pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 4px 0; padding: 8px; font-size: 12px;
   background: color-mix(in srgb, currentColor 6%, transparent); border-radius: 4px; user-select: all; }
 .wb-root button:focus-visible, .wb-root input:focus-visible, .wb-root select:focus-visible, .wb-root textarea:focus-visible,
 .wb-root summary:focus-visible { outline: 3px solid #4c8dff; outline-offset: 1px; }
