@@ -15,18 +15,23 @@ KEY = "a-signing-key"
 ROWS = 40
 
 
+def buy(api: wb.Session) -> None:
+    """Make the purchases that are stored."""
+    card = api.sandbox.guide()["cards"]["active"][0]
+    for amount in range(ROWS):
+        api.simulate_authorization(
+            card_id=card,
+            amount=amount + 1,
+            currency="USD",
+            merchant_name="Example Books",
+            merchant_category_code="5942",
+        )
+
+
 def journal(path: Path) -> Callable[[Path], list[Any]]:
     """Make a journal; return what reads one."""
     with wb.connect(journal=path) as api:
-        card = api.sandbox.guide()["cards"]["active"][0]
-        for amount in range(ROWS):
-            api.simulate_authorization(
-                card_id=card,
-                amount=amount + 1,
-                currency="USD",
-                merchant_name="Example Books",
-                merchant_category_code="5942",
-            )
+        buy(api)
 
     def read(path: Path) -> list[Any]:
         found = wb.Journal(path)
@@ -82,15 +87,7 @@ def run(path: Path) -> Callable[[Path], list[Any]]:
 def sandbox(path: Path) -> Callable[[Path], list[Any]]:
     """Make a sandbox's file; return what reads the purchases and events of one."""
     with wb.connect(path=path) as api:
-        card = api.sandbox.guide()["cards"]["active"][0]
-        for amount in range(ROWS):
-            api.simulate_authorization(
-                card_id=card,
-                amount=amount + 1,
-                currency="USD",
-                merchant_name="Example Books",
-                merchant_category_code="5942",
-            )
+        buy(api)
 
     def read(path: Path) -> list[Any]:
         found = wb.Sandbox(path=path)

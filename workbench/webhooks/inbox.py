@@ -71,10 +71,6 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-_PULLED = 1_000
-"""Deliveries that a sandbox gives at once; where there are as many, more may follow."""
-
-
 class Inbox:
     """A store of received webhook events: each is verified and stored once, in memory or in a file."""
 
@@ -200,12 +196,12 @@ class Inbox:
 
     def _pull(self) -> int:
         assert self._source is not None
-        new, taken = 0, _PULLED
-        while taken >= _PULLED:
-            taken = 0
+        new, more = 0, True
+        while more:  # they come in parts, so until a part is empty
             deliveries, last = self._source(self._pulled)
+            more = False
             for _, headers, body in deliveries:
-                taken += 1
+                more = True
                 try:
                     new += not self._store_delivery(headers, body).duplicate
                 except InvalidWebhook:
