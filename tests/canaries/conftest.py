@@ -101,7 +101,7 @@ def _receive(path: Path, things: dict[str, Any], went: list[bytes]) -> None:
         for name, kind, values in (
             ("status", "user.updated", {"first_name": "Zqfirst", "application_completion_link": LINK}),
             ("trial", "microDeposit.received", {
-                "amount": Decimal("1.773129"), "description": "ZQMEMO", "originator_name": "Zqoriginator"}),
+                "amount": Decimal("1.77312991"), "description": "ZQMEMO", "originator_name": "Zqoriginator"}),
             ("spend", "transaction.created", {
                 "spend": {"user_first_name": "Zqcard", "user_last_name": "Zqbearer", "user_email": "zqpayer@example.com"}}),
         ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""One list of private values to plant, each made so that it cannot stand anywhere by chance."""
+"""One list of private values to plant, each made so that it stands nowhere by chance."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +18,7 @@ PLANTED: dict[str, str] = {
     "postal code": "zq77-31",
     "ip address": "203.0.113.177",
     "occupation": "Zqoccupation",
-    "salary": "662483",
+    "salary": "662483779131",
     "share token": "zq-sumsub-token",
     "other share token": "zq-persona-token",
     # an update of a user
@@ -46,7 +46,7 @@ PLANTED: dict[str, str] = {
     # events
     "originator": "Zqoriginator",
     "memo": "ZQMEMO",
-    "trial amount": "1.773129",
+    "trial amount": "1.77312991",
     "link": "zq-page",
     "link signature": "zq-link-signature",
     "cardholder's first name": "Zqcard",
@@ -68,7 +68,7 @@ PERSON: dict[str, Any] = {
         "line1": "1 Zqstreet", "line2": "Zqfloor 2", "city": "Springfield", "region": "IL", "postal_code": "zq77-31",
         "country_code": "US",
     },
-    "ip_address": "203.0.113.177", "occupation": "Zqoccupation", "annual_salary": "662483",
+    "ip_address": "203.0.113.177", "occupation": "Zqoccupation", "annual_salary": "662483779131",
     "account_purpose": "everyday spending", "expected_monthly_volume": "500", "is_terms_of_service_accepted": True,
 }  # fmt: skip
 CHANGES: dict[str, Any] = {

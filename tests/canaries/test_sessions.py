@@ -140,7 +140,7 @@ PLANTS = {
     '"Ada"': '"Zqfirst"', '"last_name": "Example"': '"last_name": "Zqlast"', '_last_name": "Example"': '_last_name": "Zqeficiary"',
     "1990-01-01": "1917-03-29", "ada@example.com": "zqmail@example.com", "grace@example.com": "zqpost@example.com",
     "5550123": "5550137", "555 0123": "5550173 ", "203.0.113.7": "203.0.113.177", '"Engineer"': '"Zqoccupation"',
-    '"60000"': '"662483"', "1 Example Street": "1 Zqstreet", "2 Example Street": "2 Zqroad", "1985-06-15": "1919-11-23",
+    '"60000"': '"662483779131"', "1 Example Street": "1 Zqstreet", "2 Example Street": "2 Zqroad", "1985-06-15": "1919-11-23",
     "The cardholder was abroad": "Zqevidence: The cardholder was abroad", '"account_number": "000123456"': '"account_number": "000773129731"',
     "000123456": "000771293",
 }  # fmt: skip
