@@ -3,11 +3,11 @@
 import asyncio
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import pandas as pd
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from workbench.errors import Forbidden, Unauthorized, visible
 from workbench.interface.rewards import MAX_LIMIT, MAX_OFFSET, ListRewardsActivity
 from workbench.interface.walk import member
+from workbench.storage import uninterrupted
 from workbench.tables.columns import EXTRA
 from workbench.tables.decimals import WIDTHS
 from workbench.tables.folder import SCHEMA, Folder, read_folder, uniform
@@ -132,7 +133,7 @@ def parameter_names(api: Any) -> dict[str, str]:
 
 async def read_users(
     api: Any, users: tuple[str, ...], wanted: ReadFilter, *, path: str | Path | None, resume: Rewards | None,
-    refresh: timedelta | None = None, running: "Future[Reading] | None" = None, **how: Any,
+    refresh: timedelta | None = None, running: Callable[[Reading], None] | None = None, **how: Any,
 ) -> Rewards:  # fmt: skip
     """Read, and return the result.
 
@@ -143,7 +144,7 @@ async def read_users(
         path: A folder for the rows.
         resume: The result of an earlier read.
         refresh: Read again what is new in the folder, and what may have changed within this time before the newest row.
-        running: Gets the read as soon as it runs, so that another thread can stop it.
+        running: Called with the read before it begins, so that another thread can stop it.
         how: Other arguments of `Reading`.
     """
     folder = None if path is None else Folder(Path(path), wanted.as_json())
@@ -155,7 +156,7 @@ async def read_users(
     started = None if resume is None else resume.started
     reading = Reading(api, left, wanted, folder=folder, started=started, known=known, **how)
     if running is not None:
-        running.set_result(reading)
+        running(reading)
     await reading.run()
     if folder is not None:
         folder.tidy()
@@ -170,31 +171,49 @@ async def read_users(
 
 
 def read_in_thread(api: Any, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
-    """Read in an event loop of its own thread, so that it works where a loop runs already, as in notebooks."""
-    running: Future[Reading] = Future()
-    result: Future[Rewards] = Future()
+    """Read in an event loop of its own thread, so that it works where a loop runs already, as in notebooks.
+
+    The threads share plain lists and a queue, which need no lock of Python code: an interrupt may leave such a lock held, and the other
+    thread would wait for it for ever.
+    """
+    ended: list[Rewards | BaseException] = []
+    begun: list[Reading] = []
+    wakeup: SimpleQueue[None] = SimpleQueue()
+    interrupted = False
+
+    def begin(reading: Reading) -> None:
+        begun.append(reading)
+        if interrupted:
+            reading.stop(_INTERRUPTED)
 
     def work() -> None:
         try:
-            result.set_result(asyncio.run(read_users(api, users, wanted, running=running, **how)))
+            ended.append(asyncio.run(read_users(api, users, wanted, running=begin, **how)))
         except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
-            result.set_exception(error)
+            ended.append(error)
+        wakeup.put(None)
+
+    def result() -> Rewards:
+        while not ended:
+            with suppress(Empty):
+                wakeup.get(timeout=0.2)  # an endless wait cannot be interrupted on all platforms
+        if isinstance(ended[0], BaseException):
+            raise ended[0]
+        return ended[0]
 
     try:
-        threading.Thread(target=work, name="workbench-read", daemon=True).start()
-        _wait(result)
+        with uninterrupted:  # a thread whose start is interrupted may wait for ever
+            threading.Thread(target=work, name="workbench-read", daemon=True).start()
+        return result()
     except BaseException as error:
-        running.add_done_callback(lambda reading: reading.result().stop(_INTERRUPTED))
-        if not isinstance(error, KeyboardInterrupt) or not running.done():
+        interrupted = True
+        for reading in begun:
+            reading.stop(_INTERRUPTED)
+        if not isinstance(error, KeyboardInterrupt) or not begun:
             raise
-        _wait(result)  # a second interrupt leaves at once
-        result.result()._stopped = _INTERRUPTED  # also where it had ended by then
-    return result.result()
-
-
-def _wait(future: "Future[Any]") -> None:
-    while not future.done():
-        wait([future], timeout=0.2)  # an endless wait cannot be interrupted on all platforms
+        rewards = result()  # a second interrupt leaves at once
+        rewards._stopped = _INTERRUPTED  # also where it had ended by then
+        return rewards
 
 
 # -- notes
