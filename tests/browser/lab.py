@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from urllib.parse import quote
 import attrs
 from playwright.sync_api import Page, expect
 
+from tests.ports import free_port
 from workbench import forms
 
 FLAGS = (
@@ -63,13 +63,6 @@ def environment(folder: Path) -> dict[str, str]:
     for name in own.values():
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {**os.environ, **{name: str(folder / place) for name, place in own.items()}}
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-    return port
 
 
 @contextmanager

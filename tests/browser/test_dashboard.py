@@ -9,8 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.lab import SLOW, environment, free_port, serving
+from tests.browser.lab import SLOW, environment, serving
 from tests.browser.pictures import picture
+from tests.ports import free_port
 from workbench.forms.dashboard import PARTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]

@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import random
 import signal
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.ports import free_port
 from workbench.classroom import ClassServer
 
 LEARNERS = 6
@@ -85,8 +85,7 @@ def campaign(folder: Path, kills: int, seed: int) -> dict[str, float]:
     with made.serve() as url, httpx.Client(trust_env=False) as http:  # loads what the forked processes need
         http.get(f"{url}/{codes[0]}/_sandbox/guide")
     made.close()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     chance = random.Random(seed)
     ledgers = [Ledger(url, code) for code in codes]

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
+from tests.ports import free_port
 from workbench.client.client import AsyncClient, Client
 from workbench.client.keys import Key, key_problem
 from workbench.errors import AdviceWarning, InvalidProfile, WorkbenchError
@@ -220,8 +221,7 @@ def test_a_refusal_that_repeats_what_it_was_sent() -> None:
 
 def test_errors_of_the_network_hold_nothing_private() -> None:
     """A connection that fails on a real socket leaves no key in any frame, cause or context."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     client = Client(base_url=f"http://127.0.0.1:{port}", api_key=KEY, clock=FakeClock())
     with pytest.raises(wb.NotSent) as caught:
         client.create_user_application(**PRIVATE)

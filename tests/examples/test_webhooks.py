@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from tests.ports import free_port
 from workbench import chaos
 
 ROOT = Path(__file__).parent.parent.parent
@@ -60,8 +60,7 @@ def post(url: str, seconds: float = 30) -> int:
 @pytest.mark.parametrize("framework", SERVERS)
 def test_an_example_keeps_the_books_of_a_sandbox(framework: str, tmp_path: Path) -> None:
     """What a sandbox posted is in the books of the application; a forged delivery is refused."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = int(listening.getsockname()[1])
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     api = wb.connect()
     card = api.sandbox.guide()["cards"]["active"][0]
@@ -90,8 +89,7 @@ def test_an_example_keeps_the_books_of_a_sandbox(framework: str, tmp_path: Path)
 @pytest.mark.parametrize("framework", SERVERS)
 def test_an_example_survives_a_campaign(framework: str, tmp_path: Path) -> None:
     """Duplicates, reordering, lost responses, forgeries, a rotated key, unknown kinds and versions: the books stay right."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = int(listening.getsockname()[1])
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     handling = HANDLING.get(framework, ["-c", ""])
     with running(SERVERS[framework], port, tmp_path), running(handling, port, tmp_path):

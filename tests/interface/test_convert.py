@@ -552,11 +552,11 @@ def test_a_fraction_is_exact() -> None:
 @pytest.mark.parametrize("item", [1, {"id": 1, "chainId": "x", "tokens": 5}])
 def test_lists_of_problems_end(item: Any) -> None:
     """Of an answer that is wrong throughout, a hundred problems and the number of the others are kept."""
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(Unreadable) as error:
         CONVERTER.read_answer(table.LIST_CONTRACTS, [item] * 300_000)
 
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
     found = error.value.problems
     assert len(found) <= 101
     assert "further items, which were not read" in str(found[0])
@@ -564,8 +564,8 @@ def test_lists_of_problems_end(item: Any) -> None:
 
 def test_a_request_of_unknown_members_is_read_in_linear_time() -> None:
     """Members without end are left out in one pass; the first hundred are named."""
-    started = time.perf_counter()
+    started = time.thread_time()
     _, _, unknown = CONVERTER.read_request(table.UPDATE_USER, {f"m{i}": i for i in range(30_000)})
 
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
     assert len(unknown) == 100

@@ -166,9 +166,9 @@ def test_depth_is_checked_in_linear_time(text: bytes) -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(10_000)
     try:
-        started = time.perf_counter()
+        started = time.thread_time()
         with pytest.raises(NotJson, match="not JSON"):
             loads(b"[" + b"[]," * 1_001 + text)
-        assert time.perf_counter() - started < 2
+        assert time.thread_time() - started < 2
     finally:
         sys.setrecursionlimit(limit)

@@ -151,12 +151,12 @@ def test_settings_change_behavior_without_code():
 
 
 def test_a_sandbox_is_made_quickly():
-    """Well under a second; the smallest of a few tries, so that a busy machine does not count."""
+    """Well under a second of processor time; the smallest of a few tries, so that a busy machine does not count."""
     Sandbox()
     took = []
     for seed in range(5001, 5006):  # the world of a seed is made once
-        start = time.perf_counter()
+        start = time.thread_time()
         Sandbox(seed)
-        took.append(time.perf_counter() - start)
+        took.append(time.thread_time() - start)
 
     assert min(took) < 0.15

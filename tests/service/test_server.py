@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.interrupts import start_of_python
 from tests.service.plain import Plain
 from workbench.http_server import PortTaken
 from workbench.interface.openapi import document
@@ -296,7 +297,7 @@ def test_the_command_ends_at_sigterm_at_any_moment(command: tuple[str, ...], cou
 
         assert process.returncode == 143
     print(f"{' '.join(command)}: {count:,} times ended by SIGTERM, slowest {max(took):.2f} s")
-    assert max(took) < 3
+    assert max(took) < 3 or max(took) < 20 * start_of_python()
 
 
 @pytest.mark.slow

@@ -327,11 +327,11 @@ def test_repeated_texts_of_a_parquet_are_measured_before_they_unpack(tmp_path: P
 def test_a_long_header_is_read_in_linear_time(tmp_path: Path) -> None:
     """Names are compared once, and counted before that."""
     (tmp_path / "a.csv").write_text(",".join(f"c{i}" for i in range(20_000)) + "\n1\n")
-    started = time.perf_counter()
+    started = time.thread_time()
 
     with pytest.raises(InvalidRequest, match="20,000 columns"):
         bulk.load(tmp_path / "a.csv")
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @pytest.mark.parametrize(

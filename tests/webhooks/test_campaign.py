@@ -1,23 +1,14 @@
 """Several receivers and a worker on one inbox file, under everything that goes wrong where webhooks are deployed."""
 
 import random
-import socket
 import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
 from tests.webhooks.campaign import Member, Senders, count, deliveries, hold
-
-
-def free_ports(number: int) -> list[int]:
-    """Return ports that nobody uses."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 @pytest.mark.parametrize(
@@ -52,8 +43,7 @@ def test_each_event_is_handled(
     (tmp_path / "link.db").symlink_to(path)
     chance = random.Random(events)
     members = [
-        Member(role, tmp_path / "link.db" if i == 0 else path, port, notes)
-        for i, (role, port) in enumerate(zip(roles, free_ports(len(roles)), strict=True))
+        Member(role, tmp_path / "link.db" if i == 0 else path, free_port(), notes) for i, role in enumerate(roles)
     ]
     for member in members:
         member.start()
