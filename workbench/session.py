@@ -344,7 +344,7 @@ def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
     """Return what is wrong with the arguments of an embedded sandbox."""
     if not given:
         return []
-    from workbench.sandbox.arguments import problems
+    from workbench.sandbox.embedded import problems
 
     return problems(given)
 

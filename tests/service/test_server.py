@@ -1,5 +1,6 @@
 """The service over HTTP refuses what it should, in the documented shape, and never falls over."""
 
+import inspect
 import json
 import os
 import re
@@ -196,7 +197,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
         assert event.body.spend.amount == 700
         assert (api.sandbox.clock.advance(minutes=2) - before).total_seconds() == 120
         assert set(CONTROLS) <= set(dir(api.sandbox))
-        assert list(api.sandbox.settle.__signature__.parameters) == ["transaction_id", "amount"]
+        assert list(inspect.signature(api.sandbox.settle).parameters) == ["transaction_id", "amount"]
         with pytest.raises(wb.NotFound, match="Transaction not found"):
             api.sandbox.settle(NOBODY)
         with pytest.raises(TypeError):

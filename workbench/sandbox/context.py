@@ -138,6 +138,11 @@ class Clock:
         return f"<clock at {self.text()}>"
 
 
+def _key_of(seeds: "Seeds") -> bytes:
+    return blake2b(b"card-issuing-workbench:%d" % seeds.seed, digest_size=32).digest()
+
+
+@attrs.frozen
 class Seeds:
     """Everything that looks random, made from the seed: the same label gives the same value on every machine.
 
@@ -146,24 +151,18 @@ class Seeds:
         secret: Makes the API keys another secret than the seed.
     """
 
-    def __init__(self, seed: int, secret: str = "") -> None:
-        self._key = blake2b(b"card-issuing-workbench:%d" % seed, digest_size=32).digest()
-        self._secret = secret
+    seed: int
+    secret: str = attrs.field(default="", repr=False)
+    _key: bytes = attrs.field(init=False, repr=False, eq=False, default=attrs.Factory(_key_of, takes_self=True))
 
     @classmethod
     def of(cls, made: Mapping[str, Any]) -> "Seeds":
         """Return the seeds of a sandbox from what it was made with."""
         return cls(made["seed"], made.get("secret", ""))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Seeds) and (self._key, self._secret) == (other._key, other._secret)
-
-    def __hash__(self) -> int:
-        return hash((self._key, self._secret))
-
     def api_key(self, name: str) -> str:
         """Return the API key of a name."""
-        return f"sandbox_{self.octets(f'key:{self._secret}{name}', 16).hex()}"
+        return f"sandbox_{self.octets(f'key:{self.secret}{name}', 16).hex()}"
 
     def octets(self, label: str, size: int = 32) -> bytes:
         """Return up to 64 bytes."""
@@ -220,19 +219,9 @@ class RequestContext:
         if number == 0:
             number = self.cause[0] = self.store.next("request")
         sequence = self.store.next("event")
-        self.store.put(
-            "event",
-            str(sequence),
-            {
-                "sequence": sequence,
-                "kind": kind,
-                "tenant": tenant,
-                "at": self.clock.at,
-                "request": number,
-                "cause": name,
-                **of,
-            },
-        )
+        at = self.clock.at
+        kept = {"sequence": sequence, "kind": kind, "tenant": tenant, "at": at, "request": number, "cause": name}
+        self.store.put("event", str(sequence), {**kept, **of})
 
     def schedule(self, seconds: float, action: str, key: str) -> None:
         """Schedule an action on a record after some seconds; it replaces the same action scheduled before."""

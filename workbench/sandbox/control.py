@@ -4,12 +4,13 @@ The annotations of its arguments are the rules they are checked by: a type, and 
 that are allowed. A control runs in one transaction, and its events are sent when it has returned.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import wraps
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 import attrs
 
@@ -38,13 +39,21 @@ class Between:
 
 @attrs.frozen
 class Control:
-    """A control: name, documentation, signature, whether it may change something, and the values that arguments allow."""
+    """A control: name, documentation, signature, and whether it may change something."""
 
     name: str
     doc: str
     signature: inspect.Signature
     changes: bool
-    choices: Mapping[str, tuple[str, ...]]
+    transaction: bool
+    hints: Mapping[str, Any]  # arguments with what limits them
+    method: Callable[..., Any]
+
+    @property
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """The values that arguments allow."""
+        limits = {name: _parts(hint)[1] for name, hint in self.hints.items()}
+        return {name: tuple(map(str, one)) for name, one in limits.items() if one and not isinstance(one, Between)}
 
 
 class Refused(Exception):
@@ -77,33 +86,17 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
     def declare(method: Any) -> Any:
         declared = inspect.signature(method)
-        hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
 
         @wraps(method)
         def run(self: ControlGroup, *args: Any, **kwargs: Any) -> Any:
             given = declared.bind(self, *args, **kwargs).arguments
-            try:
-                checked = {name: _checked(name, hints[name], value) for name, value in given.items() if name != "self"}
-                present = self._engine.catch_up()
-                if transaction:
-                    with present, self._engine.store:
-                        result = method(self, **checked)
-                else:
-                    result = method(self, **checked)
-            except Refused as refused:
-                raise error_of(method.__name__, refused) from None
-            if changes:
-                self._engine.dispatcher.notify()
-            return result
+            del given["self"]
+            return self._carry_out(row, given)
 
         shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]
         signature = declared.replace(parameters=shown)
-        choices = {
-            name: tuple(map(str, limit))
-            for name, hint in hints.items()
-            if (limit := _parts(hint)[1]) is not None and not isinstance(limit, Between)
-        }
-        row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, choices)
+        hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
+        row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, transaction, hints, method)
         run.__dict__.update(control=row, __signature__=signature)
         return run
 
@@ -142,6 +135,28 @@ class ControlGroup:
 
     _engine: Engine
     _key: str  # the key whose tenant is meant where none is named
+
+    def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
+        """Carry out a control here; a served sandbox has it done there."""
+        try:
+            checked = {name: _checked(name, row.hints[name], value) for name, value in given.items()}
+            present = self._engine.catch_up()
+            if row.transaction:
+                with present, self._engine.store:
+                    result = row.method(self, **checked)
+            else:
+                result = row.method(self, **checked)
+        except Refused as refused:
+            raise error_of(row.name, refused) from None
+        if row.changes:
+            self._engine.dispatcher.notify()
+        return result
+
+    def for_key(self, api_key: str) -> Self:
+        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
+        seen = copy.copy(self)
+        seen._key = api_key
+        return seen
 
     def _record(self, kind: str, key: str) -> Record:
         found: Record | None = self._engine.store.get(kind, key.lower())

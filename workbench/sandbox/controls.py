@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any
 
+from workbench.errors import hide_arguments
 from workbench.interface.disputes import Dispute
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import (
@@ -23,12 +24,10 @@ from workbench.interface.rules import (
 from workbench.interface.simulations import SimulatedTransaction
 from workbench.interface.walk import build, change
 from workbench.sandbox import accounts, cards, chain, people, rewards
-from workbench.sandbox.context import Clock
 from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
 from workbench.sandbox.creation import CreationControls, application_state
 from workbench.sandbox.events import listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
-from workbench.sandbox.guide import guide
 from workbench.sandbox.results import (
     ApplicationState,
     AutomaticSettlement,
@@ -47,8 +46,9 @@ from workbench.sandbox.results import (
     WalletSignature,
 )
 from workbench.sandbox.store import in_world
+from workbench.sandbox.timeline import WithTimeline
 from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
-from workbench.sandbox.world import new_world, world
+from workbench.sandbox.world import guide, new_world, world
 
 _CENTS = Between(1, 10**12, "cents")
 _RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}
@@ -59,11 +59,19 @@ RECORD_KINDS = (
 )  # fmt: skip
 
 
-class Controls(CreationControls, WebhookControls, FaultControls):
+class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
     """All controls, as methods of a sandbox."""
 
     base_url: str
-    clock: Clock
+
+    @hide_arguments
+    def wallet(self, admin: str) -> chain.TeachingWallet:
+        """Return the teaching wallet of an admin of the sandbox's contracts; its key, made from the seed, stays there.
+
+        Raises:
+            ApiError: The address is not one that the sandbox made.
+        """
+        return chain.TeachingWallet(self, admin)
 
     # what there is to see
 
@@ -368,7 +376,7 @@ class Controls(CreationControls, WebhookControls, FaultControls):
     def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
         """Move the clock forward; scheduled changes on the way happen at their own times."""
         try:
-            return SandboxTime(now=self.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
+            return SandboxTime(now=self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
         except (ValueError, OverflowError):
             raise usage_error("the clock can only move forward: give positive numbers") from None
 
@@ -388,14 +396,14 @@ class Controls(CreationControls, WebhookControls, FaultControls):
     def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
         store = self._engine.store
-        made, speed = store.get("meta", "made"), self.clock.speed
+        made, speed = store.get("meta", "made"), self._engine.clock.speed
         start = made["start"] if speed is None else int(time.time() * 1000)
         fresh = world({**made, "start": start}).copy()
         with self._replacing(start=start):
             for kind, values in fresh.items():
                 store.fill(kind, values)
-        self.clock.set(start, speed)
-        return SandboxTime(now=self.clock.now())
+        self._engine.clock.set(start, speed)
+        return SandboxTime(now=self._engine.clock.now())
 
     @control(changes=True)
     def snapshot(self, name: str) -> Snapshots:
@@ -420,7 +428,7 @@ class Controls(CreationControls, WebhookControls, FaultControls):
         with self._replacing():
             for kind in saved:
                 store.copy_kind(kind, kind.removeprefix(prefix))
-        return SandboxTime(now=self.clock.now())
+        return SandboxTime(now=self._engine.clock.now())
 
     @contextmanager
     def _replacing(self, **made: Any) -> Iterator[None]:

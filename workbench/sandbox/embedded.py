@@ -1,30 +1,30 @@
 """The embedded sandbox: a card issuing service in process, with its controls."""
 
-import copy
 import os
-from collections.abc import Collection, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from workbench.errors import UnusableFile, hide_arguments
+from workbench.errors import Problem, UnusableFile, visible
 from workbench.http_post import LOOPBACK, THIS_MACHINE
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
-from workbench.sandbox.arguments import BehaviorName, ServiceEnvironment, WorldSize, clock_settings, problems
-from workbench.sandbox.chain import TeachingWallet
-from workbench.sandbox.context import Clock
-from workbench.sandbox.controls import CONTROLS, Controls
-from workbench.sandbox.direct import DirectTransport
+from workbench.sandbox.context import START, Clock, milliseconds
+from workbench.sandbox.controls import Controls
 from workbench.sandbox.engine import Deliveries, Engine
 from workbench.sandbox.service import Request, Response
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
-from workbench.sandbox.timeline import WithTimeline
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 
+ServiceEnvironment = Literal["sandbox", "production"]
+BehaviorName = Literal["documented", "observed"]
+WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
     from workbench.sandbox.transport import SandboxTransport
@@ -41,7 +41,42 @@ _CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
 }
 
 
-class Sandbox(Controls, WithTimeline):
+class DirectTransport:
+    """Answers calls without httpx, and is a transport of httpx where one is needed.
+
+    Args:
+        handler: Answers a request, as `Sandbox.handle` does.
+    """
+
+    def __init__(self, handler: Callable[[Request], Response]) -> None:
+        self._handler = handler
+
+    def respond(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> "Response | SandboxTransport":
+        """Return the response, or a transport that plays it where a fault delays it or breaks the connection."""
+        path, _, query = target.partition("?")
+        answer = self._handler(Request(method, path, query, headers, body))
+        if answer.manner == "whole" and not answer.seconds:
+            return answer
+        return DirectTransport(lambda _: answer).over_httpx()
+
+    def handle_request(self, request: Any) -> Any:
+        """Answer a request of `httpx.Client`."""
+        return self.over_httpx().handle_request(request)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Answer a request of `httpx.AsyncClient`."""
+        return await self.over_httpx().handle_async_request(request)
+
+    def over_httpx(self) -> "SandboxTransport":
+        """Return a transport for clients of httpx, which is loaded now."""
+        from workbench.sandbox.transport import SandboxTransport
+
+        return SandboxTransport(self._handler)
+
+
+class Sandbox(Controls):
     """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
     The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or reads
@@ -129,12 +164,6 @@ class Sandbox(Controls, WithTimeline):
         """The API key with all permissions."""
         return self._engine.full_key
 
-    def for_key(self, api_key: str) -> "Sandbox":
-        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
-        seen = copy.copy(self)
-        seen._key = api_key
-        return seen
-
     def handle(self, request: Request) -> Response:
         """Return the response to a request; a rejected request changes nothing.
 
@@ -144,7 +173,7 @@ class Sandbox(Controls, WithTimeline):
         answer = self._engine.answer(request)
         if answer.manner in _CONNECTION_ERRORS:
             raise _CONNECTION_ERRORS[answer.manner](f"a fault rule is on: {answer.manner}")
-        return answer.response
+        return answer
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[Deliveries, int]:
         """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last event
@@ -156,20 +185,9 @@ class Sandbox(Controls, WithTimeline):
         """
         return self._engine.drain(after, api_key or self._key)
 
-    @hide_arguments
-    def wallet(self, admin: str) -> TeachingWallet:
-        """Return the teaching wallet of an admin of one of the sandbox's contracts; its key is made from the seed.
-
-        Raises:
-            ApiError: The address is not one that the sandbox made.
-        """
-        return TeachingWallet(self, admin)
-
     def transport(self) -> "SandboxTransport":
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""
-        from workbench.sandbox.transport import SandboxTransport
-
-        return SandboxTransport(self._engine.answer)
+        return self.direct().over_httpx()
 
     def direct(self) -> DirectTransport:
         """Return a transport for a client in this process, which loads no HTTP library."""
@@ -257,15 +275,61 @@ class Sandbox(Controls, WithTimeline):
             self._shared.clear()
         self._engine.close()
 
-    def __dir__(self) -> list[str]:
-        public = [name for name in vars(Sandbox) if not name.startswith("_")]
-        return sorted({*CONTROLS, *public, *(name for name in vars(self) if not name.startswith("_"))})
-
     def __repr__(self) -> str:
         made = f"seed {self.seed}, {self.environment}, behavior {self.behavior}"
         count = self._engine.faults.count
         faults = f", {count} fault rule{'s' if count > 1 else ''}" if count else ""
         return f"<Sandbox {made}, at {self.clock.text()}{faults}>"
+
+
+def problems(given: Mapping[str, Any]) -> list[Problem]:
+    """Return what is wrong with the arguments of a sandbox."""
+    found = []
+    if type(given.get("seed", 1)) is not int:
+        found.append(Problem("seed", "type", "must be a whole number"))
+    for name, kind in (("environment", ServiceEnvironment), ("behavior", BehaviorName), ("world", WorldSize)):
+        choices = get_args(kind)
+        if given.get(name, choices[0]) not in choices:
+            found.append(Problem(name, "enum", f"must be {' or '.join(choices)}"))
+    try:
+        clock_settings(given.get("clock"))
+    except ValueError as error:
+        found.append(Problem("clock", "format", str(error).removeprefix("clock ")))
+    if not isinstance(given.get("path", ""), str | os.PathLike):
+        found.append(Problem("path", "type", "must be a path"))
+    settings = given.get("settings", {})
+    if not isinstance(settings, Mapping):
+        return [*found, Problem("settings", "type", "must be a mapping of behaviors by their id")]
+    unknown = [name for name in settings if name not in settings_of("documented")]
+    words = "is not a setting of the sandbox; see assumptions()"
+    return [*found, *(Problem(f"settings.{visible(str(name), 60)}", "unknown", words) for name in unknown)]
+
+
+def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
+    """Return when the time of a new sandbox starts, and how fast it runs; it stands still where `speed` is None.
+
+    Args:
+        clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    wall = int(time.time() * 1000)
+    text = "fixed" if clock is None else clock
+    if isinstance(text, str):
+        if text == "fixed":
+            return {"start": milliseconds(START), "speed": None}
+        if speed := re.fullmatch(r"[x×](\d{1,5}(?:\.\d{1,3})?)", text):
+            return {"start": wall, "speed": float(speed[1])}
+        if text == "now":
+            return {"start": wall, "speed": 1.0}
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else text
+        if moment.utcoffset() is not None:
+            return {"start": milliseconds(moment), "speed": 1.0}
+    except (ValueError, AttributeError):
+        pass
+    raise ValueError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
 
 
 def renew_file(path: Path) -> None:

@@ -14,9 +14,9 @@ from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext,
 from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.events import signed
 from workbench.sandbox.extensions import SettleTransaction
-from workbench.sandbox.faults import FaultedResponse, FaultRules
+from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.request_log import RequestLog
-from workbench.sandbox.service import Request, Service
+from workbench.sandbox.service import Request, Response, Service
 from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
@@ -61,14 +61,14 @@ class Engine:
             self.keep_time()
         self.dispatcher.notify()
 
-    def answer(self, request: Request) -> FaultedResponse:
+    def answer(self, request: Request) -> Response:
         """Answer a request, and apply the fault rules to it."""
         began = time.perf_counter()
         with self.catch_up():
             if self.faults.count:
                 answer = self.faults.apply(self.service, request)
             else:
-                answer = FaultedResponse(response=self.service.handle(request))
+                answer = self.service.handle(request)
             self.log.add(request, answer, self.clock.at, time.perf_counter() - began)
         self.dispatcher.notify()
         return answer

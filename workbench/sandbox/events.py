@@ -16,7 +16,7 @@ from workbench.interface.events import (
 from workbench.interface.text import write_time
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, moment_of
-from workbench.sandbox.conventions import rehearse
+from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.people import holder_of, links
 from workbench.sandbox.results import ListedEvent
 from workbench.sandbox.rewards import CATEGORIES, OTHER

@@ -1,13 +1,31 @@
-"""What the sandbox serves beyond the twelve operations, each assumed: settling by a call, and the lists of routes."""
+"""What the sandbox does beyond the interface document, each part assumed: settling by a call, the lists of routes, and conventions of
+HTTP services (keys as bearer tokens, idempotency keys, rate limits) and of later releases, each a behavior that can be set.
+"""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface import table
 from workbench.interface.fields import LIVE, Answer, Reason, about, record
-from workbench.interface.operation import Operation
+from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import CENTS, ID, Full
 from workbench.interface.simulations import SimulatedTransaction
+from workbench.sandbox.context import RequestContext
+
+_DAY = 24 * 60 * 60 * 1000  # milliseconds
+_MINUTE = 60 * 1000
+LATER = "addedLater"
+"""Name and value of what a later release may add."""
+_MAX_KEY = 255  # characters of an idempotency key
+LIMITED = Failure(status=429, error="TooManyRequestsError", message="Rate limit exceeded", when="see rate_limit")
+OTHER_BODY = Failure(
+    status=409,
+    error="ConflictError",
+    message="The idempotency key was used for another request",
+    when="see idempotency_keys",
+)
+
 
 SETTLE_REASON = Reason(
     "the document has no call that settles, and refunds need one; public clients call this one", LIVE
@@ -72,3 +90,101 @@ ASSUMED: Mapping[str, str] = {
     "list_automations": "payment_routes",
 }
 """Their ids among the assumptions."""
+
+
+def key_of(headers: Any, *, bearer: bool) -> str:
+    """Return the API key of a request. assumed: bearer_keys"""
+    kind, _, token = (headers.get("authorization") or "").partition(" ")
+    return headers.get("api-key") or (token.strip() if bearer and kind.lower() == "bearer" else "")
+
+
+def rehearse(settings: Mapping[str, Any], made: Any) -> Any:
+    """Return an answer or a body of an event as a later release may write it. assumed: unknown_members, unknown_values"""
+    more, values = settings["unknown_members"], settings["unknown_values"]
+    if not (more or values):
+        return made
+    if isinstance(made, list):
+        return [rehearse(settings, one) for one in made]
+    if not isinstance(made, Mapping):
+        return made
+    changed = {
+        name: LATER if name in values and isinstance(value, str) else rehearse(settings, value)
+        for name, value in made.items()
+    }
+    return {**changed, LATER: True} if more else changed
+
+
+class RateLimit:
+    """Counts the requests of each key in the current minute of the sandbox's clock. assumed: rate_limit"""
+
+    def __init__(self) -> None:
+        self._minute = 0
+        self._counts: dict[str, int] = {}
+
+    def count(self, context: RequestContext, key: str) -> None:
+        """Count a request, and state the limit in the headers of its response.
+
+        Raises:
+            ApiError: 429, if there were too many.
+        """
+        limit = context.settings["rate_limit"]
+        if limit is None:
+            return
+        minute, passed = divmod(context.clock.at, _MINUTE)
+        if minute != self._minute:
+            self._minute, self._counts = minute, {}
+        made = self._counts[key] = self._counts.get(key, 0) + 1
+        left, seconds = max(limit - made, 0), str(-(-(_MINUTE - passed) // 1000))
+        context.headers |= {
+            "x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(left), "x-ratelimit-reset": seconds,
+        }  # fmt: skip
+        context.assumed.append("rate_limit")
+        if made > limit:
+            context.headers["retry-after"] = seconds
+            raise context.error(LIMITED)
+
+
+class Repeat:
+    """A write with an idempotency key, which is answered as it was before. assumed: idempotency_keys"""
+
+    def __init__(self, context: RequestContext, key: str, request: tuple[str, str, bytes]) -> None:
+        method, path, body = request
+        self._context = context
+        self._digest = hashlib.sha256(f"{method} {path}\n".encode() + body).hexdigest()
+        self._id = f"{context.tenant['id']}:{key}"
+        context.headers["idempotency-key"] = key
+        context.assumed.append("idempotency_keys")
+
+    @classmethod
+    def of(cls, context: RequestContext, headers: Any, request: tuple[str, str, bytes]) -> "Repeat | None":
+        """Return what a write repeats, if it has a key and keys are understood.
+
+        Raises:
+            ApiError: 400, if the key is too long.
+        """
+        key = headers.get("idempotency-key")
+        if not key or not context.settings["idempotency_keys"]:
+            return None
+        if len(key) > _MAX_KEY or not key.isprintable() or not key.isascii():
+            raise context.bad_request(f"Idempotency-Key must be 1 to {_MAX_KEY} ASCII characters", "idempotency_keys")
+        return cls(context, key, request)
+
+    def earlier(self) -> bytes | None:
+        """Return the response to the same write in the last 24 hours.
+
+        Raises:
+            ApiError: 409, if it was another write.
+        """
+        kept = self._context.store.get("idempotency", self._id)
+        if kept is None or kept["at"] <= self._context.clock.at - _DAY:
+            return None
+        if kept["digest"] != self._digest:
+            raise self._context.error(OTHER_BODY)
+        self._context.headers["idempotency-cached"] = "true"
+        body: str = kept["body"]
+        return body.encode()
+
+    def keep(self, body: bytes) -> None:
+        """Keep the response for 24 hours."""
+        value = {"digest": self._digest, "at": self._context.clock.at, "body": body.decode()}
+        self._context.store.put("idempotency", self._id, value)

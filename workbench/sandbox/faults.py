@@ -77,16 +77,6 @@ def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
     return "application/json", strict_json.dumps(body)
 
 
-@attrs.frozen(kw_only=True)
-class FaultedResponse:
-    """The response to a request, and what a fault rule makes of the connection."""
-
-    response: Response
-    manner: str = "whole"  # or a kind of OF_ANSWERS that concerns the connection
-    seconds: float = 0.0
-    fault: str | None = None  # kind of the rule that applied
-
-
 class FaultRules:
     """The rules of one sandbox, with counts."""
 
@@ -145,7 +135,7 @@ class FaultRules:
             return False
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
-    def apply(self, service: Service, request: Request) -> FaultedResponse:
+    def apply(self, service: Service, request: Request) -> Response:
         """Answer a request as the rules say; the `Workbench-Fault` header names their number, and the rule applied."""
         text = f"{self.count} active"
         operation = service.operation_of(request)
@@ -163,8 +153,6 @@ class FaultRules:
             text += f"; {rule.kind} applied"
             if rule.kind == "malformed":
                 response = attrs.evolve(response, body=response.body[: len(response.body) // 2] + b"\x00<")
-        response = attrs.evolve(response, headers={**response.headers, HEADER: text})
-        if rule is None:
-            return FaultedResponse(response=response)
-        manner = "whole" if rule.kind in _WHOLE else rule.kind
-        return FaultedResponse(response=response, manner=manner, seconds=rule.seconds, fault=rule.kind)
+            manner = "whole" if rule.kind in _WHOLE else rule.kind
+            response = attrs.evolve(response, manner=manner, seconds=rule.seconds, fault=rule.kind)
+        return attrs.evolve(response, headers={**response.headers, HEADER: text})

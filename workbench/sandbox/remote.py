@@ -1,10 +1,8 @@
 """The control of a served sandbox: the same methods as of an embedded one, over HTTP."""
 
-import copy
-import inspect
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,12 +12,11 @@ import httpx
 from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments
 from workbench.http_post import LOOPBACK
 from workbench.interface import strict_json, table
-from workbench.sandbox.chain import TeachingWallet
-from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.control import Control
+from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.events import Delivered
 from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
-from workbench.sandbox.timeline import WithTimeline
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
@@ -31,7 +28,7 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
     return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
 
 
-class RemoteSandbox(WithTimeline):
+class RemoteSandbox(Controls):
     """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`, `events`…"""
 
     @hide_arguments
@@ -67,11 +64,11 @@ class RemoteSandbox(WithTimeline):
         self._http = httpx.Client(
             base_url=self.url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
         )
-        self._key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
-        self._scope = api_key
+        self._full_key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
+        self._key = api_key or ""
         self._identity: str | None = None
-        guide = self._exchange("guide", {}, method="GET" if self._key is None else "POST")
-        self._key = self._key or next(iter(guide["api_keys"].values()))
+        guide = self._exchange("guide", {}, method="GET" if self._full_key is None else "POST")
+        self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
         self.base_url = f"{self.url}{table.PREFIX}"
         self.seed: int = guide["seed"]
         self.clock = RemoteClock(self)
@@ -79,7 +76,7 @@ class RemoteSandbox(WithTimeline):
     @property
     def full_key(self) -> str:
         """The API key with all permissions."""
-        return self._key or ""
+        return self._full_key or ""
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
@@ -92,30 +89,8 @@ class RemoteSandbox(WithTimeline):
         """Return the URL; the sandbox is served already."""
         return self.url
 
-    def for_key(self, api_key: str) -> "RemoteSandbox":
-        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
-        seen = copy.copy(self)
-        seen._scope = api_key
-        return seen
-
-    @hide_arguments
-    def wallet(self, admin: str) -> TeachingWallet:
-        """Return the teaching wallet of an admin of the sandbox's contracts; its key stays with the sandbox.
-
-        Raises:
-            ApiError: The address is not one that the sandbox made.
-        """
-        return TeachingWallet(self, admin)
-
     def __getattr__(self, name: str) -> Any:
-        row = CONTROLS.get(name)
-        if row is None:
-            raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
-        plain = row.signature.replace(parameters=list(row.signature.parameters.values())[1:])
-        return _method(name, row.doc, plain, self._exchange_scoped)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *CONTROLS})
+        raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
 
     def class_status(self) -> dict[str, Any]:
         """Return the learner's name, the locked lessons and the trainer's notes, where the sandbox is that of a class.
@@ -145,15 +120,15 @@ class RemoteSandbox(WithTimeline):
 
     def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments of a control with the key whose tenant is meant where none is named."""
-        key = arguments.get("api_key") or self._scope
-        return {**arguments, **({} if key is None else {"api_key": key})}
+        key = arguments.get("api_key") or self._key
+        return {**arguments, **({"api_key": key} if key else {})}
 
-    def _exchange_scoped(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        scoped = "api_key" in CONTROLS[name].signature.parameters
-        return self._exchange(name, self._scoped(arguments) if scoped else arguments)
+    def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
+        found = self._exchange(row.name, self._scoped(given) if "api_key" in row.hints else given)
+        return from_json(row.signature.return_annotation, found)
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
-        headers = {"content-type": "application/json"} | ({} if self._key is None else {"api-key": self._key})
+        headers = {"content-type": "application/json"} | ({} if self._full_key is None else {"api-key": self._full_key})
         body = strict_json.dumps(arguments) if method == "POST" else None
         try:
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
@@ -212,14 +187,3 @@ class RemoteClock:
         step = (by or timedelta()).total_seconds() + seconds
         now: datetime = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
         return now
-
-
-def _method(
-    name: str, doc: str, signature: inspect.Signature, exchange: Callable[[str, Mapping[str, Any]], Any]
-) -> Callable[..., Any]:
-    def method(*args: Any, **kwargs: Any) -> Any:
-        return from_json(signature.return_annotation, exchange(name, signature.bind(*args, **kwargs).arguments))
-
-    method.__name__, method.__doc__ = name, doc
-    method.__dict__["__signature__"] = signature
-    return method

@@ -17,8 +17,7 @@ from workbench.errors import UnusableFile
 from workbench.interface import strict_json
 from workbench.interface.masks import DOTS, masked
 from workbench.sandbox.context import moment_of
-from workbench.sandbox.faults import FaultedResponse
-from workbench.sandbox.service import Request, Service
+from workbench.sandbox.service import Request, Response, Service
 from workbench.sandbox.store import FileStore, Store
 
 KEPT = 1_000
@@ -31,7 +30,7 @@ _OPEN_HEADERS = frozenset({"accept", "content-length", "content-type", "date", "
 @attrs.frozen
 class _Entry:
     request: Request
-    answer: FaultedResponse
+    answer: Response
     at: int
     seconds: float
 
@@ -45,12 +44,12 @@ class RequestLog:
         self._entries: deque[_Entry] = deque(maxlen=KEPT)  # with a file, those that are not written yet
         self._saved = time.monotonic()
 
-    def add(self, request: Request, answer: FaultedResponse, at: int, seconds: float) -> None:
+    def add(self, request: Request, answer: Response, at: int, seconds: float) -> None:
         """Add a request; bodies of more than 16 kB are left out."""
         if len(request.body) > _KEPT_BODY:
             request = attrs.evolve(request, body=b"")
-        if len(answer.response.body) > _KEPT_BODY:
-            answer = attrs.evolve(answer, response=attrs.evolve(answer.response, body=b""))
+        if len(answer.body) > _KEPT_BODY:
+            answer = attrs.evolve(answer, body=b"")
         self._entries.append(_Entry(request, answer, at, seconds))
         if self._file is not None and (
             len(self._entries) >= _UNSAVED or time.monotonic() - self._saved > _UNSAVED_SECONDS
@@ -79,7 +78,7 @@ class RequestLog:
 
     def _row(self, entry: _Entry) -> dict[str, Any]:
         """Return a request as it is kept; never with a key."""
-        request, response, context = entry.request, entry.answer.response, entry.answer.response.context
+        request, response, context = entry.request, entry.answer, entry.answer.context
         number = context.cause[0] if context is not None else 0
         return {
             "request_id": context.seeds.uuid(f"request:{number}") if context is not None and number else None,
@@ -90,7 +89,7 @@ class RequestLog:
             "assumptions": [] if context is None else list(dict.fromkeys(context.assumed)),
             "at": entry.at,
             "seconds": round(entry.seconds, 6),
-            "fault": entry.answer.fault,
+            "fault": response.fault,
             "tenant": self._service.tenant_of(request),
             "headers": {name: value if name in _OPEN_HEADERS else DOTS for name, value in request.headers.items()},
             "body": request.body.decode("latin-1"),

@@ -16,7 +16,7 @@ from workbench.interface import strict_json
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, RequestContext, Seeds, moment_of
-from workbench.sandbox.conventions import rehearse
+from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.store import Store
 
 Record = dict[str, Any]

@@ -28,7 +28,6 @@ from workbench.sandbox import service
 from workbench.sandbox.controls import CONTROLS, Controls, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
-from workbench.sandbox.faults import FaultedResponse
 from workbench.sandbox.results import to_json
 
 CONTROL_PATH = "/_sandbox/"
@@ -173,10 +172,9 @@ def _documentation(name: str) -> Response:
     return Response(status=200, headers=(("content-type", _TYPES[Path(name).suffix]),), body=body)
 
 
-def _response(answer: FaultedResponse) -> Response:
-    response = answer.response
+def _response(answer: service.Response) -> Response:
     return Response(
-        status=response.status, headers=tuple(response.headers.items()), body=response.body, seconds=answer.seconds,
+        status=answer.status, headers=tuple(answer.headers.items()), body=answer.body, seconds=answer.seconds,
         manner=_MANNERS.get(answer.manner, answer.manner),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
 from workbench.interface.walk import members
-from workbench.sandbox import accounts, cards, contracts, conventions, extensions, people, rewards, signatures
+from workbench.sandbox import accounts, cards, contracts, extensions, people, rewards, signatures
 from workbench.sandbox.context import Environment, RequestContext, moment_of
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
@@ -73,12 +73,15 @@ class Request:
 
 @attrs.frozen
 class Response:
-    """A response."""
+    """A response, and what a fault rule makes of the connection."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes = attrs.field(repr=False)
     context: RequestContext | None = attrs.field(default=None, repr=False, eq=False)  # None: the service did not answer
+    manner: str = "whole"  # or the kind of a fault rule that concerns the connection
+    seconds: float = 0.0
+    fault: str | None = None  # kind of the rule that applied
 
 
 @attrs.frozen(eq=False)
@@ -133,7 +136,7 @@ class Service:
         self._name = name  # "sandbox" or "production"
         self._environment = environment
         self._fixed, self._patterns = _routes()
-        self._rate_limit = conventions.RateLimit()
+        self._rate_limit = extensions.RateLimit()
         rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
         self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
         self._unit_flag = environment.wire_name(table.SIGN_WITHDRAWAL.request, "is_amount_native")
@@ -174,7 +177,7 @@ class Service:
 
     def key_of(self, request: Request) -> str:
         """Return the API key of a request, empty if it has none."""
-        return conventions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
+        return extensions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
     def arguments_of(self, request: Request) -> dict[str, Any]:
         """Return what a request asks for, by wire names: the ids of its path, its query and its body."""
@@ -231,7 +234,7 @@ class Service:
         repeat = None
         if operation.effect:
             write = (request.method, request.path, request.body)
-            repeat = conventions.Repeat.of(context, request.headers, write)
+            repeat = extensions.Repeat.of(context, request.headers, write)
         body = repeat.earlier() if repeat is not None else None
         if body is None:
             body = self._written(context, route.handler(context, asked))
@@ -245,7 +248,7 @@ class Service:
             return answer or b""
         write = context.environment.converter.unstructure
         made = [write(one) for one in answer] if type(answer) is list else write(answer)
-        return orjson.dumps(conventions.rehearse(context.settings, made), default=float)
+        return orjson.dumps(extensions.rehearse(context.settings, made), default=float)
 
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request

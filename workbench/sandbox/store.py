@@ -13,7 +13,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -42,12 +42,6 @@ _MAX_BEHIND = 10_000  # rows of other processes that are read one by one
 _PUT = "INSERT INTO place(kind, id, at) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET at = excluded.at"
 _UNREAD = object()
 _REMEDY = "To start anew, delete it; `workbench sandbox reset` resets the sandbox that commands act on."
-_UNREAD = object()
-_WRITE = {
-    "record": "INSERT INTO record(kind, id, value) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET value = excluded.value",
-    "event": "INSERT OR REPLACE INTO event(n, value) VALUES (?, ?)",
-    "deleted": "DELETE FROM record WHERE kind = ? AND id = ?",
-}
 _TYPICAL = (
     b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points":{"id":"rwd_","type":'
     b'"earned","at":17684892,"points":,"posted":17684892,"minted":17684892,"merchant_name":"","transaction_amount_cents":,'
@@ -116,40 +110,29 @@ class Store:
         """Close the file."""
 
     def __enter__(self) -> "Store":
-        uninterrupted.__enter__()
-        self._lock.acquire()
-        try:
-            self._begin(wait=True)
-        except BaseException:
-            self._lock.release()
-            uninterrupted.__exit__()
-            raise
+        self._enter(wait=True)
         return self
 
     @contextmanager
     def immediate(self) -> Iterator[bool]:
         """Enter a transaction unless another thread or process holds the state; yield whether it was entered."""
-        if not self._enter_now():
-            yield False
-            return
-        try:
-            yield True
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
-        self.__exit__(None, None, None)
+        with ExitStack() as stack:
+            entered = self._enter(wait=False)
+            if entered:
+                stack.push(self)
+            yield entered
 
-    def _enter_now(self) -> bool:
+    def _enter(self, *, wait: bool) -> bool:
         uninterrupted.__enter__()
-        entered = locked = self._lock.acquire(blocking=False)
+        locked = entered = False
         try:
+            locked = self._lock.acquire(blocking=wait)
             if locked:
-                self._begin(wait=False)
+                self._begin(wait=wait)
+                entered = True
         except FileBusy:
-            entered = False
-        except BaseException:
-            entered = False
-            raise
+            if wait:
+                raise
         finally:
             if not entered:
                 if locked:

@@ -129,29 +129,6 @@ def _caused(cause: Happening, one: Happening) -> bool:
     return one.lane != "request" and cause.lane == "request" and None is not one.request_id == cause.request_id
 
 
-def timeline(sandbox: Any, journal: Iterable[Any] = ()) -> Timeline:
-    """Return what happened in a sandbox: the requests and events of the session's tenant, and their deliveries.
-
-    Args:
-        sandbox: An embedded or served sandbox.
-        journal: The caller's journal: each entry stands after the request that it is of.
-    """
-    requests = [_request(number, one) for number, one in enumerate(sandbox.requests())]
-    events = [_event(one) for one in sandbox.events()]
-    causes = {one.event_id: one.request_id for one in events}
-    attempts: dict[str, list[Happening]] = {}
-    for one in sandbox.deliveries():
-        tried = [_delivery(one, number, attempt, causes) for number, attempt in enumerate(one.attempts)]
-        attempts.setdefault(one.event_id, []).extend(tried)
-    entries = _entries(requests, journal)
-    found = [
-        one
-        for happening in _merged(requests, events)
-        for one in (happening, *entries.get(happening.key, ()), *_attempts_of(happening, attempts))
-    ]
-    return Timeline(sorted(found, key=lambda one: one.at))  # stable: what happened at one time keeps its order
-
-
 def _merged(requests: list[Happening], events: list[Happening]) -> Iterator[Happening]:
     """Yield requests, each followed by its events, and the events of controls where they happened."""
     of_request: dict[str | None, list[Happening]] = {}
@@ -167,10 +144,6 @@ def _merged(requests: list[Happening], events: list[Happening]) -> Iterator[Happ
         yield request
         yield from caused
     yield from others
-
-
-def _attempts_of(happening: Happening, attempts: dict[str, list[Happening]]) -> list[Happening]:
-    return attempts.get(happening.event_id or "", []) if happening.lane == "event" else []
 
 
 def _entries(requests: list[Happening], journal: Iterable[Any]) -> dict[str, list[Happening]]:
@@ -192,30 +165,6 @@ def _entries(requests: list[Happening], journal: Iterable[Any]) -> dict[str, lis
                 )]  # fmt: skip
                 break
     return found
-
-
-def why(sandbox: Any, event_id: str, journal: Iterable[Any] = ()) -> Timeline:
-    """Return the request that caused an event, all events of that request, and the attempts to deliver this one.
-
-    Args:
-        sandbox: An embedded or served sandbox.
-        event_id: Id of the event.
-        journal: The caller's journal.
-
-    Raises:
-        InvalidRequest: The sandbox has no such event.
-    """
-    found = timeline(sandbox, journal)
-    event = next((one for one in found if one.lane == "event" and one.event_id == event_id), None)
-    if event is None:
-        raise InvalidRequest(f"there is no event {visible(event_id, 60)!r}", of="why")
-    chain = [
-        one
-        for one in found
-        if (one.request_id is not None and one.request_id == event.request_id and one.lane != "delivery")
-        or one.event_id == event_id
-    ]
-    return Timeline(chain, f"Why {event.title} {event_id[:8]}")
 
 
 def _request(number: int, one: Any) -> Happening:
@@ -273,7 +222,21 @@ class WithTimeline:
         Args:
             journal: The caller's journal: each entry stands after the request that it is of.
         """
-        return timeline(self, journal)
+        sandbox: Any = self
+        requests = [_request(number, one) for number, one in enumerate(sandbox.requests())]
+        events = [_event(one) for one in sandbox.events()]
+        causes = {one.event_id: one.request_id for one in events}
+        attempts: dict[str | None, list[Happening]] = {}
+        for one in sandbox.deliveries():
+            tried = [_delivery(one, number, attempt, causes) for number, attempt in enumerate(one.attempts)]
+            attempts.setdefault(one.event_id, []).extend(tried)
+        entries = _entries(requests, journal)
+        found = [
+            one
+            for happening in _merged(requests, events)
+            for one in (happening, *entries.get(happening.key, ()), *attempts.get(happening.event_id, ()))
+        ]
+        return Timeline(sorted(found, key=lambda one: one.at))  # stable: what happened at one time keeps its order
 
     def why(self, event_id: str, journal: Iterable[Any] = ()) -> Timeline:
         """Return the request that caused an event, all events of that request, and the attempts to deliver this one.
@@ -285,4 +248,14 @@ class WithTimeline:
         Raises:
             InvalidRequest: The sandbox has no such event.
         """
-        return why(self, event_id, journal)
+        found = self.timeline(journal)
+        event = next((one for one in found if one.lane == "event" and one.event_id == event_id), None)
+        if event is None:
+            raise InvalidRequest(f"there is no event {visible(event_id, 60)!r}", of="why")
+        chain = [
+            one
+            for one in found
+            if (one.request_id is not None and one.request_id == event.request_id and one.lane != "delivery")
+            or one.event_id == event_id
+        ]
+        return Timeline(chain, f"Why {event.title} {event_id[:8]}")

@@ -7,10 +7,9 @@ from typing import Any
 
 import httpx
 
-from workbench.sandbox.faults import FaultedResponse
 from workbench.sandbox.service import Request, Response
 
-Handler = Callable[[Request], Response | FaultedResponse]
+Handler = Callable[[Request], Response]
 
 _CLOSED = "Server disconnected without sending a response."
 _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {
@@ -46,15 +45,14 @@ class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
             await asyncio.sleep(delay)
         return _response(request, answer)
 
-    def _ask(self, request: httpx.Request, body: bytes) -> FaultedResponse:
+    def _ask(self, request: httpx.Request, body: bytes) -> Response:
         path, _, query = request.url.raw_path.partition(b"?")
-        answer = self._handler(
+        return self._handler(
             Request(request.method, path.decode("ascii"), query.decode("ascii"), request.headers, body)
         )
-        return answer if isinstance(answer, FaultedResponse) else FaultedResponse(response=answer)
 
 
-def _delay(request: httpx.Request, answer: FaultedResponse) -> float:
+def _delay(request: httpx.Request, answer: Response) -> float:
     """Return the seconds to wait for a delayed response.
 
     Raises:
@@ -68,23 +66,22 @@ def _delay(request: httpx.Request, answer: FaultedResponse) -> float:
     return answer.seconds
 
 
-def _response(request: httpx.Request, answer: FaultedResponse) -> httpx.Response:
+def _response(request: httpx.Request, answer: Response) -> httpx.Response:
     if answer.manner in _ERRORS:
         error, message = _ERRORS[answer.manner]
         raise error(message, request=request)
-    response = answer.response
     # Headers as bytes and the body as a stream, as from a connection: text and content would cost more than the sandbox.
-    headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
-    headers.append((b"content-length", b"%d" % len(response.body)))
-    stream = httpx.ByteStream(response.body) if answer.manner == "whole" else _FaultedBody(answer)
-    return httpx.Response(response.status, headers=headers, stream=stream, request=request)
+    headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+    headers.append((b"content-length", b"%d" % len(answer.body)))
+    stream = httpx.ByteStream(answer.body) if answer.manner == "whole" else _FaultedBody(answer)
+    return httpx.Response(answer.status, headers=headers, stream=stream, request=request)
 
 
 class _FaultedBody(httpx.SyncByteStream, httpx.AsyncByteStream):
     """A body that is cut off, or slow."""
 
-    def __init__(self, answer: FaultedResponse) -> None:
-        body = answer.response.body
+    def __init__(self, answer: Response) -> None:
+        body = answer.body
         self._cut = answer.manner == "cut"
         self._body = body[: len(body) // 2] if self._cut else body
         self._pause = 0.0 if self._cut else answer.seconds / max(len(body), 1)

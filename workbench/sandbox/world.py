@@ -1,21 +1,26 @@
-"""The seeded world: tenants of each kind, and in them something in every state. Reserved test data only."""
+"""The seeded world: tenants of each kind, and in them something in every state. Reserved test data only.
+
+Its guide is what one needs to start from outside, as plain data.
+"""
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from workbench.chains.families import Family, family_of
+from workbench.chains.families import Family, chain_of, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.accounts import new_account, new_route
 from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute
-from workbench.sandbox.context import NEVER, Seeds
-from workbench.sandbox.contracts import WALLETS, contract_on, wallet_address
+from workbench.sandbox.context import NEVER, Environment, Seeds
+from workbench.sandbox.contracts import WALLETS, WARNING, contract_on, signer_of, wallet_address
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.population import populate
-from workbench.sandbox.rewards import BEYOND_PAGING, DAY
+from workbench.sandbox.rewards import BEYOND_PAGING, DAY, counts
 from workbench.sandbox.store import Store
 
+Record = dict[str, Any]
 PRIMARY = "primary"
 TENANTS: Mapping[str, Mapping[str, Any]] = {
     PRIMARY: {"team": "individual", "management": "self", "corporate_cards": True},
@@ -51,11 +56,11 @@ def tenant_id(seeds: Seeds, name: str) -> str:
     return seeds.uuid(f"tenant:{name}")
 
 
-def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> dict[str, Any]:
+def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> Record:
     """Add a tenant with a small world, and a key of its name with all roles; return the tenant."""
     add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
     _Tenant(store, seeds, name, kind, start).populate()
-    tenant: dict[str, Any] = store.get("tenant", tenant_id(seeds, name))
+    tenant: Record = store.get("tenant", tenant_id(seeds, name))
     return tenant
 
 
@@ -136,12 +141,12 @@ class _Tenant:
     def new(self, kind: str, number: int | str) -> str:
         return self.seeds.uuid(f"{self.name}:{kind}:{number}")
 
-    def kept(self, kind: str, record: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    def kept(self, kind: str, record: Record, **changes: Any) -> Record:
         record = {**record, **changes}
         self.store.put(kind, record["id"], record)
         return record
 
-    def person(self) -> dict[str, Any]:
+    def person(self) -> Record:
         """Return the names of the next person; all addresses and numbers are reserved for examples."""
         self.people += 1
         number = self.people
@@ -160,7 +165,7 @@ class _Tenant:
             },
         }
 
-    def user(self, status: str, company_id: str | None = None, rewards: int = 0) -> dict[str, Any]:
+    def user(self, status: str, company_id: str | None = None, rewards: int = 0) -> Record:
         person = self.person()
         number = self.people
         at = self.start - (400 - number) * DAY
@@ -175,7 +180,7 @@ class _Tenant:
         )  # fmt: skip
         return self.kept("user", user, **({"company_id": company_id} if company_id else {}))
 
-    def company(self) -> dict[str, Any]:
+    def company(self) -> Record:
         key = self.new("company", 1)
         owners = [
             self.kept("owner", new_owner(self.new("owner", i), self.id, key, status, **self.person()))
@@ -187,7 +192,7 @@ class _Tenant:
         self.store.put("external_id", f"{self.id}:{company['external_id']}", key)
         return self.kept("company", company)
 
-    def contracts(self, people: list[dict[str, Any]]) -> None:
+    def contracts(self, people: list[Record]) -> None:
         """Make a contract on each kind of chain; those of the first people are their own collateral."""
         made = []
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
@@ -206,7 +211,7 @@ class _Tenant:
                 self.kept("user", self.store.get("user", people[i + 1]["id"]), **{field: admins[0], "contracts": [key]})
         self.store.put("contracts_of", self.id, made)
 
-    def cards(self, people: list[dict[str, Any]], states: tuple[str, ...]) -> None:
+    def cards(self, people: list[Record], states: tuple[str, ...]) -> None:
         """Make an active card for each person, and cards in every other state for some."""
         wanted = [(person, "active", (25_000 - 500 * i) * 100) for i, person in enumerate(people)]
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]
@@ -214,7 +219,7 @@ class _Tenant:
         for number, (person, state, limit) in enumerate(wanted):
             self.kept("card", new_card(self.new("card", number), person, number, limit, state))
 
-    def accounts(self, people: list[dict[str, Any]], company_id: str | None) -> None:
+    def accounts(self, people: list[Record], company_id: str | None) -> None:
         """Make payment accounts, and payment routes with and without a fiat deposit address."""
         for number in range(2):
             person = people[number]
@@ -245,7 +250,7 @@ class _Tenant:
                 "payment_route", new_route(self.seeds, self.new("payment_route", number), self.id, owner, not number)
             )
 
-    def disputes(self, person: dict[str, Any]) -> None:
+    def disputes(self, person: Record) -> None:
         """Make two disputes of each status, about settled transactions of the first card."""
         card = next(card for card in self.store.all("card") if card["user"] == person["id"])
         for i, status in enumerate(tuple(DisputeStatus) * 2):
@@ -259,3 +264,85 @@ class _Tenant:
             card = self.kept("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
             resolved = None if status in {"pending", "inReview"} else at + 9 * DAY
             put_dispute(self.store, new_dispute(self.new("dispute", i), spend, at + 2 * DAY, status.value, resolved))
+
+
+def guide(environment: Environment, base_url: str, tenant: str) -> Record:
+    """Return base URL, keys by what they may do, and example ids of a tenant and of the others, as the records are now.
+
+    Args:
+        tenant: Id of the tenant whose examples come first.
+    """
+    store = environment.store
+    made = store.get("meta", "made")
+    facts = ("name", "team", "management", "corporate_cards")
+    others = {
+        one["name"]: {name: one[name] for name in facts[1:]} | _examples(environment, one["id"])
+        for one in store.all("tenant")
+        if one["name"] != PRIMARY
+    }
+    return {
+        "base_url": base_url,
+        **{name: made[name] for name in ("seed", "environment", "behavior")},
+        "tenant": {name: one[name] for one in store.all("tenant") if one["id"] == tenant for name in facts},
+        "api_keys": {row["name"]: key for key, row in store.items("key")},
+        **_examples(environment, tenant),
+        "note": f"Every address here is made up: {WARNING}.",
+        "tenants": others,
+    }
+
+
+def _examples(environment: Environment, tenant: str) -> Record:
+    def theirs(kind: str) -> list[Record]:
+        return [one for one in environment.store.all(kind) if one["tenant"] == tenant]
+
+    def owners(company: Record) -> list[Record]:
+        return [{"id": key, "status": environment.store.get("owner", key)["status"]} for key in company["owners"]]
+
+    users = theirs("user")
+    return {
+        "cards": _by_status(theirs("card")),
+        "users": _by_status(users),
+        "companies": [{"id": one["id"], "owners": owners(one)} for one in theirs("company")],
+        "contracts": [_contract(environment, one) for one in theirs("contract")],
+        "disputes": _by_status(theirs("dispute")),
+        "payment_accounts": [one["id"] for one in theirs("payment_account")],
+        "payment_routes": [
+            {
+                "id": one["id"],
+                "fiat_deposit": one["fiat_deposit"] is not None,
+                "fiat_deposit_address": one["fiat_deposit"],
+                **{name: one[name] for name in ("user_id", "company_id") if name in one},
+            }
+            for one in theirs("payment_route")
+        ],
+        "rewards_users": [
+            {"id": one["id"], "rows": rows, "hidden": hidden, "beyond_paging": rows + hidden >= BEYOND_PAGING}
+            for one in users
+            for rows, hidden in [counts(environment, one)]
+            if rows + hidden
+        ],
+    }
+
+
+def _by_status(records: list[Record]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in records:
+        found[str(one["status"])].append(one["id"])
+    return dict(found)
+
+
+_SAME = (
+    "id", "chain_id", "contract_version", "proxy_address", "controller_address", "admin_addresses", "nonce",
+)  # fmt: skip
+
+
+def _contract(environment: Environment, one: Record) -> Record:
+    return {
+        **{name: one[name] for name in _SAME},
+        "chain": str(chain_of(one["chain_id"])),
+        "deposit_address": f"{one['deposit_address']} ({WARNING})",
+        "signer": signer_of(environment.seeds, one["chain_id"], one["id"]),
+        "tokens": [
+            {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in one["tokens"]
+        ],
+    }

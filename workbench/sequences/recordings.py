@@ -12,8 +12,7 @@ from workbench.client.journal import Journal
 from workbench.errors import InvalidRequest, NotSent, UnusableFile, visible
 from workbench.interface import strict_json
 from workbench.interface.table import OPERATIONS, PREFIX
-from workbench.sandbox.direct import DirectTransport
-from workbench.sandbox.faults import FaultedResponse
+from workbench.sandbox.embedded import DirectTransport
 from workbench.sandbox.service import Request, Response
 from workbench.sequences.exports import export, sent_members
 
@@ -62,7 +61,7 @@ class Recording:
         """Return what gives a client the recorded responses, as `Client(transport=recording.transport(), …)`."""
         return DirectTransport(self._answer)
 
-    def _answer(self, request: Request) -> FaultedResponse:
+    def _answer(self, request: Request) -> Response:
         target = request.path.removeprefix(PREFIX) + (f"?{request.query}" if request.query else "")
         with self._lock:
             if self.played == len(self.calls):
@@ -74,7 +73,7 @@ class Recording:
                 detail = f", with another {', '.join(differing)}" if differing else ""
                 raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
             self.played += 1
-        return FaultedResponse(response=response)
+        return response
 
 
 def _call(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:

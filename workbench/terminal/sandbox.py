@@ -229,7 +229,7 @@ def serve(
         from workbench.http_post import LOOPBACK
         from workbench.http_server import served_names
         from workbench.sandbox import Sandbox
-        from workbench.sandbox.arguments import clock_settings
+        from workbench.sandbox.embedded import clock_settings
         from workbench.sandbox.server import introduction
 
         try:
