@@ -13,9 +13,9 @@ import pytest
 
 import workbench
 from tests.forms.conftest import below
-from workbench.forms import style
 from workbench.forms.bulk_panel import panel as bulk_panel
 from workbench.forms.panel import browse, form
+from workbench.forms.widgets import css
 from workbench.forms.work import Work
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
@@ -87,7 +87,7 @@ def mixed(color: str, ground: str) -> str:
 @pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_forms_use_the_design(tokens: Mapping[str, str], name: str) -> None:
     """The style sheet of forms has the colors of the design."""
-    assert f"--wb-{name}:{tokens[name]};" in style.CSS
+    assert f"--wb-{name}:{tokens[name]};" in css("forms", ".wb-root")
 
 
 def puts_in_a_cell(attributes: dict[str, str | None]) -> bool:

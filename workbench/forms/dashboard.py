@@ -17,12 +17,11 @@ import ipywidgets
 from workbench import charts, tables
 from workbench.client.base import BaseClient
 from workbench.client.client import AsyncClient
-from workbench.errors import InvalidArguments, InvalidRequest, WorkbenchError, visible
+from workbench.errors import InvalidArguments, InvalidRequest, visible
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse, tiles
-from workbench.forms.widgets import Displayed, StaticView
+from workbench.forms.widgets import Displayed, StaticView, css, what_went_wrong
 from workbench.rendering import money
-from workbench.rendering.design import variables
 from workbench.rendering.markup import isolated
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.session import connect, sandbox_of, tenants_of
@@ -116,7 +115,7 @@ class DashboardWidget(anywidget.AnyWidget):
     """The page's side of a dashboard. Nothing that it shows is part of its state, so that no saved notebook holds it."""
 
     _esm = _HERE / "dashboard.js"
-    _css = variables(".wbd") + (_HERE / "dashboard.css").read_text(encoding="utf-8")
+    _css = css("dashboard", ".wbd")
 
 
 class Books:
@@ -224,7 +223,7 @@ class Dashboard(Displayed):
     @property
     def html(self) -> str:
         """The dashboard as static HTML."""
-        return f"<style>{variables('.wbd')}{_css()}</style>{self._still()}"
+        return f"<style>{css('dashboard', '.wbd')}</style>{self._still()}"
 
     def __repr__(self) -> str:
         return f"<dashboard of {self.filters.tenant}: {RANGES[self.filters.range].lower()}>"
@@ -249,7 +248,7 @@ class Dashboard(Displayed):
     def document(self) -> str:
         """Return what is shown as an HTML page of its own."""
         title = escape(f"Dashboard of {self.filters.tenant}")
-        style = variables(".wbd", by_system=True) + _css() + "body{margin:0;color-scheme:light dark}"
+        style = css("dashboard", ".wbd", by_system=True) + "body{margin:0;color-scheme:light dark}"
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{style}</style></head>'
@@ -268,10 +267,8 @@ class Dashboard(Displayed):
         try:
             with self._lock:
                 _ANSWERS[str(asked.get("do"))](self, asked)
-        except (WorkbenchError, OSError, ValueError) as error:
-            self.page.send({"say": visible(str(error), 400)})
         except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
-            self.page.send({"say": f"unexpected {type(error).__name__}: an error of the workbench itself"})
+            self.page.send({"say": what_went_wrong(error)})
 
     def _show(self, asked: Mapping[str, Any]) -> None:
         """Send the head where it changes, then each part when it is ready."""
@@ -425,10 +422,6 @@ PARTS = ("approvals", "declines", "spend", "points", "reviews", "deliveries")
 _ANSWERS: Mapping[str, Callable[[Dashboard, Mapping[str, Any]], None]] = {
     "show": Dashboard._show, "open": Dashboard._open, "export": Dashboard._export,
 }  # fmt: skip
-
-
-def _css() -> str:
-    return (_HERE / "dashboard.css").read_text(encoding="utf-8")
 
 
 def _kept(table: Any, rows: Any) -> Any:

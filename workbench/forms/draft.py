@@ -1,7 +1,7 @@
 """The values of a form before they are a request: what is given, chosen, wrong and advised. No widgets, no I/O."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -275,16 +275,21 @@ class Draft:
             for rule in self._whens(section)
         )
 
-    def nested(self) -> dict[str, Any]:
-        """Return the values as arguments of the operation: nested mappings by attribute name."""
+    def nested(self, shown: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
+        """Return the values as arguments of the operation: nested mappings by attribute name.
+
+        Args:
+            shown: Returns what stands for a value, by its path; what is required and empty is then left out.
+        """
         made: dict[str, Any] = {}
         for section in self.sections:
-            if section.path and (self._has(section.path) or (self.required(section.path) and self._open(section.path))):
-                _holder(made, section.path)
+            path = section.path
+            if path and (self._has(path) or (shown is None and self.required(path) and self._open(path))):
+                _holder(made, path)
         for path in self.leaves:
             if path in self.given:
                 head, _, last = path.rpartition(".")
-                _holder(made, head)[last] = self.given[path]
+                _holder(made, head)[last] = self.given[path] if shown is None else shown(path, self.given[path])
         return made
 
     def _open(self, path: str) -> bool:

@@ -18,7 +18,6 @@ from workbench.errors import InvalidArguments, WorkbenchError, visible
 from workbench.forms import things
 from workbench.forms.things import Column, Rows
 from workbench.forms.widgets import sentence
-from workbench.rendering.design import TONES
 from workbench.rendering.palette import look, word
 
 _LONGEST = 500  # characters of a cell
@@ -254,7 +253,7 @@ class Listing:
             return ""
         if column.kind == "status":
             text = str(value)
-            return [f"{look(text).mark} {visible(word(text), 80)}", TONES.get(text, "other")]
+            return [f"{look(text).mark} {visible(word(text), 80)}", look(text).tone]
         if column.kind in ("time", "wall") and isinstance(value, datetime):
             return value.astimezone(UTC).isoformat(timespec="milliseconds")
         if column.kind == "id" and (name := self._name(value, place)):

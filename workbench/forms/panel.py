@@ -24,11 +24,9 @@ from workbench.forms.form import Form
 from workbench.forms.listing import Listing, choices, label_of
 from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
-from workbench.forms.style import STATIC
-from workbench.forms.things import Rows
-from workbench.forms.widgets import Displayed, StaticView, close, headline, sentence
+from workbench.forms.things import Column, Rows
+from workbench.forms.widgets import Displayed, StaticView, close, css, headline, sentence, what_went_wrong
 from workbench.interface.rules import ISO_DAY, RewardType
-from workbench.rendering.design import variables
 from workbench.rendering.markup import isolated
 from workbench.session import sandbox_of
 
@@ -92,7 +90,7 @@ class PanelWidget(anywidget.AnyWidget):
     """The page's side of a panel. Nothing that it shows is part of its state, so that no saved notebook holds it."""
 
     _esm = _HERE / "panel.js"
-    _css = variables(".wbp") + (_HERE / "panel.css").read_text(encoding="utf-8")
+    _css = css("panel", ".wbp")
 
 
 class Rewards(Listing):
@@ -207,13 +205,11 @@ class Panel(Displayed):
         Raises:
             InvalidArguments: There is no such list, or it has no such thing.
         """
-        listing = self.open(name)
-        if key not in listing.data.ids:
-            raise InvalidArguments(f"{name} has no {visible(key, 80)}", of="browse")
+        self.open(name)
+        found = self._details(name, key)
         self._close_form()
-        self.opened = (name, key)
         self._tell("go", list=name, id=key)
-        return self._details(name, key)
+        return found
 
     def act(self, do: str, **values: Any) -> Form:
         """Open the form of an operation for the thing that is open, or for the list; nothing is sent yet.
@@ -241,7 +237,7 @@ class Panel(Displayed):
         """The lists that were read, as static HTML."""
         parts = [headline(_TITLE, self._api), "<div>What was read. Run the cell for a live panel.</div>"]
         parts += [_static_table(one) for one in self.lists.values() if one.is_read and one.data.rows]
-        return f'<style>{STATIC}</style><div class="wb-read">{"".join(parts)}</div>'
+        return f'<style>{css("saved", ".wb-read")}</style><div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
         read = ", ".join(f"{name} {len(one.data.rows):,}" for name, one in self.lists.items() if one.is_read)
@@ -254,14 +250,9 @@ class Panel(Displayed):
         number = asked.get("ask")
         try:
             with self._lock:
-                do = _ANSWERS[str(asked.get("do"))]
-                return {"answer": number, **do(self, asked)}
-        except WorkbenchError as error:
-            return {"answer": number, "error": visible(str(error), 600)}
-        except (OSError, ValueError) as error:  # the file exists, the folder does not, or the extension is unknown
-            return {"answer": number, "error": visible(str(error), 600)}
+                return {"answer": number, **_ANSWERS[str(asked.get("do"))](self, asked)}
         except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
-            return {"answer": number, "error": f"unexpected {type(error).__name__}: an error of the workbench itself"}
+            return {"answer": number, "error": what_went_wrong(error)}
 
     def _tell(self, event: str, **facts: Any) -> None:
         self.widget.send({"event": event, **facts})
@@ -303,9 +294,7 @@ class Panel(Displayed):
         return {
             **window,
             "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],
-            "columns": [
-                {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to} for one in listing.data.columns
-            ],
+            "columns": [_column(one) for one in listing.data.columns],
             "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api.environment)],
             "views": views().get(name, {}),
             **self._inputs(listing),
@@ -331,25 +320,21 @@ class Panel(Displayed):
         return name, self.lists[name]
 
     def _open_details(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        name, listing = self._asked_list(asked)
-        key = str(asked.get("id"))
-        if key not in listing.data.ids:
+        return self._details(self._asked_list(asked)[0], str(asked.get("id")))
+
+    def _number(self, name: str, key: str) -> int:
+        """Return the number of the row of a thing."""
+        if key not in self.lists[name].data.ids:
             raise InvalidArguments(f"{name} has no {visible(key, 80)}", of="browse")
+        return self.lists[name].data.ids.index(key)
+
+    def _details(self, name: str, key: str) -> dict[str, Any]:
+        listing, number = self.lists[name], self._number(name, key)
         if (name, key) != self.opened:
             self._close_form()
         self.opened = (name, key)
-        return self._details(name, key)
-
-    def _details(self, name: str, key: str) -> dict[str, Any]:
-        listing = self.lists[name]
-        number = listing.data.ids.index(key)
         facts = [
-            {
-                "label": label_of(one),
-                "kind": one.kind,
-                "to": one.to,
-                "value": listing.cell(listing.data.rows[number], place),
-            }
+            {**_column(one), "value": listing.cell(listing.data.rows[number], place)}
             for place, one in enumerate(listing.data.columns)
             if listing.data.rows[number][place] is not None and one.kind != "hidden"
         ]
@@ -376,7 +361,7 @@ class Panel(Displayed):
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise InvalidArguments("its details are not open", of="browse")
         name, key = self.opened
-        thing = self.lists[name].data.things[self.lists[name].data.ids.index(key)]
+        thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(details.private(thing)))}"
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
@@ -389,8 +374,7 @@ class Panel(Displayed):
         """Return the actions of the thing that is open, with their arguments."""
         if self.opened is None or self.opened[1] not in self.lists[self.opened[0]].data.ids:
             return []
-        name, key = self.opened
-        return self._offered_for(name, self.lists[name].data.ids.index(key))
+        return self._offered_for(self.opened[0], self._number(*self.opened))
 
     def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that has a thing; one that the page names is searched first."""
@@ -473,6 +457,10 @@ class Panel(Displayed):
             self.form.close()
             self.form = None
         return {}
+
+
+def _column(one: Column) -> dict[str, Any]:
+    return {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to}
 
 
 def listing_order(listing: Listing) -> list[str]:

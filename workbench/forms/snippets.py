@@ -2,8 +2,9 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -11,7 +12,7 @@ import attrs
 import ipywidgets
 
 from workbench.client.guards import class_url
-from workbench.forms.draft import Draft, joined
+from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row, shell
 from workbench.interface import masks, strict_json
 from workbench.interface.rules import Full
@@ -26,7 +27,7 @@ _LINE_LENGTH = 90
 def python(draft: Draft) -> str:
     """Return the call as Python."""
     name = f"api.{draft.operation.name}"
-    arguments = [f"{key}={_literal(value)}" for key, value in masked(draft, draft.nested()).items()]
+    arguments = [f"{key}={_literal(value)}" for key, value in draft.nested(partial(_masked, draft)).items()]
     call = f"{name}({', '.join(arguments)})"
     if len(call) <= _LINE_LENGTH:
         return call
@@ -50,8 +51,9 @@ def _literal(value: Any) -> str:
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
     words = ["workbench", draft.operation.name.replace("_", "-")]
-    for path, value in _flat(masked(draft, draft.nested())):
-        words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(value))]
+    for path in draft.leaves:
+        if path in draft.given:
+            words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(_masked(draft, path, draft.given[path])))]
     if (url := _url(api)) and url != class_url().rstrip("/"):  # commands of a class find it by themselves
         words += ["--url", url]
     elif name := profile_of(api):
@@ -78,14 +80,6 @@ def note(snippet: str, api: Any) -> str:
     return f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields api_keys.full | tail -1)"
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, joined(prefix, name))
-        else:
-            yield joined(prefix, name), value
-
-
 def _typed(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -103,35 +97,18 @@ def step(draft: Draft) -> Sequence:
     """Return the call as a sequence of one step, in which private values are parameters of the run."""
     private: list[Parameter] = []
 
-    def taken(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for name, value in values.items():
-            path = joined(prefix, name)
-            if isinstance(value, Mapping):
-                made[name] = taken(value, path)
-            elif draft.private(path):
-                parameter = path.replace(".", "_")
-                private.append(Parameter(name=parameter, doc=draft.leaves[path].member.about.doc))
-                made[name] = param(parameter)
-            else:
-                made[name] = value
-        return made
+    def taken(path: str, value: Any) -> Any:
+        if not draft.private(path):
+            return value
+        private.append(Parameter(name=path.replace(".", "_"), doc=draft.leaves[path].member.about.doc))
+        return param(private[-1].name)
 
-    name = draft.operation.name
-    arguments = taken(draft.nested(), "")
+    name, arguments = draft.operation.name, draft.nested(taken)
     return Sequence(name=name, steps=(Step(name=name, do=name, arguments=arguments),), parameters=tuple(private))
 
 
-def masked(draft: Draft, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values with dots in place of the private ones."""
-    made: dict[str, Any] = {}
-    for name, value in values.items():
-        path = joined(prefix, name)
-        if not isinstance(value, Mapping):
-            made[name] = masks.DOTS if draft.private(path) else value
-        elif value:
-            made[name] = masked(draft, value, path)
-    return made
+def _masked(draft: Draft, path: str, value: Any) -> Any:
+    return masks.DOTS if draft.private(path) else value
 
 
 SNIPPETS: Mapping[str, Callable[[Draft, Any], str]] = {

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import attrs
@@ -44,14 +45,22 @@ class Rows:
 
 
 def _rows(
-    columns: Iterable[Column], found: Iterable[tuple[str, Mapping[str, Any], Any]], *notes: str, newest: bool = True,
+    columns: str, found: Iterable[tuple[str, Mapping[str, Any], Any]], *notes: str, newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:  # fmt: skip
-    """Return rows from (id, values by column, thing); columns without any value are omitted, the newest row is first."""
+    """Return rows from (id, values by column, thing); columns without any value are omitted, the newest row is first.
+
+    Args:
+        columns: Each column as `name`, `name:kind` or `name:id>list`.
+    """
     held = list(found)
     if newest:
         held.reverse()
-    kept = [one for one in columns if not held or any(facts.get(one.name) is not None for _, facts, _ in held)]
+    kept = []
+    for name, _, rest in (one.partition(":") for one in columns.split()):
+        if not held or any(facts.get(name) is not None for _, facts, _ in held):
+            kind, _, to = rest.partition(">")
+            kept.append(Column(name, kind or "text", to or None))
     return Rows(
         columns=tuple(kept),
         rows=tuple(tuple(facts.get(one.name) for one in kept) for _, facts, _ in held),
@@ -60,6 +69,29 @@ def _rows(
         names=names or {},
         notes=notes,
     )
+
+
+def _facts(x: Any, members: str) -> dict[str, Any]:
+    """Return members of a record or mapping by the names of columns: stored times as such, members of an enum as text.
+
+    Args:
+        members: Each as `name`, or as `column=path.of.the.member`.
+    """
+    found = {}
+    for column, path in _paths(members):
+        value = x
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+        if path[-1].endswith("_at") and type(value) is int:
+            value = datetime.fromtimestamp(value / 1000, UTC)
+        found[column] = str(value) if isinstance(value, str) else value
+    return found
+
+
+@cache
+def _paths(members: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    pairs = (one.partition("=") for one in members.split())
+    return tuple((column, tuple((path or column).split("."))) for column, _, path in pairs)
 
 
 # What a session knows where the service has no list: the records of the sandbox, the journal, received events.
@@ -122,10 +154,6 @@ def stamp(api: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _time(milliseconds: Any) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
 def _answer(entry: Any) -> Mapping[str, Any]:
     return entry.answer if isinstance(entry.answer, Mapping) else {}
 
@@ -150,29 +178,23 @@ def contracts(api: Any) -> Rows:
     """Return the contracts, a row for each token."""
     listed = api.list_contracts()
     notes = (f"{NO_FUNDS}: these are test chains.",) if any(one.chain_id in TEST_CHAINS for one in listed) else ()
-
-    def found() -> Iterator[tuple[str, dict[str, Any], Any]]:
-        for one in listed:
-            chain = str(chains.chain_of(one.chain_id)) if type(one.chain_id) is int else str(one.chain_id)
-            for token in one.tokens or (None,):
-                facts = {name: getattr(token, name, None) for name in ("balance", "exchange_rate", "advance_rate")}
-                facts["token"] = getattr(token, "address", None)
-                value, credit = credit_of(token, 100), credit_of(token, getattr(token, "advance_rate", None))
-                yield (
-                    f"{one.id} {facts['token']}",
-                    {
-                        "chain": chain, "contract_id": one.id, **facts,
-                        "value_cents": value, "credit_cents": credit, "deposit_address": one.deposit_address, "chain_id": one.chain_id,
-                    },
-                    one,
-                )  # fmt: skip
-
+    found = []
+    for one in listed:
+        chain = str(chains.chain_of(one.chain_id)) if type(one.chain_id) is int else str(one.chain_id)
+        for token in one.tokens or (None,):
+            facts = {
+                "chain": chain,
+                **_facts(one, "contract_id=id deposit_address chain_id"),
+                **_facts(token, "token=address balance exchange_rate advance_rate"),
+                "value_cents": credit_of(token, 100),
+                "credit_cents": credit_of(token, getattr(token, "advance_rate", None)),
+            }
+            found.append((f"{one.id} {facts['token']}", facts, one))
     columns = (
-        Column("chain"), Column("contract_id", "id"), Column("token", "address"), Column("balance", "number"),
-        Column("exchange_rate", "number"), Column("advance_rate", "number"), Column("value_cents", "money"), Column("credit_cents", "money"),
-        Column("deposit_address", "address"),
-    )  # fmt: skip
-    return _rows(columns, found(), *notes, newest=False)
+        "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
+        "credit_cents:money deposit_address:address"
+    )
+    return _rows(columns, found, *notes, newest=False)
 
 
 def credit_of(token: Any, percent: Any) -> int | None:
@@ -191,82 +213,48 @@ def _person(one: Any) -> str | None:
 
 def users(api: Any) -> Rows:
     """Return the known users and owners: from the sandbox, the journal, and events. Names are masked."""
-
-    def stored(kind: str) -> Iterator[tuple[str, dict[str, Any], Any]]:
-        for one in records(api, kind):
-            yield (
-                one["id"],
-                {
-                    "kind": kind, "name": _person(one), "application_status": str(one["status"]),
-                    "external_id": one.get("external_id"), "company_id": one.get("company_id"),
-                    "is_active": one.get("is_active"), "updated": _time(one.get("updated_at")),
-                },
-                one,
-            )  # fmt: skip
-
-    called = (
-        (
-            _answer(one).get("id"),
-            {
-                "kind": "user", "application_status": _answer(one).get("applicationStatus"), "updated": one.started,
-                "external_id": _answer(one).get("externalId"),
-            },
-            _answer(one),
-        )
+    members = "kind application_status=status external_id company_id updated=updated_at"
+    people = [one for kind in ("owner", "user") for one in records(api, kind)]
+    stored = [(one["id"], {**_facts(one, members), "name": _person(one)}, one) for one in people]
+    members = "application_status=answer.applicationStatus external_id=answer.externalId updated=started"
+    called = [
+        (_answer(one).get("id"), {"kind": "user", **_facts(one, members)}, _answer(one))
         for one in entries(api, "create_user_application", "update_user")
-    )  # fmt: skip
-    reported = (
-        (
-            kept.event.body.id,
-            {"kind": "user", "application_status": str(kept.event.body.application_status), "updated": kept.arrived},
-            kept.event.body,
-        )
-        for kept in received(api)
-        if kept.event.kind == "user.updated"
-    )
-    columns = (
-        Column("name"), Column("id", "id"), Column("kind"), Column("application_status", "status"),
-        Column("external_id"), Column("company_id", "id", "companies"), Column("updated", "time"),
-    )  # fmt: skip
-    sandbox = (*stored("owner"), *stored("user"))
-    return _rows(columns, _merged(called, reported, sandbox), names=names(api))
+    ]
+    members = "application_status=event.body.application_status updated=arrived"
+    reported = [
+        (one.event.body.id, {"kind": "user", **_facts(one, members)}, one.event.body)
+        for one in received(api)
+        if one.event.kind == "user.updated"
+    ]
+    columns = "name id:id kind application_status:status external_id company_id:id>companies updated:time"
+    return _rows(columns, _merged(called, reported, stored), names=names(api))
 
 
 def companies(api: Any) -> Rows:
     """Return the companies of the sandbox; the service has no list."""
-    columns = (
-        Column("name"), Column("id", "id"), Column("application_status", "status"), Column("owners", "number"),
-        Column("external_id"),
-    )  # fmt: skip
     found = (
         (one["id"], {**one.shown(), "application_status": str(one["status"]), "owners": len(one["owners"])}, one)
         for one in records(api, "company")
     )
-    return _rows(columns, found, "The service has no list of companies: only those of the sandbox are shown.")
+    note = "The service has no list of companies: only those of the sandbox are shown."
+    return _rows("name id:id application_status:status owners:number external_id", found, note)
 
 
 def cards(api: Any) -> Rows:
     """Return the known cards: those of the sandbox, or those that transactions name."""
-    columns = (
-        Column("card"), Column("id", "id"), Column("status", "status"), Column("user_id", "id", "users"),
-        Column("limit_cents", "money"), Column("available_cents", "money"), Column("held_cents", "money"),
-        Column("posted_cents", "money"),
-    )  # fmt: skip
+    members = "status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
     stored = (
-        (
-            one["id"],
-            {
-                "card": f"•••• {one['last4']}", "status": str(one["status"]), "user_id": one["user"],
-                **{f"{name}_cents": one[name] for name in ("limit", "available", "held", "posted")},
-            },
-            one,
-        )
-        for one in records(api, "card")
-    )  # fmt: skip
+        (one["id"], {"card": f"•••• {one['last4']}", **_facts(one, members)}, one) for one in records(api, "card")
+    )
     seen = (
         (spend.card_id, {"card": spend.card_id[:8], "user_id": spend.user_id}, None)
         for kept in received(api)
         if (spend := getattr(kept.event.body, "spend", None)) is not None and isinstance(spend.card_id, str)
+    )
+    columns = (
+        "card id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
+        "posted_cents:money"
     )
     return _rows(columns, _merged(seen, stored), names=names(api))
 
@@ -277,33 +265,25 @@ MONEY = ("amount", "held", "posted", "refunded", "net")
 def transactions(api: Any) -> Rows:
     """Return the transactions that the sandbox stores; of another service those known from events."""
     columns = (
-        Column("authorized_at", "time"), Column("merchant_name"), Column("amount_cents", "money"),
-        Column("status", "status"), Column("id", "id"), Column("card_id", "id", "cards"), Column("user_id", "id", "users"),
-        *(Column(f"{name}_cents", "money") for name in MONEY[1:]), Column("declined_reason"), Column("posted_at", "time"),
-        Column("merchant_category_code"), Column("currency", "hidden"),
-    )  # fmt: skip
+        "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
+        "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
+        "merchant_category_code currency:hidden"
+    )
     found = _stored_transactions(api) if sandbox_of(api) is not None else _reported_transactions(api)
     return _rows(columns, sorted(found, key=lambda one: str(one[1].get("authorized_at") or "")), names=names(api))
 
 
 def _stored_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    members = (
+        "id merchant_name merchant_category_code currency declined_reason status card_id=card user_id=user "
+        "authorized_at posted_at amount_cents=authorized held_cents=held posted_cents=settled refunded_cents=refunded"
+    )
     for one in records(api, "transaction"):
-        posted, refunded, status = one["settled"], one["refunded"], str(one["status"])
-        money = (one["authorized"], one["held"], posted, refunded, posted - refunded)
-        facts = {
-            name: one.get(name)
-            for name in ("id", "merchant_name", "merchant_category_code", "currency", "declined_reason")
-        }
-        yield (
-            one["id"],
-            {
-                **facts, **{f"{name}_cents": cents for name, cents in zip(MONEY, money, strict=True)},
-                "status": "refunded" if status == "settled" and 0 < posted <= refunded else status,
-                "card_id": one["card"], "user_id": one["user"],
-                "authorized_at": _time(one["authorized_at"]), "posted_at": _time(one["posted_at"]),
-            },
-            one,
-        )  # fmt: skip
+        facts = _facts(one, members)
+        posted, refunded = facts["posted_cents"], facts["refunded_cents"]
+        if facts["status"] == "settled" and 0 < posted <= refunded:
+            facts["status"] = "refunded"
+        yield one["id"], {**facts, "net_cents": posted - refunded}, one
 
 
 def _reported_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
@@ -320,65 +300,30 @@ def _reported_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]
 
 def payment_accounts(api: Any) -> Rows:
     """Return the known payment accounts, created or deleted; the service has no list."""
-    stored = (
-        (
-            one["id"],
-            {
-                "nickname": one["members"].get("nickname"), "type": one["members"].get("type"),
-                "user_id": one["members"].get("user_id"), "created": _time(one["created_at"]),
-            },
-            one,
-        )
-        for one in records(api, "payment_account")
-    )  # fmt: skip
-    made = (
-        (
-            _answer(one).get("id"),
-            {
-                "nickname": _answer(one).get("nickname"), "type": _answer(one).get("type"),
-                "user_id": _answer(one).get("userId"), "created": one.started,
-            },
-            _answer(one),
-        )
-        for one in entries(api, "create_payment_account")
-    )  # fmt: skip
-    gone = (
+    members = "nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
+    stored = [(one["id"], _facts(one, members), one) for one in records(api, "payment_account")]
+    members = "nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
+    made = [
+        (_answer(one).get("id"), _facts(one, members), _answer(one)) for one in entries(api, "create_payment_account")
+    ]
+    gone = [
         (str(one.request.get("paymentAccountId")), {"deleted": one.started}, None)
         for one in entries(api, "delete_payment_account")
-    )
-    columns = (
-        Column("nickname"), Column("id", "id"), Column("type"), Column("user_id", "id", "users"),
-        Column("created", "time"), Column("deleted", "time"),
-    )  # fmt: skip
+    ]
+    columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
     return _rows(columns, _merged(stored, made, gone), note, names=names(api))
 
 
 def disputes(api: Any) -> Rows:
     """Return the known disputes."""
-    stored = (
-        (
-            one["id"],
-            {
-                "status": str(one["status"]), "transaction_id": one["transaction"], "created": _time(one["created_at"]),
-                "resolved": _time(one["resolved_at"]),
-            },
-            one,
-        )
-        for one in records(api, "dispute")
-    )  # fmt: skip
+    members = "status transaction_id=transaction created=created_at resolved=resolved_at"
+    stored = ((one["id"], _facts(one, members), one) for one in records(api, "dispute"))
     called = (
-        (
-            str(_answer(one).get("id") or one.request.get("disputeId")),
-            {"status": str(_answer(one).get("status") or "")},
-            None,
-        )
+        (str(_answer(one).get("id") or one.request.get("disputeId")), _facts(one, "status=answer.status"), None)
         for one in entries(api, "update_dispute")
     )
-    columns = (
-        Column("id", "id"), Column("status", "status"), Column("transaction_id", "id", "transactions"),
-        Column("created", "time"), Column("resolved", "time"),
-    )  # fmt: skip
+    columns = "id:id status:status transaction_id:id>transactions created:time resolved:time"
     merchants = {one["id"]: one["merchant_name"] for one in records(api, "transaction")}
     return _rows(columns, _merged(called, stored), names=merchants)
 
@@ -415,21 +360,10 @@ def _values(column: Any) -> list[Any]:
 
 def events(api: Any) -> Rows:
     """Return the received events."""
-    columns = (
-        Column("arrived", "wall" if sandbox_of(api) is None else "time"), Column("kind"), Column("about", "id", "any"), Column("id", "id"), Column("verified"),
-        Column("times", "number"), Column("sequence", "number"),
-    )  # fmt: skip
-    found = (
-        (
-            kept.event.id,
-            {
-                "sequence": kept.sequence, "kind": kept.event.kind, "about": getattr(kept.event.body, "id", None),
-                "arrived": kept.arrived, "verified": kept.verified, "times": kept.times, "id": kept.event.id,
-            },
-            kept.event,
-        )
-        for kept in received(api)
-    )  # fmt: skip
+    members = "sequence kind=event.kind about=event.body.id arrived verified times id=event.id"
+    found = ((kept.event.id, _facts(kept, members), kept.event) for kept in received(api))
+    arrived = "wall" if sandbox_of(api) is None else "time"
+    columns = f"arrived:{arrived} kind about:id>any id:id verified times:number sequence:number"
     return _rows(columns, found)
 
 
@@ -444,51 +378,31 @@ def deliveries(api: Any) -> Rows:
         (f"refused-{number}", {"state": f"refused: {one.reason}", "at": one.at}, None)
         for number, one in enumerate(getattr(getattr(api, "inbox", None), "refusals", ()))
     ]
-    columns = (
-        Column("at", "time"), Column("state", "status"), Column("kind"), Column("event_id", "id", "events"),
-        Column("tried", "number"), Column("endpoint", "id"), Column("due", "time"), Column("held"),
-    )  # fmt: skip
+    columns = "at:time state:status kind event_id:id>events tried:number endpoint:id due:time held"
     hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
     return _rows(columns, found, *([hint] if sandbox is not None and not found else []))
 
 
 def requests(api: Any) -> Rows:
     """Return the calls with an effect from the journal, and the requests that the sandbox received."""
-    columns = (
-        Column("started", "time"), Column("what"), Column("outcome", "status"), Column("status_code", "number"),
-        Column("operation"), Column("log"), Column("id", "id"),
-    )  # fmt: skip
     sandbox = sandbox_of(api)
-    served = [
-        (
-            one.request_id or f"request-{number}",
-            {
-                "what": f"{one.method} {one.path or 'a path that is not served'}", "status_code": one.status,
-                "outcome": "done" if one.status < 400 else "refused", "operation": one.operation, "log": "sandbox",
-                "id": one.request_id,
-            },
-            {name: value for name, value in walk.given(one).items() if value not in (None, ())},
-        )
-        for number, one in enumerate(() if sandbox is None else sandbox.requests())
-    ]  # fmt: skip
-    called = [
-        (
-            one.id,
-            {
-                "started": one.started, "what": one.what, "outcome": str(one.outcome), "status_code": one.status,
-                "operation": one.operation, "log": "journal", "id": one.id,
-            },
-            call_facts(one),
-        )
-        for one in entries(api)
-    ]  # fmt: skip
-    return _rows(columns, [*served, *called])
+    found: list[tuple[str, Mapping[str, Any], Any]] = []
+    for number, one in enumerate(() if sandbox is None else sandbox.requests()):
+        facts = _facts(one, "status_code=status operation id=request_id") | {
+            "what": f"{one.method} {one.path or 'a path that is not served'}",
+            "outcome": "done" if one.status < 400 else "refused",
+            "log": "sandbox",
+        }
+        thing = {name: value for name, value in walk.given(one).items() if value not in (None, ())}
+        found.append((one.request_id or f"request-{number}", facts, thing))
+    members = "started what outcome status_code=status operation id"
+    found += [(one.id, {**_facts(one, members), "log": "journal"}, call_facts(one)) for one in entries(api)]
+    return _rows("started:time what outcome:status status_code:number operation log id:id", found)
 
 
 def call_facts(one: Any) -> dict[str, Any]:
     """Return what the journal says of a call."""
-    names = ("id", "what", "operation", "environment", "started", "ended", "status", "outcome", "error", "answer")
-    facts = {name: _plain(getattr(one, name)) for name in names}
+    facts = _facts(one, "id what operation environment started ended status outcome error answer")
     facts |= {"request": dict(one.request), "next step": one.next_step, "resend of": one.resend_of}
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
@@ -497,20 +411,14 @@ def sequences(_: Any) -> Rows:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.sequences import catalogue
 
-    columns = (Column("name"), Column("steps", "number"), Column("doc"))
     found = ((name, {"name": name, "steps": len(one.steps), "doc": one.doc}, one) for name, one in catalogue.items())
-    return _rows(columns, found, newest=False)
+    return _rows("name steps:number doc", found, newest=False)
 
 
 def assumed(_: Any) -> Rows:
     """Return all assumptions about the service."""
-    columns = (Column("where"), Column("value"), Column("confidence", "status"), Column("reason"), Column("id"))
-    found = ((one.id, {each.name: _plain(getattr(one, each.name)) for each in columns}, one) for one in assumptions())
-    return _rows(columns, found, newest=False)
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, str) else value  # members of an enum as plain text
+    found = ((one.id, _facts(one, "where value confidence reason id"), one) for one in assumptions())
+    return _rows("where value confidence:status reason id", found, newest=False)
 
 
 KINDS: Mapping[str, Callable[[Any], Rows]] = {

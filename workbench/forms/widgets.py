@@ -7,13 +7,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any, Protocol
 
 import ipywidgets
 
-from workbench.errors import visible
-from workbench.forms.style import CSS
+from workbench.errors import WorkbenchError, visible
+from workbench.rendering.design import variables
 from workbench.rendering.markup import isolated
 
 CLOSE_DELAY = 2.0
@@ -119,9 +121,17 @@ def view_of(widget: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@cache
+def css(name: str, below: str, *, by_system: bool = False) -> str:
+    """Return a style sheet of this package by its name, with the tokens of the design for everything below a selector."""
+    return variables(below, by_system=by_system) + (Path(__file__).parent / f"{name}.css").read_text(encoding="utf-8")
+
+
 def style_sheet() -> Any:
     """Return the style sheet as a widget."""
-    return ipywidgets.HTML(f"<style>{CSS}</style>", layout=ipywidgets.Layout(display="block", height="0"))
+    return ipywidgets.HTML(
+        f"<style>{css('forms', '.wb-root')}</style>", layout=ipywidgets.Layout(display="block", height="0")
+    )
 
 
 def root(static: StaticView, *children: Any, name: str, api: Any = None) -> Any:
@@ -144,6 +154,13 @@ class Quiet:
             yield
         finally:
             self.setting = False
+
+
+def what_went_wrong(error: Exception) -> str:
+    """Return what a page says of an error: a file that exists, a folder that does not, or one of this package, in its words."""
+    if isinstance(error, WorkbenchError | OSError | ValueError):
+        return visible(str(error), 600)
+    return f"unexpected {type(error).__name__}: an error of the workbench itself"
 
 
 def shell() -> Any:

@@ -1,4 +1,4 @@
-"""Long work in the background of a notebook: a progress bar, the result, and buttons to stop and to resume."""
+"""What goes on beside the cells of a notebook: long work, with buttons to stop and resume it, and the time of a signature."""
 
 import threading
 from collections.abc import Callable
@@ -9,9 +9,22 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.errors import WorkbenchError
-from workbench.forms.widgets import Displayed, StaticView, button, close, headline, root, row
+from workbench.forms.widgets import (
+    Cancellable,
+    Displayed,
+    Later,
+    StaticView,
+    after,
+    button,
+    close,
+    headline,
+    line,
+    root,
+    row,
+)
 from workbench.progress import Progress, ProgressCallback
 from workbench.rendering.markup import isolated
+from workbench.withdrawals.withdrawal import Withdrawal
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
 STOPPED = "Stopped by its button; everything done so far is kept."
@@ -147,3 +160,51 @@ def receive_while_busy(widget: Any) -> None:
     """
     if widget.comm is not None:
         vars(widget.comm).pop("_reply_subshell_id", None)
+
+
+class Countdown(Displayed):
+    """A withdrawal with its remaining time. It shows what `withdrawal` shows, and never the signature."""
+
+    def __init__(self, withdrawal: Withdrawal, *, later: Later = after) -> None:
+        self._withdrawal = withdrawal
+        self._later = later
+        self._timer: Cancellable | None = None
+        self.left = ipywidgets.HTML().add_class("wb-countdown")
+        self._card = ipywidgets.HTML(self.html)
+        self.static = StaticView()
+        self.widget = root(self.static, self.left, self._card, name="wb-withdrawal")
+        self._tick()
+
+    def _tick(self) -> None:
+        expired = self._withdrawal.expired
+        self.left.value = line("problem" if expired else "timer", self._withdrawal.countdown())
+        if expired or self._withdrawal.remaining() is None:
+            self._timer = None
+            self._card.value = self.html  # an expired signature is dropped
+        else:
+            self._timer = self._later(1.0, self._tick)
+
+    @property
+    def running(self) -> bool:
+        """Whether time is left."""
+        return self._timer is not None
+
+    def close(self) -> None:
+        """Stop, and close the widgets."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        close(self.widget)
+
+    @property
+    def html(self) -> str:
+        """The withdrawal as static HTML."""
+        return self._withdrawal._repr_html_()
+
+    def __repr__(self) -> str:
+        return str(self._withdrawal)
+
+
+def countdown(withdrawal: Withdrawal) -> Countdown:
+    """Show a withdrawal with the remaining time of its signature."""
+    return Countdown(withdrawal)

@@ -6,18 +6,18 @@ own tags and attributes stand in the HTML.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.rendering.describe import describe as describe
     from workbench.rendering.layout import MAX_ROWS as MAX_ROWS
-    from workbench.rendering.notebook import register as register
     from workbench.rendering.palette import LOOKS as LOOKS
     from workbench.rendering.palette import Look as Look
     from workbench.rendering.palette import look as look
     from workbench.rendering.palette import paint as paint
     from workbench.rendering.palette import word as word
     from workbench.rendering.show import curl as curl
+    from workbench.rendering.show import describe as describe
     from workbench.rendering.show import html as html
     from workbench.rendering.show import html_table as html_table
     from workbench.rendering.show import plain as plain
+    from workbench.rendering.show import register as register
     from workbench.rendering.show import table as table
     from workbench.rendering.states import state_diagram as state_diagram
     from workbench.rendering.values import cell_text as cell_text

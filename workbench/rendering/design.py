@@ -26,24 +26,6 @@ SCALE: Mapping[str, str] = {
 }  # fmt: skip
 """Sizes of type, spaces on a grid of 4 pixels, the height of a row, fonts."""
 
-TONES: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("approved", "settled", "completed", "accepted", "active", "ready", "done", "delivered", "widely seen"), "good"
-    ),
-    **dict.fromkeys(
-        ("denied", "declined", "rejected", "refused", "failed", "canceled", "locked", "unknown"), "bad"
-    ),
-    **dict.fromkeys(
-        (
-            "pending", "needsInformation", "needsVerification", "manualReview", "tosNotAccepted", "inReview", "waiting",
-            "partly", "sending", "unconfirmed",
-        ),
-        "warn",
-    ),
-    **dict.fromkeys(("authorized", "earned", "redeemed", "refunded", "reported from live calls"), "open"),
-}  # fmt: skip
-"""The color of a status; any other is `other`. Its glyph and word say the same without color."""
-
 
 def variables(root: str, *, by_system: bool = False) -> str:
     """Return the tokens as variables of a style sheet, for everything below a selector, in the theme of the page.

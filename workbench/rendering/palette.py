@@ -10,45 +10,48 @@ import attrs
 
 @attrs.frozen
 class Look:
-    """How one status looks. `sgr` is its color in a terminal, `hatch` its pattern in a chart."""
+    """How one status looks. `sgr` is its color in a terminal, `hatch` its pattern in a chart.
+
+    `tone` is its color on a page: "good", "bad", "warn", "open" or "other", of `design`.
+    """
 
     color: str
     mark: str
     sgr: int
     hatch: str = ""
+    tone: str = "other"
 
 
 GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
     "#009e73", "#0072b2", "#2b8fd0", "#d96c00", "#b58500", "#d5391f", "#a05195", "#8a8f98", "#687080", "#2f8f9d",
 )  # fmt: skip
 
-GOOD, BAD = Look(GREEN, "✓", 32), Look(RED, "✗", 31, "\\\\")
-OPEN, WAITING = Look(BLUE, "●", 34, "//"), Look(AMBER, "◔", 33, ".")
-YOURS = Look(ORANGE, "?", 33, "xx")  # somebody has to act
-REVIEW = Look(PURPLE, "⚑", 35, "++")
-STOPPED, NOT_YET = Look(GRAY, "–", 90, "--"), Look(GRAY, "○", 90)
-RETURNED = Look(TEAL, "↩", 36, "*")
+GOOD, BAD = Look(GREEN, "✓", 32, "", "good"), Look(RED, "✗", 31, "\\\\", "bad")
+OPEN, WAITING = Look(BLUE, "●", 34, "//", "open"), Look(AMBER, "◔", 33, ".", "warn")
+YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # somebody has to act
+REVIEW = Look(PURPLE, "⚑", 35, "++", "warn")
+STOPPED, NOT_YET = Look(GRAY, "–", 90, "--", "bad"), Look(GRAY, "○", 90)
 
 LOOKS: Mapping[str, Look] = {
     # applications
     "approved": GOOD,
     "pending": WAITING,
     "needsInformation": YOURS,
-    "needsVerification": Look(SKY, "◎", 36, "o"),
+    "needsVerification": Look(SKY, "◎", 36, "o", "warn"),
     "manualReview": REVIEW,
     "denied": BAD,
-    "locked": Look(SLATE, "■", 90, "||"),
+    "locked": Look(SLATE, "■", 90, "||", "bad"),
     "canceled": STOPPED,
     "notStarted": NOT_YET,
     "exempt": Look(TEAL, "◇", 36, "*"),
-    "tosNotAccepted": Look(BLUE, "✎", 34, "//"),
+    "tosNotAccepted": Look(BLUE, "✎", 34, "//", "warn"),
     # transactions
     "authorized": OPEN,
     "declined": BAD,
     "settled": GOOD,
     "completed": GOOD,
     "reversed": Look(GRAY, "↩", 90, "--"),
-    "refunded": RETURNED,
+    "refunded": Look(TEAL, "↩", 36, "*", "open"),
     # disputes
     "inReview": REVIEW,
     "accepted": GOOD,
@@ -59,21 +62,25 @@ LOOKS: Mapping[str, Look] = {
     # signatures
     "ready": GOOD,
     # rewards
-    "earned": Look(GREEN, "+", 32),
-    "redeemed": Look(BLUE, "−", 34, "//"),
+    "earned": Look(GREEN, "+", 32, "", "open"),
+    "redeemed": Look(BLUE, "−", 34, "//", "open"),
+    # deliveries
+    "delivered": Look(GRAY, "•", 90, "", "good"),
+    "failed": Look(GRAY, "•", 90, "", "bad"),
+    "waiting": Look(GRAY, "•", 90, "", "warn"),
     # how a call ends
     "done": GOOD,
     "refused": BAD,
     "not_sent": NOT_YET,
     "not sent": NOT_YET,
-    "unknown": Look(PURPLE, "‽", 35, "++"),
+    "unknown": Look(PURPLE, "‽", 35, "++", "bad"),
     "partly": YOURS,
     "planned": NOT_YET,
     "sending": WAITING,
     # confidence of assumptions
     "widely seen": GOOD,
     "reported from live calls": OPEN,
-    "seen in one place": WAITING,
+    "seen in one place": attrs.evolve(WAITING, tone="other"),
     "unconfirmed": YOURS,
 }
 

@@ -1,18 +1,52 @@
-"""Anything of this package as plain text, as HTML, as a table; a request as a curl command."""
+"""Anything of this package as plain text, as HTML, as a table, or as what these show; a request as a curl command."""
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from workbench.interface import strict_json
+import attrs
+
+from workbench.errors import (
+    ApiError,
+    DuplicateSuspected,
+    InvalidProfile,
+    InvalidRequest,
+    NotArmed,
+    NotSent,
+    OutcomeUnknown,
+    Problem,
+    UnexpectedAnswer,
+    WorkbenchError,
+    WrongEnvironment,
+    visible,
+)
+from workbench.interface import checks, masks, strict_json
+from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
-from workbench.interface.masks import masked
+from workbench.interface.disputes import Dispute
+from workbench.interface.events import EVENT_KINDS, Event
+from workbench.interface.fields import OPEN, Answer
 from workbench.interface.operation import Operation
-from workbench.interface.table import KEY_HEADER
+from workbench.interface.people import CompanyApplication, User
+from workbench.interface.simulations import SimulatedTransaction
+from workbench.interface.table import KEY_HEADER, OPERATIONS
+from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of, records
 from workbench.rendering import text
-from workbench.rendering.describe import describe
-from workbench.rendering.layout import MAX_ROWS
+from workbench.rendering.layout import MAX_ROWS, Block, Cell, Grid, Row, Sheet, Stack
 from workbench.rendering.text import Paint, unpainted
+from workbench.rendering.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
+
+Reveal = Collection[str]
+
+_DEEPEST = 12
+_FEW = 8
+_STATES: Mapping[type[Any], str] = {
+    SimulatedTransaction: "transaction", User: "application", CompanyApplication: "application", Dispute: "dispute",
+}  # fmt: skip
+"""Records with a diagram of states."""
+_STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"})
+"""Keys of mappings whose values are shown as a status."""
 
 
 def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Paint = unpainted) -> str:
@@ -63,10 +97,358 @@ def curl(
     """
     path, body = converter.write_request(operation, request)
     if not reveal:
-        body = masked(body, of=operation.request)
+        body = masks.masked(body, of=operation.request)
     words = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     words += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
     if not operation.in_query and operation.method != "DELETE":  # as the client sends it, empty or not
         data = shlex.quote(strict_json.dumps(body).decode())
         words += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
     return " ".join(words)
+
+
+def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
+    """Return what is to be shown of x: a record, an error, problems, a mapping, many of one of them, or what has a `sheet()`.
+
+    Args:
+        reveal: Attribute names, or dotted paths, of private members that are shown as they are.
+        columns: Of many: the dotted attribute names, or keys, to show, in this order.
+        rows: Of many: how many to show; the rest is counted.
+    """
+    if isinstance(x, BaseException):
+        return error_sheet(x)
+    if (own := getattr(type(x), "sheet", None)) is not None:  # an object of a higher package that describes itself
+        block: Block = own(x)
+        return block
+    if is_record(x) and not isinstance(x, type):
+        return record_sheet(x, reveal)
+    if isinstance(x, Mapping):
+        return mapping_sheet(x)
+    if isinstance(x, Problem | Assumption):
+        x = [x]
+    if isinstance(x, list | tuple):
+        return _many(x, reveal, columns, rows) if x else Cell(("nothing",), "muted")
+    return cell(x)
+
+
+def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows: int) -> Block:
+    first, shown = type(x[0]), x[:rows]
+    alike = all(type(item) is first for item in x)
+    if alike and first is Event and len(x) > MAX_EVENTS and not columns:
+        return event_grid(shown[:SHOWN_EVENTS], len(x))
+    if alike and is_record(x[0]):
+        if columns or not _holds_many(first):
+            return record_grid(plural(first, len(x)), shown, len(x), reveal, columns)
+        parts = tuple(attrs.evolve(record_sheet(item, reveal), state=None) for item in shown)
+        return Stack(title=plural(first, len(x)), parts=parts, total=len(x))
+    if alike and first is Problem:
+        return problem_grid(shown, len(x))
+    if alike and first is Assumption:
+        lines = [(one.id, one.where, one.value, one.reason, _confidence(one), one.change) for one in shown]
+        return _grid(
+            plural(first, len(x)),
+            ("id", "where", "assumed", "reason", "confidence", "where to change it"),
+            lines,
+            len(x),
+        )
+    if all(isinstance(item, Mapping) for item in x):
+        return mapping_grid(shown, columns, len(x))
+    return _grid(f"{len(x):,} items", ("",), [(_inline(item, reveal),) for item in shown], len(x))
+
+
+def _grid(title: str, columns: Iterable[str], rows: Iterable[Iterable[Cell | str]], total: int) -> Grid:
+    cells = tuple(tuple(Cell((one,)) if isinstance(one, str) else one for one in row) for row in rows)
+    return Grid(title=title, columns=tuple(columns), rows=cells, total=total)
+
+
+def plural(cls: type[Any], count: int) -> str:
+    """Return `3 issuing contracts`."""
+    noun = label(cls.__name__)
+    if count != 1 and noun != "rewards activity":
+        noun = f"{noun.removesuffix('y')}ies" if noun[-1] == "y" else f"{noun}{'es' if noun[-1] == 's' else 's'}"
+    return f"{count:,} {noun}"
+
+
+def _holds_many(cls: type[Any]) -> bool:
+    return any(isinstance(one.kind, Array) and record_of(one.kind) for one in members(cls)) or cls is Event
+
+
+def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of those members that any of the records has."""
+    for one in members(cls):
+        values = [value for item in shown if (value := getattr(item, one.name)) not in (None, ())]
+        if values and isinstance(one.kind, Nested) and all(is_record(value) for value in values):
+            yield from _columns(one.kind.of, values, f"{prefix}{one.name}.")
+        elif values:
+            yield prefix + one.name
+
+
+def record_grid(
+    title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
+) -> Grid:
+    """Put records into a grid: a column for each member that any of them has, nested ones too."""
+    names = tuple(columns or _columns(type(shown[0]), shown))
+    rows = ((_leaf(item, name, reveal) for name in names) for item in shown)
+    return _grid(title, (label(name.replace(".", "_")) for name in names), rows, total)
+
+
+def event_grid(shown: Sequence[Event], total: int) -> Grid:
+    """Put many events into a grid, a line each; the title says how to see the others."""
+    lines = []
+    for one in shown:
+        about = str(get_path(one.body, "id") or "")
+        status = next(filter(None, (get_path(one.body, name) for name in _EVENT_STATUS)), None)
+        at = next(filter(None, (get_path(one, name) for name in _EVENT_TIME)), None)
+        lines.append(
+            (
+                visible(one.kind, 40), visible(about[:8]) + "…" * (len(about) > 8),
+                "" if status is None else _plain("status", str(status)), "" if at is None else _inline(at, ()),
+            )
+        )  # fmt: skip
+    hint = f", the first {len(lines)}; wb.to_frame has all" if total > len(lines) else ""
+    return _grid(plural(Event, total) + hint, ("kind", "about", "status", "time"), lines, total)
+
+
+def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
+    way, _, last = path.rpartition(".")
+    holder = get_path(record, way) if way else record
+    if holder is None:
+        return Cell(("",))
+    one, value = member(type(holder), last), getattr(holder, last, None)
+    if value is None or value == ():
+        return Cell(("",))
+    return _inline(value, reveal) if is_record(value) else member_cell(one, value, holder, path, reveal)
+
+
+def _inline(value: Any, reveal: Reveal, deep: int = 0) -> Cell:
+    if is_record(value):
+        held = record_sheet(value, reveal)
+        return Cell(tuple(f"{row.label} {row.value.text}" for row in held.rows if isinstance(row.value, Cell)))
+    if isinstance(value, Mapping):
+        return Cell((f"<{len(value)} members>",), "muted")
+    if isinstance(value, tuple | list) and deep == _DEEPEST:
+        return Cell((f"<{len(value)} items>",), "muted")
+    if isinstance(value, tuple | list):
+        return Cell(tuple(_inline(item, reveal, deep + 1).text for item in value[:20]))
+    return cell(value)
+
+
+def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
+    """Put a record on a sheet: its members in the order of its declaration, and what is unusual about it."""
+    rows = []
+    for one in members(type(record)):
+        value = getattr(record, one.name)
+        if value is None or value == ():
+            continue
+        shown = _value(one, value, record, f"{prefix}{one.name}", reveal)
+        rows.append(Row(label(one.name), shown, one.about.assumed, _warning(one, record)))
+    for name, value in (getattr(record, "extra", None) or {}).items():
+        known = name in reveal or "extra" in reveal
+        rows.append(Row(visible(str(name), 80), _inline(value, ()) if known else Cell((masks.DOTS,), "private")))
+    title = "" if prefix else label(type(record).__name__)
+    if isinstance(record, Event):
+        title = f"event {visible(record.kind, 80)}"
+    status = getattr(record, "application_status", None) or getattr(record, "status", None)
+    chip = isinstance(status, str) and status and not prefix and len(rows) > _FEW
+    return Sheet(
+        title=title,
+        status=status_cell(str(status)) if chip else None,
+        rows=tuple(rows),
+        notes=() if prefix else tuple(_unusual(record)),
+        state=(kind, str(status)) if status and not prefix and (kind := _STATES.get(type(record))) else None,
+    )
+
+
+def _value(one: Member, value: Any, record: Any, path: str, reveal: Reveal) -> Cell | Sheet | Grid:
+    if is_record(value):
+        return record_sheet(value, reveal, f"{path}.")
+    if isinstance(value, tuple) and value and all(is_record(item) for item in value):
+        return record_grid("", value[:MAX_ROWS], len(value), reveal)
+    if isinstance(value, Mapping) and (one.about.privacy is OPEN or one.name in reveal):
+        return mapping_sheet(value)
+    return member_cell(one, value, record, path, reveal)
+
+
+def _warning(one: Member, record: Any) -> str | None:
+    deposits = one.name == "deposit_address" or (one.name == "onramp" and getattr(record, "onramp", None) is not None)
+    return NO_FUNDS if deposits and getattr(record, "chain_id", None) in TEST_CHAINS else None
+
+
+def _unusual(record: Any) -> Iterator[str]:
+    if not isinstance(record, Answer):
+        return
+    alike: dict[str, list[str]] = {}
+    for flag in checks.flags(record):
+        alike.setdefault(flag.message, []).append(visible(flag.path, 80))
+    for message, paths in islice(alike.items(), 12):
+        more = f" and {len(paths) - 3:,} more" if len(paths) > 3 else ""
+        yield f"unusual: {', '.join(paths[:3])}{more} {visible(message, 200)}".replace(":  ", ": ")
+
+
+def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
+    """Put a mapping on a sheet: a plan, a balance, a guide. A wire body shows its names alone."""
+    rows = []
+    for name, value in _printed(given).items():
+        shown: Cell | Sheet | Grid
+        if isinstance(value, Mapping) and deep < _DEEPEST:
+            shown = mapping_sheet(value, deep + 1)
+        elif is_record(value):
+            shown = record_sheet(value)
+        elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+            shown = mapping_grid(value[:MAX_ROWS], None, len(value))
+        elif isinstance(value, list | tuple):
+            shown = Cell(tuple(_inline(item, ()).text for item in value[:MAX_ROWS]) or ("–",))
+        else:
+            shown = _plain(name, value)
+        rows.append(Row(label(str(name)), shown))
+    return Sheet(title="", rows=tuple(rows))
+
+
+def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a mapping as it is printed: what a caller gave, and a wire body, by their names alone."""
+    if isinstance(given, strict_json.JsonObject):
+        return dict.fromkeys(given, Cell((masks.DOTS,), "private"))
+    return given.shown() if isinstance(given, masks.MaskedDict) else given
+
+
+def _plain(name: Any, value: Any) -> Cell:
+    """Return a value of a mapping; one that is a status is shown as such."""
+    if isinstance(value, Cell):
+        return value
+    return status_cell(value) if str(name) in _STATUSES and isinstance(value, str) and value else _inline(value, ())
+
+
+def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int) -> Grid:
+    """Put mappings into a grid: a column for each key any of them has, in the order first met."""
+    shown = [_printed(one) for one in shown]
+    names = list(columns or dict.fromkeys(name for item in shown for name in item))
+    rows = ((_plain(name, item[name]) if name in item else "" for name in names) for item in shown)
+    return _grid("", (label(str(name)) for name in names), rows, total)
+
+
+def problem_grid(shown: Sequence[Problem], total: int) -> Grid:
+    """Put problems into a grid: where, what is wrong, and which rule is broken."""
+    rows = (
+        (visible(one.path, 200) or "(all)", visible(one.message, 500), Cell((visible(one.rule, 40),), "muted"))
+        for one in shown
+    )
+    return _grid(plural(Problem, total), ("where", "problem", "rule"), rows, total)
+
+
+def _confidence(one: Assumption) -> Cell:
+    mark = status_cell(one.confidence).text.partition(" ")[0]
+    return Cell((f"{mark} {one.confidence}",), f"status:{one.confidence}")
+
+
+MAX_EVENTS, SHOWN_EVENTS = 5, 20
+"""Events in a list that are shown whole, and lines of a longer one."""
+_EVENT_STATUS = ("application_status", "spend.status", "status")
+_EVENT_TIME = ("event_received_at", "body.spend.posted_at", "body.spend.authorized_at", "body.received_at")
+_OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (OutcomeUnknown, "unknown"),
+    (ApiError, "refused"),
+    (UnexpectedAnswer, "done"),
+    ((InvalidRequest, WrongEnvironment, NotArmed, DuplicateSuspected, NotSent), "not_sent"),
+)
+"""How a call ended, by the error that says so."""
+
+
+def _outcome_of(error: BaseException) -> str | None:
+    """Return how a call ended by its error: "refused", "not_sent", "unknown", "done", or None where none was made."""
+    return next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
+
+
+def error_sheet(error: BaseException) -> Sheet:
+    """Put an error on a sheet: what happened, what it means, and each problem on a line of its own."""
+    outcome = _outcome_of(error)
+    ours = isinstance(error, WorkbenchError)
+    rows: list[Row] = []
+    words: tuple[str, ...] = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
+    title = label(type(error).__name__)
+    if isinstance(error, InvalidRequest | InvalidProfile | UnexpectedAnswer) and error.problems:
+        rows.append(Row("problems", problem_grid(error.problems, len(error.problems))))
+        if isinstance(error, InvalidRequest):
+            words = ("Nothing was sent.",)
+            title += f" of {error.operation}" if error.operation else ""
+        elif isinstance(error, InvalidProfile):
+            words = ()
+        else:
+            words = words[:1]
+    if isinstance(error, OutcomeUnknown):
+        rows.append(Row("attempt", Cell((visible(error.attempt.id, 200),))))
+    return Sheet(
+        title=title if ours else type(error).__name__,
+        status=status_cell(outcome) if outcome else None,
+        words=words,
+        rows=tuple(rows),
+    )
+
+
+# How IPython and notebooks show records and errors. IPython is an argument, never imported.
+
+
+def shown_types() -> tuple[type[Any], ...]:
+    """Return the classes that are shown our way: answers, requests and their parts, problems, assumptions."""
+    # Each by itself: IPython takes the repr that a class has of its own before a printer of the class above it.
+    tops = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    tops += [Event, *(kind.body for kind in EVENT_KINDS.values())]
+    found = {cls for top in tops for cls in records(top)}
+    return (Answer, *sorted(found, key=lambda cls: cls.__name__), Problem, Assumption)
+
+
+def register(shell: Any) -> Callable[[], None]:
+    """Let an IPython shell show records, lists of them, and errors without their traces our way.
+
+    Returns:
+        A function that undoes it.
+    """
+    formatters = shell.display_formatter.formatters
+    as_html, as_text = formatters["text/html"], formatters["text/plain"]
+    before = [(one.type_printers, dict(one.type_printers)) for one in (as_html, as_text)]
+    for cls in shown_types():
+        as_html.for_type(cls, html)
+        as_text.for_type(cls, _pretty)
+    for cls in (list, tuple):
+        as_html.for_type(cls, _html_of_many)
+        as_text.for_type(cls, _pretty_of_many(as_text.type_printers.get(cls)))
+    shell.set_custom_exc((WorkbenchError,), _say)
+
+    def undo() -> None:
+        for printers, earlier in before:
+            printers.clear()
+            printers.update(earlier)
+        shell.set_custom_exc((), None)
+
+    return undo
+
+
+def _pretty(x: Any, printer: Any, cycle: bool) -> None:
+    printer.text("…" if cycle else plain(x, printer.max_width))
+
+
+def _ours(x: Any) -> bool:
+    return (
+        bool(x) and all(type(item) is type(x[0]) for item in x[:50]) and isinstance(x[0], Problem | Assumption | Answer)
+    )
+
+
+def _html_of_many(x: Any) -> str | None:
+    return html(x) if type(x) in (list, tuple) and _ours(x) else None
+
+
+def _pretty_of_many(usual: Callable[..., None] | None) -> Callable[..., None]:
+    def pretty(x: Any, printer: Any, cycle: bool) -> None:
+        if not cycle and type(x) in (list, tuple) and _ours(x):
+            printer.text(plain(x, printer.max_width))
+        elif usual is not None:
+            usual(x, printer, cycle)
+        else:
+            printer.text(repr(x))
+
+    return pretty
+
+
+def _say(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
+    """Show an error of ours by its message. The trace is one `%tb` away, and never holds a request's values."""
+    words = plain(error).split("\n")
+    shell._showtraceback(kind, error, words)
+    return words

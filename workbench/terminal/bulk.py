@@ -148,7 +148,7 @@ def _confirmed_plan(api: Any, operation: Any, rows: Path, checks: Checks) -> str
     if api.environment != "production":
         return None
     from workbench.bulk.plan import plan_of
-    from workbench.terminal.profiles import ask_typed
+    from workbench.terminal.journal import ask_typed
 
     options = attrs.asdict(checks) | {"rejects": checks.rejects is not None}
     plan = plan_of(operation, rows, secret=b"shown only", limits=api.limits, **options)

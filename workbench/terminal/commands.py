@@ -58,7 +58,7 @@ COMMANDS = {
         "trigger": ("events:trigger", "Send a signed sample event."),
         "watch": ("watch:watch", "Watch requests, events and deliveries on one time line."),
         "logs": ("watch:logs_app", "Print requests, events and deliveries as they happen."),
-        "chaos": ("chaos:app", "Prove that a webhook handler is right, under everything that goes wrong."),
+        "chaos": ("sequences:chaos_app", "Prove that a webhook handler is right, under everything that goes wrong."),
     },
     "Sequences": {
         "run": ("sequences:run", "Run a sequence."),
@@ -74,8 +74,8 @@ COMMANDS = {
     },
     "Journal and profiles": {
         "journal": ("journal:app", "List calls with an effect, and resolve unknown outcomes."),
-        "profiles": ("profiles:app", "List, show and check connection profiles."),
-        "arm": ("profiles:arm", "Allow operations with an effect in production for some minutes."),
+        "profiles": ("journal:profiles_app", "List, show and check connection profiles."),
+        "arm": ("journal:arm", "Allow operations with an effect in production for some minutes."),
     },
     "Help": {
         "assumptions": ("about:list_assumptions", "List the assumptions about the service and where to change them."),
@@ -87,7 +87,7 @@ COMMANDS = {
         "shell": ("shell:shell", "Open IPython with api, sandbox, inbox and wb ready."),
         "lab": ("shell:lab", "Open JupyterLab."),
         "dashboard": ("shell:dashboard", "Open a dashboard of a program, or write it into an HTML file."),
-        "mcp": ("mcp:mcp", "Serve tools for coding agents by the Model Context Protocol."),
+        "mcp": ("shell:mcp", "Serve tools for coding agents by the Model Context Protocol."),
         "completion": ("completion:script", "Print the completion script for bash, zsh or fish."),
     },
 }

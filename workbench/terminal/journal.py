@@ -1,17 +1,26 @@
-"""`workbench journal …`: the calls with an effect, their outcomes, and the resolution of unknown ones."""
+"""`workbench journal …`, `profiles …` and `arm`: calls with an effect and their outcomes, connections, effects in production."""
 
+import json
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from workbench.errors import visible
-from workbench.terminal.completion import operations
-from workbench.terminal.exits import DONE, prompt_words, say, usage_error
+import attrs
+
+from workbench.client.guards import confirmation
+from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
+from workbench.errors import InvalidProfile, InvalidRequest, visible
+from workbench.interface.operation import Operation
+from workbench.interface.table import OPERATIONS
+from workbench.terminal import completion
+from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, chosen_profile
+from workbench.terminal.where import MAX_ARMED_MINUTES, Where, armed_path, chosen_profile, session
 
 _WHERE, _OUTPUT = Where(), Output()
 _File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
@@ -21,7 +30,6 @@ _File = Annotated[Path | None, Parameter(help="Journal of an application, in thi
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
     """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a connection."""
     from workbench.client.journal import Journal
-    from workbench.client.settings import open_profile
     from workbench.client.state import state_folder
 
     if where.url or where.fresh:
@@ -35,11 +43,8 @@ def _journal(where: Where, file: Path | None) -> Iterator[Any]:
         if not file.is_file():
             raise usage_error(f"--path: no file {visible(str(file), 200)}.")
         path = file
-    journal = Journal(path)
-    try:
+    with closing(Journal(path)) as journal:
         yield journal
-    finally:
-        journal.close()
 
 
 def _show(entries: list[Any], how: Output) -> None:
@@ -56,7 +61,7 @@ def _show(entries: list[Any], how: Output) -> None:
 def list_calls(
     *,
     outcome: Literal["done", "refused", "not_sent", "unknown", "sending"] | None = None,
-    operation: Annotated[str | None, Parameter(completer=operations)] = None,
+    operation: Annotated[str | None, Parameter(completer=completion.operations)] = None,
     text: str | None = None,
     last: int | None = None,
     path: _File = None,
@@ -123,3 +128,168 @@ app.command(list_calls, name="list")
 app.command(list_unknown, name="unknown")
 app.command(resolve)
 app.command(export)
+
+
+# profiles
+
+
+def _row(profile: Profile) -> dict[str, Any]:
+    variables = [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
+    found = next((name for name in variables if os.environ.get(name)), None)
+    return {
+        "name": profile.name,
+        "environment": profile.environment,
+        "base_url": profile.base_url or "embedded sandbox",
+        "key": f"in {found}" if found else f"not in the environment ({variables[0]})",
+    }
+
+
+def list_profiles(*, how: Output = _OUTPUT) -> int:
+    """List the profiles."""
+    names = profile_names()
+    if not names:
+        say(f"No profiles yet. Add one to {config_path()} as a table [profiles.NAME].")
+    rows = []
+    for name in names:
+        try:
+            rows.append(_row(open_profile(name)))
+        except InvalidProfile:
+            unusable = "invalid; run: workbench profiles check"
+            rows.append({"name": name, "environment": "", "base_url": unusable, "key": ""})
+    if rows or how.output != "table":
+        show(rows, how)
+    return DONE
+
+
+def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output = _OUTPUT) -> int:
+    """Show the settings of a profile, and where its key comes from. The key itself is never shown.
+
+    Args:
+        name: Name of the profile.
+    """
+    profile = open_profile(name)
+    limits = {name: value for name, value in attrs.asdict(profile.limits).items() if value is not None}
+    show(
+        {
+            **_row(profile),
+            "timeout": profile.timeout,
+            "journal": profile.journal or "in the state folder",
+            "wire_names": dict(profile.wire_names) or "as assumed",
+            "sandbox": dict(profile.sandbox) or "–",
+            "limits": limits or "none",
+        },
+        how,
+    )
+    return DONE
+
+
+def check(
+    name: Annotated[str | None, Parameter(completer=completion.profiles)] = None,
+    /,
+    *,
+    user_id: str | None = None,
+    live: bool = False,
+    how: Output = _OUTPUT,
+) -> int:
+    """Validate profiles and, by reads only, the assumptions they rely on.
+
+    Args:
+        name: Profile to test with reads; without it only the file is checked.
+        user_id: Id of a user with rewards, for the assumptions about them.
+        live: Confirm the use of a production profile.
+    """
+    if name is None:
+        return _check_file()
+    with session(Where(profile=name, live=live)) as api:
+        findings = api.verify_assumptions(user_id=user_id)
+    rows = [{"assumption": x.id, "verdict": str(x.verdict), "seen": x.seen, "change": x.change} for x in findings]
+    tested = [row for row in rows if row["verdict"] != "untested"]
+    show(tested if how.output == "table" else rows, how)
+    say(f"{len(rows) - len(tested)} assumptions cannot be tested by reads.")
+    return PARTLY if findings.of("contradicted") else DONE
+
+
+def _check_file() -> int:
+    code = DONE
+    for name in profile_names():
+        try:
+            open_profile(name)
+            say(f"✓ {name}")
+        except InvalidProfile as invalid:
+            code = WRONG_INPUT
+            say("\n    ".join([f"✗ {name}", *map(str, invalid.problems)]))
+    if not profile_names():
+        open_profile("default") if os.environ.get("WORKBENCH_BASE_URL") else say(f"No profiles in {config_path()}.")
+    return code
+
+
+profiles_app = App(name="profiles", help="Connection profiles.")
+profiles_app.command(list_profiles, name="list")
+profiles_app.command(show_profile, name="show")
+profiles_app.command(check)
+
+
+def arm(
+    operations: Annotated[str, Parameter(completer=completion.operations)],
+    /,
+    *,
+    profile: Annotated[str, Parameter(completer=completion.profiles)],
+    reason: str,
+    minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
+) -> int:
+    """Allow operations with an effect in production for some minutes, after a typed confirmation.
+
+    Args:
+        operations: Operations with an effect, separated by commas.
+        profile: A production profile.
+        reason: Reason, recorded in the journal.
+    """
+    names = [one.strip().replace("-", "_") for one in operations.split(",") if one.strip()]
+    invalid = [one for one in names if one not in OPERATIONS or not OPERATIONS[one].effect]
+    if invalid or not names:
+        raise usage_error(f"Not operations with an effect: {visible(', '.join(invalid), 100) or 'none given'}.")
+    if not 1 <= minutes <= MAX_ARMED_MINUTES:
+        raise usage_error(f"--minutes must be 1 to {MAX_ARMED_MINUTES}.")
+    if not reason.strip():
+        raise usage_error("--reason is empty.")
+    opened = open_profile(profile)
+    if opened.environment != "production":
+        raise usage_error(f"Profile {profile} is a sandbox; operations need no arming there.")
+    host = str(opened.base_url).split("/")[2]
+    say(f"PRODUCTION, {host}: {', '.join(names)} for {minutes} minutes.")
+    ask_typed(f"Type {host} to allow it: ", host)
+    until = datetime.now(UTC) + timedelta(minutes=minutes)
+    path = armed_path(profile)
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}, file)
+    say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
+    return DONE
+
+
+def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:
+    """Ask for a typed confirmation before a call in production that cannot be undone.
+
+    Raises:
+        Exit: There is no terminal to type at.
+        InvalidRequest: Something else was typed; nothing was sent.
+    """
+    asked = confirmation(operation, request)
+    if asked is not None:
+        say(f"PRODUCTION, {api.host}: {asked.says}.")
+        ask_typed(f"Type {asked.types} to continue: ", asked.types)
+
+
+def ask_typed(question: str, expected: str) -> None:
+    """Ask for a typed confirmation.
+
+    Raises:
+        Exit: There is no terminal to type at.
+        InvalidRequest: Something else was typed.
+    """
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise usage_error("This needs a terminal for a typed confirmation. Nothing was sent.")
+    print(question, end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != expected:
+        raise InvalidRequest("the confirmation does not match", of="confirm")

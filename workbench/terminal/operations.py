@@ -140,7 +140,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
                 )
             return DONE
         if api.environment == "production":
-            from workbench.terminal.profiles import confirm
+            from workbench.terminal.journal import confirm
 
             confirm(api, operation, request)
         if all_pages:

@@ -1,4 +1,4 @@
-"""`workbench shell` and `lab`: IPython with the workbench ready; and the same as an IPython extension."""
+"""`workbench shell`, `lab`, `dashboard` and `mcp`: the workbench in IPython, as an extension of it too, and for agents."""
 
 import importlib.util
 import json
@@ -313,3 +313,21 @@ def lab(folder: Path | None = None, /) -> int:
     say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")
     environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
+
+
+def mcp(*, where: Where = _WHERE) -> int:
+    """Serve operations, controls, sequences and rules as tools and resources, over standard input and output.
+
+    Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each of them the
+    confirmation of the person at the client.
+
+    Example: workbench mcp --fresh
+    """
+    import asyncio
+
+    from workbench import mcp_server
+
+    with session(where) as api:
+        say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
+        asyncio.run(mcp_server.serve(api))
+    return DONE

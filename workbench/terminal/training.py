@@ -3,9 +3,7 @@
 import json
 import re
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -78,17 +76,6 @@ def serve(
                 say(kept, error=True)
                 raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
     return DONE
-
-
-@contextmanager
-def _closing_soon(server: Any) -> Iterator[Any]:
-    """Close a class at the end, for a second at most: all of it is kept already, and thirty files may have much to tidy up."""
-    try:
-        yield server
-    finally:
-        closing_ = threading.Thread(target=server.close, daemon=True)
-        closing_.start()
-        closing_.join(1)
 
 
 _Form = Annotated[

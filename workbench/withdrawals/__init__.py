@@ -8,7 +8,7 @@ Nothing here asks for, reads or stores a private key.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.forms.countdown import countdown as countdown
+    from workbench.forms.work import countdown as countdown
     from workbench.withdrawals.amounts import Cents as Cents
     from workbench.withdrawals.amounts import NativeUnits as NativeUnits
     from workbench.withdrawals.amounts import native_units as native_units
