@@ -40,8 +40,9 @@ def looked_over(page: Page, theme: str) -> None:
     for width in (1280, 700):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.locator(".wbd").evaluate(BOXES) == [], (theme, width)
-    found = Axe().run(page, context=".wbd").response["violations"]
-    assert [(one["id"], one["help"]) for one in found if one["impact"] in ("serious", "critical")] == [], theme
+        found = Axe().run(page, context=".wbd").response["violations"]
+        serious = [(one["id"], one["help"]) for one in found if one["impact"] in ("serious", "critical")]
+        assert serious == [], (theme, width)
     page.set_viewport_size({"width": 1280, "height": 900})
 
 

@@ -214,8 +214,9 @@ DELIVERED = LIVED.replace("for number", 'api.sandbox.register_endpoint("http://1
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("rules", ["what differs", pytest.param("all rules", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_screen_is_in_order(desk: Desk, theme: str) -> None:
+def test_every_screen_is_in_order(desk: Desk, theme: str, rules: str) -> None:
     """Wide and narrow, nothing overlaps or is cut, a key reaches every action, and axe-core finds nothing serious."""
     page = desk.page
     panel = panel_on(desk, START, DELIVERED)
@@ -225,8 +226,8 @@ def test_every_screen_is_in_order(desk: Desk, theme: str) -> None:
 
     def look(screen: str) -> None:
         same = width == 700 and screen in LISTS[:4] + LISTS[5:]  # built as the transactions are
-        rules = None if theme == "light" and not same else ["color-contrast"] if width == 1280 else []
-        wrong = look_at(page, ".wbp", rules=rules)
+        new = None if theme == "light" and not same else ["color-contrast"] if width == 1280 else []
+        wrong = look_at(page, ".wbp", rules=None if rules == "all rules" else new)
         if wrong:
             found[f"{screen} at {width}"] = wrong
         name = "-".join(screen.lower().split()) + "-dark" * (theme == "dark") + "-narrow" * (width == 700)
