@@ -1,4 +1,4 @@
-"""A class of learners at once on one server: `python -m tests.benchmarks.bench_class`, about five minutes.
+"""A class of learners at once on one server: `python -m tests.benchmarks.bench_class`, about 25 minutes.
 
 Each learner is a process with a state of its own that runs the notebooks of the course, cell by cell with pauses, in IPython: at
 each exercise a check before anything is done, then a wrong purchase and a check, then the solution. The trainer injects faults for
@@ -245,7 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--learners", type=int, default=30)
     parser.add_argument("--kills", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=200, help="pauses of each learner, in all")
+    parser.add_argument("--seconds", type=float, default=700, help="pauses of each learner, in all")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder) / "class", given.learners)
