@@ -14,7 +14,7 @@ import httpx
 from workbench.client.client import Client
 from workbench.sandbox import Sandbox
 from workbench.sequences import Sequence, param, ref, run, run_many, step, traffic
-from workbench.sequences.steps import Parameter, guide
+from workbench.sequences.sequence import Parameter, guide
 from workbench.tables.frames import to_frame
 
 SCRIPT = Sequence(

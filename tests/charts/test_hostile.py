@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from tests.charts import samples
 from workbench import charts
-from workbench.charts.text import MAX_LABEL, label, number, scale_of, wrapped
+from workbench.charts.data import MAX_LABEL, label, number, scale_of, wrapped
 from workbench.errors import hidden_characters
 
 HOSTILE = (

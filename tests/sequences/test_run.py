@@ -34,7 +34,7 @@ from workbench.sequences import (
     traffic,
 )
 from workbench.sequences.ledger import Ledger
-from workbench.sequences.steps import Parameter, duration, duration_text, guide
+from workbench.sequences.sequence import Parameter, duration, duration_text, guide
 from workbench.session import connect
 
 BUY = {

@@ -8,7 +8,7 @@ import pytest
 from workbench.errors import WrongEnvironment
 from workbench.sandbox import Sandbox
 from workbench.sequences import Sequence, catalogue, run, step
-from workbench.sequences.steps import Expect
+from workbench.sequences.sequence import Expect
 from workbench.session import Session, connect
 
 

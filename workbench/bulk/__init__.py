@@ -6,15 +6,15 @@ result.ok, result.verdict, wb.to_frame(result)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.bulk.evidence import Finding as Finding
-    from workbench.bulk.evidence import Findings as Findings
-    from workbench.bulk.evidence import investigate as investigate
     from workbench.bulk.outcomes import BulkResult as BulkResult
+    from workbench.bulk.outcomes import Finding as Finding
+    from workbench.bulk.outcomes import Findings as Findings
     from workbench.bulk.outcomes import RowResult as RowResult
     from workbench.bulk.outcomes import RunChanged as RunChanged
+    from workbench.bulk.outcomes import investigate as investigate
+    from workbench.bulk.plan import InvalidRows as InvalidRows
     from workbench.bulk.plan import Plan as Plan
-    from workbench.bulk.rows import InvalidRows as InvalidRows
-    from workbench.bulk.rows import RowProblem as RowProblem
+    from workbench.bulk.plan import RowProblem as RowProblem
     from workbench.bulk.sending import resume as resume
     from workbench.bulk.sending import run as run
     from workbench.bulk.thread_pool import Interrupted as Interrupted

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
-from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, operation_of, plan_of
-from workbench.bulk.rows import check_rejects, write_rejects
+from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, check_rejects, operation_of, plan_of, write_rejects
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import allowed_by, context_of, journal_of, stoppable
 from workbench.client.effects import Outcome

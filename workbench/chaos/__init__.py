@@ -6,10 +6,10 @@ wb.chaos.run(make_handler)                  # sends duplicates, reordered, forge
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.chaos.campaign import Breach as Breach
+    from workbench.chaos.campaign import HttpHandler as HttpHandler
     from workbench.chaos.campaign import Verdict as Verdict
     from workbench.chaos.campaign import load as load
     from workbench.chaos.campaign import run as run
-    from workbench.chaos.handlers import HttpHandler as HttpHandler
     from workbench.chaos.traffic import KEY as KEY
     from workbench.chaos.traffic import Plan as Plan
     from workbench.chaos.traffic import Step as Step

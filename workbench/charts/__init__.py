@@ -2,13 +2,13 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.charts.applications import funnel_chart as funnel_chart
-    from workbench.charts.applications import status_time_chart as status_time_chart
-    from workbench.charts.collateral import collateral_chart as collateral_chart
     from workbench.charts.money import money_timeline_chart as money_timeline_chart
     from workbench.charts.money import waterfall_chart as waterfall_chart
+    from workbench.charts.outcomes import collateral_chart as collateral_chart
     from workbench.charts.outcomes import declines_chart as declines_chart
     from workbench.charts.outcomes import deliveries_chart as deliveries_chart
+    from workbench.charts.outcomes import funnel_chart as funnel_chart
+    from workbench.charts.outcomes import status_time_chart as status_time_chart
     from workbench.charts.reports import applications_chart as applications_chart
     from workbench.charts.reports import approvals_chart as approvals_chart
     from workbench.charts.reports import balances_chart as balances_chart

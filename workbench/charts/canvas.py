@@ -21,8 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.charts.data import Steps, is_general
-from workbench.charts.text import Number, Scale, number, plain, scale_of, wrapped
+from workbench.charts.data import Number, Scale, Steps, is_general, number, plain, scale_of, wrapped
 from workbench.rendering.design import Drawing
 from workbench.rendering.palette import Look
 
@@ -95,6 +94,13 @@ class Canvas:
         """The font size of notes and labels."""
         return max(self.base * 0.82, _LEAST)
 
+    @property
+    def figure(self) -> Figure:
+        """The figure of the Axes."""
+        figure = self.axes.get_figure(root=True)
+        assert isinstance(figure, Figure)
+        return figure
+
     def say(self, *sentences: str) -> None:
         """Add to what is said of the chart where it is not seen."""
         self.findings.extend(re.sub(r"\s+", " ", one).replace(r"\$", "$").strip(" .") for one in sentences if one)
@@ -133,9 +139,7 @@ class Canvas:
         look: Any = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
         text = "\n".join(shown)
         if self.own:
-            figure = self.axes.get_figure(root=True)
-            assert isinstance(figure, Figure)
-            figure.supxlabel(text, x=0.012, **look)
+            self.figure.supxlabel(text, x=0.012, **look)
         else:
             self.axes.annotate(
                 text, (0, 0), (0, -4.6 * self.base), xycoords="axes fraction", textcoords="offset points", va="top", **look
@@ -159,6 +163,12 @@ class Canvas:
         """Label the horizontal axis with the steps of time."""
         self.axes.set_xticks(*steps.ticks(self.width))
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
+
+    def over_time(self, steps: Steps, lines: Sequence["LineSpec"], unit: str) -> None:
+        """Draw lines over steps of time, each with a value for each of its places."""
+        scale = self.lines(steps.places.tolist(), lines)
+        self.time_axis(steps)
+        self.labels(steps.unit, scale.unit(unit))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
         """Write a label at a point of the data, moved by `dx`, `dy` points (at the size of a notebook)."""
@@ -234,9 +244,7 @@ class Canvas:
         self.axes.axhline(0, color=self.ink, linewidth=0.8)
         self.numbers("y")
         low, high = self.axes.get_ylim()
-        figure = self.axes.get_figure(root=True)
-        assert isinstance(figure, Figure)
-        height = self.axes.get_position().height * figure.get_figheight() * 72 * 0.75
+        height = self.axes.get_position().height * self.figure.get_figheight() * 72 * 0.75
         least = (high - low) * self.small * 1.5 / max(height, 1)  # between two labels
         place = float("-inf")
         for y, text in sorted(ends):
@@ -245,7 +253,7 @@ class Canvas:
         return scale
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Part:
     """A rectangle of a horizontal bar."""
 
@@ -256,7 +264,7 @@ class Part:
     down: float = 0  # from the middle of the bar
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Bar:
     """A horizontal bar: its name, its parts, and the label behind it (behind `reach`, if that is further)."""
 
@@ -266,7 +274,7 @@ class Bar:
     reach: Number = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class LineSpec:
     """A line: its values, its name, the label at its end, and its style."""
 
@@ -278,8 +286,9 @@ class LineSpec:
     marker: str
 
 
-def filled(color: str, hatch: str = "") -> dict[str, Any]:
-    """Return the style of a bar in a color, with its pattern in white."""
+def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
+    """Return the style of a bar of a look, or in a color, with its pattern in white."""
+    color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
     return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
@@ -288,14 +297,18 @@ def outlined(color: str, hatch: str = "") -> dict[str, Any]:
     return {"facecolor": "none", "edgecolor": color, "hatch": hatch, "linewidth": 1.4}
 
 
+def stacked(counts: Iterable[tuple[int, dict[str, Any]]]) -> list[Part]:
+    """Return the parts of a bar, one after the other, from the length and style of each."""
+    parts: list[Part] = []
+    for count, style in counts:
+        parts.append(Part(count, style, sum(part.length for part in parts)))
+    return parts
+
+
 def legend_key(label: str, look: Look | str) -> Patch:
     """Return the legend entry of filled bars; its pattern is denser, since it is small."""
-    style = (
-        filled(look)
-        if isinstance(look, str)
-        else filled(look.color, look.hatch * (1 if look.hatch in ("o", ".", "*") else 2))
-    )
-    return Patch(**style, label=label)
+    style = filled(look)
+    return Patch(**{**style, "hatch": style["hatch"] * (1 if style["hatch"] in ("o", ".", "*") else 2)}, label=label)
 
 
 def ink_of() -> str:

@@ -2,23 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
-import attrs
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from workbench.charts.canvas import Canvas, LineSpec, Size, canvas, filled, legend_key, outlined
-from workbench.charts.data import Steps, running, steps_of, sums, table
-from workbench.charts.text import counted, dollars, label, scale_of, usd
+from workbench.charts.data import Steps, counted, dollars, label, running, scale_of, signed, steps_of, sums, table, usd
 from workbench.rendering.palette import Look, look
 from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import to_frame
 
 
-@attrs.frozen
-class _Style:
+class _Style(NamedTuple):
     look: Look
     marker: str
     dash: str | tuple[int, tuple[int, int]]
@@ -45,8 +43,7 @@ def _ledger(ledger: Any) -> pd.DataFrame:
     return to_frame(ledger if isinstance(ledger, Ledger) else ledger.ledger())
 
 
-@attrs.frozen
-class _Movement:
+class _Movement(NamedTuple):
     name: str
     kind: str
     change: int  # of what is available, in cents
@@ -70,45 +67,30 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
     shown = _by_kind(movements) if grouped else movements
     net = sum(one.change for one in movements)
     with canvas(ax, size, data) as on:
-        on.title(f"{counted(len(movements), 'movement')}, change of available: {_signed(net)} USD", legend=bool(shown))
+        on.title(f"{counted(len(movements), 'movement')}, change of available: {signed(net)} USD", legend=bool(shown))
         if shown:
             _waterfall(on, shown, net)
         else:
             on.empty("no money moved")
         many = f"{len(movements):,} movements are grouped by kind." if grouped else ""
-        on.say(
-            *(
-                f"{one.name}: {_signed(one.change) if one.change else dollars(one.amount)} USD"
-                for one in _by_kind(movements)
-            )
-        )
+        moved = ((one.name, signed(one.change) if one.change else dollars(one.amount)) for one in _by_kind(movements))
+        on.say(*(f"{name}: {amount} USD" for name, amount in moved))
         on.notes(many)
     return on.axes
 
 
 def _by_kind(movements: Sequence[_Movement]) -> list[_Movement]:
-    order = list(_KINDS)
-    groups: dict[str, list[_Movement]] = {}
-    for one in movements:
-        groups.setdefault(one.kind, []).append(one)
-    kinds = sorted(groups, key=lambda kind: (order.index(kind) if kind in _KINDS else len(order), kind))
+    others = sorted({one.kind for one in movements} - _KINDS.keys())
+    groups = {kind: [one for one in movements if one.kind == kind] for kind in (*_KINDS, *others)}
     return [
-        _Movement(
-            f"{len(groups[kind]):,} × {kind}", kind, sum(one.change for one in groups[kind]),
-            sum(one.amount for one in groups[kind]),
-        )
-        for kind in kinds[:_MAX_MOVEMENTS]
-    ]  # fmt: skip
-
-
-def _signed(cents: int) -> str:
-    return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents))
+        _Movement(f"{len(group):,} × {kind}", kind, sum(one.change for one in group), sum(one.amount for one in group))
+        for kind, group in groups.items()
+        if group
+    ][:_MAX_MOVEMENTS]
 
 
 def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
-    levels = [0]
-    for one in movements:
-        levels.append(levels[-1] + one.change)
+    levels = list(accumulate((one.change for one in movements), initial=0))
     scale = scale_of([usd(level) for level in levels] + [usd(one.amount) for one in movements])
     heights = [scale(usd(level)) for level in levels]
     count = len(movements)
@@ -123,8 +105,8 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
         style = _KINDS.get(one.kind, _OTHER).look
         low, high = sorted((heights[place], heights[place + 1]))
         if one.change:
-            on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style.color, style.hatch))
-            write(place, low if one.change < 0 else high, _signed(one.change), down=one.change < 0)
+            on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style))
+            write(place, low if one.change < 0 else high, signed(one.change), down=one.change < 0)
         else:
             top = high + scale(usd(one.amount))
             on.axes.bar(place, top - high, bottom=high, width=0.7, **outlined(style.color))
@@ -132,7 +114,7 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
             tops.append(top)
         on.axes.plot([place - 0.35, place + 1.35], [heights[place + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
     on.axes.bar(count, heights[-1], width=0.7, **filled(on.ink, "xx"))
-    write(count, heights[-1], _signed(net), down=net < 0, fontweight="bold")
+    write(count, heights[-1], signed(net), down=net < 0, fontweight="bold")
     on.axes.axhline(0, color=on.ink, linewidth=1)
     on.axes.set_xticks(range(count + 1), [*(label(one.name, 22 if count < 5 else 18) for one in movements), "total"])
     if count > 5:
@@ -186,9 +168,10 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
 
 def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
     """Draw each movement as a marker; return whether every time has a label."""
+    data = data.reset_index(drop=True)
     letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # its width in places
     ys = [lanes.index(kind) for kind in data["kind"]]
-    for _, rows in data.reset_index(drop=True).groupby("transaction_id", sort=False):
+    for _, rows in data.groupby("transaction_id", sort=False):
         on.axes.plot(rows.index, [ys[place] for place in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
     taken: dict[str, float] = {}
     for x, (kind, amount) in enumerate(zip(data["kind"], data["amount"], strict=True)):
@@ -201,46 +184,31 @@ def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
         )  # fmt: skip
         va, dy = ("bottom", 0.55) if above else ("top", -0.55)
         on.annotate(x, ys[x], text, dx=on.base * 0.3, dy=on.base * dy, ha="left", va=va)
-    at = [None if one is pd.NaT else one for one in data["at"]] if "at" in data else [None] * len(data)
-    starts = _new_times(at)
-    places, texts = _time_labels(at, starts, 6 * letter)
+    minutes = pd.to_datetime(data["at"]).dt.floor("min").dropna() if "at" in data else pd.Series(dtype="datetime64[us]")
+    starts = minutes[minutes != minutes.shift()]
+    places, texts = _time_labels(starts, 6 * letter)
     on.axes.set_xticks(places, texts)
-    for x in starts[1:]:
+    for x in starts.index[1:]:
         on.axes.axvline(x - 0.5, ymax=0.06, color=on.ink, linewidth=0.8)
     on.axes.set_xlim(-0.6, len(data) - 0.4)
     on.axes.set_yticks(range(len(lanes)), lanes)
     on.axes.set_ylim(len(lanes) - 0.45, -0.75)
-    on.labels("time (UTC)" if starts else "order", "")
+    on.labels("time (UTC)" if len(starts) else "order", "")
     return len(places) == len(starts)
 
 
-def _new_times(at: list[Any]) -> list[int]:
-    """Return the places at which a new minute starts."""
-    starts: list[int] = []
-    last: Any = None
-    for place, one in enumerate(at):
-        minute = None if one is None else one.floor("min")
-        if minute is not None and minute != last:
-            starts.append(place)
-            last = minute
-    return starts
-
-
-def _time_labels(at: list[Any], starts: list[int], least: float) -> tuple[list[int], list[str]]:
+def _time_labels(starts: "pd.Series[Any]", least: float) -> tuple[list[int], list[str]]:
     """Return places at least `least` apart, and their labels: time, and where it changes the day and the year."""
-    places: list[int] = []
+    shown: list[tuple[int, Any]] = []
     texts: list[str] = []
-    last: Any = None
-    for place in starts:
-        if places and place - places[-1] < least:
-            continue
-        one = at[place]
-        day = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
-        year = f"\n{one.year}" if last is None or one.year != last.year else ""
-        places.append(place)
-        texts.append(f"{day}\n{one:%H:%M}{year}")
-        last = one
-    return places, texts
+    for place, one in zip(starts.index.tolist(), starts, strict=True):
+        last = shown[-1][1] if shown else None
+        if not shown or place - shown[-1][0] >= least:
+            day = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
+            year = f"\n{one.year}" if last is None or one.year != last.year else ""
+            shown.append((place, one))
+            texts.append(f"{day}\n{one:%H:%M}{year}")
+    return [place for place, _ in shown], texts
 
 
 def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:
@@ -259,9 +227,7 @@ def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:
     for kind in lanes:
         values = running(usd(found.get((kind, step), Decimal(0))) for step in range(count))
         style, text = _KINDS[kind], f"{kind} {dollars(values[-1].scaleb(2))}"
-        lines.append(
-            LineSpec(values=values, name=kind, label=text, color=style.look.color, dash=style.dash, marker=style.marker)
-        )
+        lines.append(LineSpec(values, kind, text, style.look.color, style.dash, style.marker))
     scale = on.lines(xs, lines)
     if times is not None:
         on.time_axis(times)

@@ -1,16 +1,51 @@
-"""Charts of outcomes: why authorizations were declined, and the state of webhook deliveries."""
+"""Charts of outcomes: declines, deliveries of webhooks, applications by status, and the value of collateral."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
-from workbench.charts.canvas import Bar, Part, Size, bar_chart, filled, legend_key
-from workbench.charts.data import table, texts, top_of
-from workbench.charts.text import counted, label, left_out, not_drawn, percent
+from workbench.chains.families import chain_of
+from workbench.charts.canvas import (
+    THICKNESS,
+    Bar,
+    Canvas,
+    Part,
+    Size,
+    bar_chart,
+    filled,
+    ink_of,
+    legend_key,
+    outlined,
+    stacked,
+)
+from workbench.charts.data import (
+    Scale,
+    counted,
+    duration_unit,
+    label,
+    left_out,
+    not_drawn,
+    number,
+    percent,
+    sums,
+    table,
+    tally,
+    texts,
+    top_of,
+    total,
+)
+from workbench.interface.events import Event
+from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.walk import get_path
-from workbench.rendering.palette import Look, look, word
+from workbench.rendering.palette import BLUE, Look, look, word
+from workbench.tables.decimals import decimals
+from workbench.tables.reports import contract_values, status_history, time_in_status
 
 _REASONS = ("declined_reason", "body.spend.declined_reason")
 _STATUSES = ("status", "body.spend.status")
@@ -38,12 +73,11 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
     style = look("declined")
     bars = [
         Bar(
-            name=label(word(name), 34) if name else "no reason given",
-            label=f"{counts[name]:,} ({percent(counts[name], declined)})",
-            parts=[Part(length=counts[name], style=filled(style.color, style.hatch if name else "."))],
+            label(word(name), 34) if name else "no reason given", f"{counts[name]:,} ({percent(counts[name], declined)})",
+            [Part(counts[name], filled(style.color, style.hatch if name else "."))],
         )
         for name in shown
-    ]
+    ]  # fmt: skip
     everything = counted(data[key].nunique() if key else len(data), "authorization")
     again = f"{counted(repeated, 'row')} of a transaction that was already counted." if repeated else ""
     others = not_drawn(len(rest), f"{sum(counts[name] for name in rest):,}")
@@ -66,19 +100,13 @@ def _reasons(
     rows = data[declined]
     # Of several events of one transaction the first that gives a reason counts.
     once = rows.sort_values(reason, key=lambda c: c.isna(), kind="stable").drop_duplicates(key) if key else rows
-    made: dict[str, int] = {}
-    for name in texts(once[reason]):
-        made[name or ""] = made.get(name or "", 0) + 1
-    return made, len(rows) - len(once)
+    return tally(name or "" for name in texts(once[reason])), len(rows) - len(once)
 
 
 _COLUMNS = ("kind", "state", "attempts")
 _STATES: Mapping[str, Look] = {
-    "first attempt": look("done"),
-    "later attempt": look("partly"),
-    "waiting": look("sending"),
-    "failed": look("refused"),
-}
+    "first attempt": look("done"), "later attempt": look("partly"), "waiting": look("sending"), "failed": look("refused"),
+}  # fmt: skip
 
 
 def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -98,20 +126,17 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         )
         deliveries.attrs["kind"] = "delivery"
     data = table(deliveries, *_COLUMNS)
-    counts: dict[str, dict[str, int]] = {}
-    total = 0
-    for kind, state, attempts in zip(*(data[name].to_list() for name in _COLUMNS), strict=True):
-        made = _attempts(attempts)
-        total += made
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    attempted = [_attempts(attempts) for attempts in data["attempts"]]
+    for kind, state, made in zip(data["kind"], data["state"], attempted, strict=True):
         delivered = "first attempt" if made <= 1 else "later attempt"
-        shown_as = delivered if state == "delivered" else str(state) if state in _STATES else "waiting"
-        counts.setdefault(str(kind), dict.fromkeys(_STATES, 0))[shown_as] += 1
-    shown, rest = top_of({kind: sum(states.values()) for kind, states in counts.items()}, top)
+        counts[str(kind)][delivered if state == "delivered" else state if state in _STATES else "waiting"] += 1
+    shown, rest = top_of({kind: states.total() for kind, states in counts.items()}, top)
     states = [state for state in _STATES if any(counts[kind][state] for kind in shown)]
-    hidden = sum(sum(counts[kind].values()) for kind in rest)
+    hidden = sum(counts[kind].total() for kind in rest)
     return bar_chart(
         data, [_delivery_bar(label(kind), counts[kind]) for kind in shown], "deliveries", ax=ax, size=size, whole=True,
-        title=f"Webhook deliveries by kind: {len(data):,}, in {counted(total, 'attempt')}", least_rows=4,
+        title=f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempted), 'attempt')}", least_rows=4,
         empty="there are no deliveries", legend=[legend_key(state, _STATES[state]) for state in states],
         notes=[left_out(hidden, f"of {len(rest):,} more kinds")],
     )  # fmt: skip
@@ -123,11 +148,146 @@ def _attempts(attempts: Any) -> int:
     return int(attempts) if attempts == attempts and attempts is not None else 0
 
 
-def _delivery_bar(name: str, counts: Mapping[str, int]) -> Bar:
-    parts, left = [], 0
-    for state, style in _STATES.items():
-        if counts[state]:
-            parts.append(Part(length=counts[state], left=left, style=filled(style.color, style.hatch)))
-            left += counts[state]
-    text = [f"{left:,}", *(f"{counts[state]:,} {state}" for state in ("waiting", "failed") if counts[state])]
-    return Bar(name=name, label=", ".join(text), parts=parts)
+def _delivery_bar(name: str, counts: Counter[str]) -> Bar:
+    text = [f"{counts.total():,}", *(f"{counts[state]:,} {state}" for state in ("waiting", "failed") if counts[state])]
+    parts = stacked((counts[state], filled(style)) for state, style in _STATES.items() if counts[state])
+    return Bar(name, ", ".join(text), parts)
+
+
+_FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
+_ORDER = [*_FIRST, *(str(one) for one in EventApplicationStatus if str(one) not in _FIRST)]
+_MAX = 16  # statuses; the service may send others than the documented ones
+
+
+def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw applications by status: how many are in it now, and how many ever were.
+
+    Args:
+        applications: Events, the result of `tables.status_history`, or users and companies (their present status only).
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    data = _history(applications)
+    if history := "application_status" not in data:
+        rows = data[data["status"].notna()]
+        now = tally(texts(rows.drop_duplicates("user_id", keep="last")["status"]))
+        ever = tally(texts(rows.drop_duplicates(["user_id", "status"])["status"]))
+    else:
+        now = ever = tally(texts(data["application_status"]))
+    people, statuses = sum(now.values()), _sorted(ever)
+    bars = [_funnel_bar(status, now.get(status, 0), ever[status], people, history) for status in statuses[:_MAX]]
+    past = "Earlier statuses are not in this frame; draw events to see them."
+    ink = ink_of()
+    return bar_chart(
+        data, bars, "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
+        title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
+        legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
+        notes=("" if history else past, _more(statuses)),
+    )  # fmt: skip
+
+
+def _history(applications: Any) -> pd.DataFrame:
+    if isinstance(applications, pd.DataFrame):
+        return applications if "application_status" in applications else table(applications, "user_id", "status")
+    listed = list(applications) if isinstance(applications, Iterable) else [applications]
+    if not listed or isinstance(listed[0], Event):
+        return status_history(listed)
+    return table(listed, "application_status")
+
+
+def _funnel_bar(status: str, now: int, ever: int, people: int, history: bool) -> Bar:
+    style = look(status)
+    text = f"{now:,} now ({percent(now, people)})" if now else "none now"
+    inner = Part(now, filled(style), height=THICKNESS * (0.62 if history else 1))
+    outer = [Part(ever, outlined(style.color))] if history else []
+    return Bar(_status(status), text + (f", {ever:,} ever" if history else ""), [*outer, inner])
+
+
+def _sorted(statuses: Iterable[str]) -> list[str]:
+    return sorted(statuses, key=lambda status: (_ORDER.index(status) if status in _ORDER else len(_ORDER), status))
+
+
+def _status(status: str) -> str:
+    return f"{label(word(status))} {look(status).mark}"
+
+
+def _more(statuses: list[str]) -> str:
+    return f"{len(statuses) - _MAX:,} more statuses are left out." if len(statuses) > _MAX else ""
+
+
+def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw how long applications stayed in each status: the median, and the range from shortest to longest.
+
+    Args:
+        stays: The result of `tables.time_in_status` or `tables.status_history`, or events.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    known = isinstance(stays, pd.DataFrame) and "days" in stays
+    data = table(stays if known else time_in_status(stays), "status", "days")
+    ended = data[data["days"].notna() & data["status"].notna()]
+    groups = ended.groupby("status", observed=True)["days"]
+    days = {str(status): np.sort(rows.to_numpy(dtype="float64")) for status, rows in groups}
+    statuses = _sorted(days)
+    shown = statuses[:_MAX]
+    unit, factor = duration_unit([float(days[status][-1]) for status in shown])
+
+    def ranges(on: Canvas, scale: Scale) -> None:
+        for place, status in enumerate(shown):
+            ends = [scale(float(days[status][end]) * factor) for end in (0, -1)]
+            on.axes.plot(ends, [place + 0.24] * 2, color=on.ink, marker="|", markersize=on.base * 0.7, linewidth=1.2)
+
+    open_stays = left_out(len(data) - len(ended), "of stays without an end (now= ends them)")
+    return bar_chart(
+        data, [_stay_bar(status, days[status] * factor, unit) for status in shown], f"{unit} in the status",
+        title="Time in each status: median, shortest and longest stay", empty="no stay in a status has ended",
+        ax=ax, size=size, least_rows=4, more=ranges, notes=(open_stays, _more(statuses)),
+    )  # fmt: skip
+
+
+def _stay_bar(status: str, lengths: Any, unit: str) -> Bar:
+    median = float(np.median(lengths))
+    part = Part(median, filled(look(status)), height=0.44, down=-0.12)
+    text = f"{median:,.3g} {unit} ({counted(len(lengths), 'stay')})"
+    return Bar(_status(status), text, [part], reach=float(lengths[-1]))
+
+
+def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the value of contracts by chain and token in USD, and within it the advance.
+
+    Args:
+        contracts: Contracts, their frame, or the result of `tables.contract_values`.
+        top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
+    data = table(contracts if known else contract_values(contracts), "chain_id", "tokens.address", "value", "advance")
+    values = decimals(data["value"])
+    keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
+    value, advance = sums(keys, values), sums(keys, decimals(data["advance"]))
+    shown, rest = top_of(value, top)
+    sum_of_values, sum_of_advances = (number(total(one.values()), 2) for one in (value, advance))
+    without = sum(one is None for one in values)
+    contracts = counted(data["id"].nunique() if "id" in data else 0, "contract")
+    return bar_chart(
+        data, [_collateral_bar(_token(*key), value[key], advance.get(key, Decimal(0))) for key in shown], "USD",
+        title="Collateral by chain and token", empty="no token with a balance and a rate", ax=ax, size=size,
+        legend=[Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))],
+        notes=(f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
+            not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
+            left_out(without, "without a value") if not known and not data.attrs.get("notes") else "",
+        ),
+    )  # fmt: skip
+
+
+def _token(chain: Any, token: Any) -> str:
+    where = f"chain {chain}" if not isinstance(chain, int) or chain < 1 else chain_of(chain).name
+    text = str(token)
+    short = text if len(text) <= 13 else f"{text[:6]}…{text[-4:]}"
+    return f"{label(where, 22)} · {label(short, 13)}"
+
+
+def _collateral_bar(name: str, value: Decimal, advance: Decimal) -> Bar:
+    outer, inner = Part(value, outlined(BLUE)), Part(advance, filled(BLUE, "//"), height=THICKNESS * 0.62)
+    return Bar(name, f"{number(value, 2)}, advance {number(advance, 2)}", [outer, inner])

@@ -1,6 +1,6 @@
 """Charts of the reports of `wb.tables` and `wb.rewards`: each takes the frame of a report, or what the report takes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,17 +19,28 @@ from workbench.charts.canvas import (
     filled,
     legend_key,
     outlined,
+    stacked,
 )
-from workbench.charts.data import Steps, steps_of, sums, table, top_of
-from workbench.charts.text import Scale, counted, dollars, label, not_drawn, number, usd
+from workbench.charts.data import (
+    Steps,
+    counted,
+    dollars,
+    label,
+    not_drawn,
+    number,
+    signed,
+    steps_of,
+    sums,
+    table,
+    top_of,
+    usd,
+)
 from workbench.rendering.palette import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
 from workbench.tables import analysis, points
 from workbench.tables.decimals import decimals
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
-_MARKERS = "osD^vPX*"
-_COLORS = (BLUE, GREEN, TEAL, RED, GRAY)
-_MAX_LINES = 8
+_STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
 _NAMES = {"merchant_name": "merchant", "merchant_category": "category", "merchant_category_code": "category code"}
 
 
@@ -60,24 +71,15 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
         if authorizations:
             steps = steps_of(data[by], by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
             rates = [Decimal(str(rate)) * 100 for rate in data["rate"]]
-            last = f"{rates[-1]:.0f} %"
-            on.lines(steps.places.tolist(), [_line(rates, "approved", last, 0)])
+            line = LineSpec(rates, "approved", f"{rates[-1]:.0f} %", *_STYLES[0])
+            on.over_time(steps, [line], "approved, per cent of authorizations")
             on.axes.set_ylim(0, 105)
-            on.time_axis(steps)
-            on.labels(steps.unit, "approved, per cent of authorizations")
             share = f"{100 * approved / authorizations:.1f} %"
             on.notes(f"{approved:,} of {counted(authorizations, 'authorization')} approved, {share}.")
         else:
             on.empty("no authorization")
             on.notes()
     return on.axes
-
-
-def _line(values: Sequence[Decimal], name: str, text: str, place: int) -> LineSpec:
-    """Return a line whose color, dash and marker are those of its place."""
-    return LineSpec(
-        values=values, name=name, label=text, color=_COLORS[place % len(_COLORS)], dash=_DASHES[place], marker=_MARKERS[place]
-    )  # fmt: skip
 
 
 def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -91,16 +93,17 @@ def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "not
     data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount")
     colors = {"requested": GRAY, "approved": BLUE, "refunded": RED}
     bars = [
-        Bar(
-            name=str(stage), label=f"{dollars(int(amount))} ({counted(int(count), 'transaction')})",
-            parts=[Part(length=usd(int(amount)), style=filled(colors.get(stage, GREEN)))],
-        )
+        Bar(str(stage), _spent(amount, count), [Part(usd(int(amount)), filled(colors.get(stage, GREEN)))])
         for stage, count, amount in zip(data["stage"], data["transactions"], data["amount"], strict=True)
-    ]  # fmt: skip
+    ]
     return bar_chart(
         data, bars if data["transactions"].any() else [], _currency(data), title="From authorization to net spend",
         empty="no transactions", ax=ax, size=size,
     )  # fmt: skip
+
+
+def _spent(cents: int, count: int) -> str:
+    return f"{dollars(int(cents))} ({counted(int(count), 'transaction')})"
 
 
 def _currency(data: pd.DataFrame) -> str:
@@ -120,12 +123,9 @@ def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size
     by, unit = _group(data, "transactions", "posted", "refunded", "net"), _currency(data)
     shown, rest = data.iloc[: max(top, 1)], data.iloc[max(top, 1) :]
     bars = [
-        Bar(
-            name=label(name), label=f"{dollars(int(net))} ({counted(int(count), 'transaction')})",
-            parts=[Part(length=usd(int(net)), style=filled(GREEN))],
-        )
+        Bar(label(name), _spent(net, count), [Part(usd(int(net)), filled(GREEN))])
         for name, net, count in zip(shown[by], shown["net"], shown["transactions"], strict=True)
-    ]  # fmt: skip
+    ]
     total = f"Total {dollars(int(data['net'].sum()))} {unit}, refunds subtracted."
     others = not_drawn(len(rest), f"{dollars(int(rest['net'].sum()))} {unit}")
     return bar_chart(
@@ -144,11 +144,9 @@ def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "not
     """
     data = _report(times, "posting_times", analysis.posting_times, "transactions", "median_hours", "p90_hours")
     by = _group(data.assign(**{"": "all"}), "transactions", "median_hours", "p90_hours", "longest_hours")
-    names = data[by] if by else ["all transactions"] * len(data)
-    columns = (data[name] for name in ("median_hours", "p90_hours", "transactions"))
     return _times_chart(
-        data, zip(names, *columns, strict=True), "hours from authorization to posting", "Time from authorization to posting",
-        "no transaction was posted", ax, size,
+        data, data[by] if by else ["all transactions"] * len(data), ("median_hours", "p90_hours", "transactions"),
+        "hours from authorization to posting", "Time from authorization to posting", "no transaction was posted", ax, size,
     )  # fmt: skip
 
 
@@ -166,25 +164,23 @@ def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "no
     names = (
         f"{str(one)[:8]}… ({failed:,} failed)" for one, failed in zip(data["endpoint"], data["failed"], strict=True)
     )
-    columns = (data[name] for name in ("median_seconds", "p95_seconds", "delivered"))
     return _times_chart(
-        data, zip(names, *columns, strict=True), "seconds from event to delivery", "Webhook latency by endpoint",
-        "there are no deliveries", ax, size,
+        data, names, ("median_seconds", "p95_seconds", "delivered"), "seconds from event to delivery",
+        "Webhook latency by endpoint", "there are no deliveries", ax, size,
     )  # fmt: skip
 
 
 def _times_chart(
-    data: pd.DataFrame, rows: Any, unit: str, title: str, empty: str, ax: Axes | None, size: Size
+    data: pd.DataFrame, names: Iterable[Any], columns: Iterable[str], unit: str, title: str, empty: str, ax: Axes | None, size: Size
 ) -> Axes:  # fmt: skip
     """Draw medians as bars inside of outlines that nearly all are within."""
     bars = []
-    for name, median, most, count in rows:
-        parts = [] if pd.isna(median) else [
-            Part(length=float(most), style=outlined(BLUE)),
-            Part(length=float(median), style=filled(BLUE), height=THICKNESS * 0.62),
-        ]  # fmt: skip
-        text = "none" if pd.isna(median) else f"{median:,.3g}, most {most:,.3g} ({int(count):,})"
-        bars.append(Bar(name=label(name), label=text, parts=parts or [Part(length=0, style=filled(GRAY))]))
+    for name, median, most, count in zip(names, *(data[column] for column in columns), strict=True):
+        parts, text = [Part(0, filled(GRAY))], "none"
+        if not pd.isna(median):
+            parts = [Part(float(most), outlined(BLUE)), Part(float(median), filled(BLUE), height=THICKNESS * 0.62)]
+            text = f"{median:,.3g}, most {most:,.3g} ({int(count):,})"
+        bars.append(Bar(label(name), text, parts))
     return bar_chart(data, bars, unit, title=f"{title}: median, and most of them", empty=empty, ax=ax, size=size)
 
 
@@ -203,14 +199,8 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
         on.title("Users active by month since their first purchase")
         if len(grid):
             shares = grid.to_numpy(dtype="float64", na_value=np.nan)
-            months = {month: float(np.nanmean(shares[:, place])) for place, month in enumerate(grid.columns)}
-            on.say(
-                *(
-                    f"month {month}: {share:.0%} on average"
-                    for month, share in months.items()
-                    if int(month) in (1, 3, 6)
-                )
-            )
+            months = {int(month): float(np.nanmean(shares[:, place])) for place, month in enumerate(grid.columns)}
+            on.say(*(f"month {month}: {months[month]:.0%} on average" for month in (1, 3, 6) if month in months))
             on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
             for (y, x), share in np.ndenumerate(shares):
                 if not np.isnan(share):
@@ -238,12 +228,9 @@ def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Si
     data = _report(movers, "movers", analysis.movers, "before", "now", "change")
     by, shown = _group(data, "before", "now", "change"), data.iloc[: max(top, 1)]
     bars = [
-        Bar(
-            name=label(name), label=("+" if change > 0 else "−" if change < 0 else "") + dollars(abs(int(change))),
-            parts=[Part(length=usd(int(change)), style=filled(GREEN if change > 0 else RED, "" if change > 0 else "//"))],
-        )
-        for name, change in zip(shown[by], shown["change"], strict=True)
-    ]  # fmt: skip
+        Bar(label(name), signed(cents), [Part(usd(cents), filled(GREEN) if cents > 0 else filled(RED, "//"))])
+        for name, cents in zip(shown[by], map(int, shown["change"]), strict=True)
+    ]
     total = f"Of all: {dollars(int(data['before'].sum()))} before, {dollars(int(data['now'].sum()))} in the month."
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     return bar_chart(
@@ -261,8 +248,7 @@ def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "not
         size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(liability, "points_liability", points.liability, "month", "earned", "redeemed", "outstanding")
-    names = ("outstanding", "earned", "redeemed")
-    lines = {name: [Decimal(value) for value in data[name]] for name in names}
+    lines = {name: [Decimal(value) for value in data[name]] for name in ("outstanding", "earned", "redeemed")}
     return _over_time(
         data, steps_of(data["month"], "month", data.attrs.get("tz", "UTC")), lines, "points", "Points outstanding at month end",
         "no rewards activity", ax, size,
@@ -310,14 +296,15 @@ def _over_time(
     size: Size,
 ) -> Axes:  # fmt: skip
     """Draw named lines over steps of time, the largest first."""
-    shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, _MAX_LINES)
+    shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, len(_STYLES))
     with canvas(ax, size, data) as on:
         on.title(f"{title}, {steps.period}" if shown else title)
         if shown:
-            specs = [_line(lines[name], name, f"{name} {number(lines[name][-1])}", i) for i, name in enumerate(shown)]
-            scale: Scale = on.lines(steps.places.tolist(), specs)
-            on.time_axis(steps)
-            on.labels(steps.unit, scale.unit(unit))
+            specs = [
+                LineSpec(lines[name], name, f"{name} {number(lines[name][-1])}", *style)
+                for name, style in zip(shown, _STYLES, strict=False)
+            ]
+            on.over_time(steps, specs, unit)
         else:
             on.empty(empty)
         on.notes(f"{len(rest):,} more lines are left out." if rest else "")
@@ -337,12 +324,12 @@ def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "noteb
     hatches = dict(zip(ages, ("", "//", "xx", ".", "++"), strict=False))
     bars = []
     for status in dict.fromkeys(data["status"]):
-        rows, parts, left = data[data["status"] == status], [], 0
-        for age, count in zip(rows["age"].astype(str), rows["disputes"], strict=True):
-            parts.append(Part(length=int(count), left=left, style=filled(look(str(status)).color, hatches[age])))
-            left += int(count)
+        rows, color = data[data["status"] == status], look(str(status)).color
+        counts = zip(rows["age"].astype(str), rows["disputes"], strict=True)
         oldest = float(rows["oldest_days"].max()) if "oldest_days" in rows else 0
-        bars.append(Bar(name=label(word(str(status))), label=f"{left:,}, oldest {oldest:,.0f} days", parts=parts))
+        text = f"{int(rows['disputes'].sum()):,}, oldest {oldest:,.0f} days"
+        parts = stacked((int(count), filled(color, hatches[age])) for age, count in counts)
+        bars.append(Bar(label(word(str(status))), text, parts))
     legend = [legend_key(age, Look(GRAY, "", 0, hatch)) for age, hatch in hatches.items()]
     return bar_chart(
         data, bars, "disputes", title="Disputes by status and age", empty="there are no disputes", ax=ax, size=size,

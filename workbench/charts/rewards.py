@@ -11,18 +11,26 @@ from matplotlib.axes import Axes
 from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, bar_chart, canvas, filled, legend_key
 from workbench.charts.data import (
     By,
+    Scale,
     Steps,
+    counted,
+    dollars,
     duration_unit,
+    label,
+    left_out,
+    not_drawn,
+    number,
     ratio,
     rewards_table,
     running,
+    scale_of,
     steps_of,
     sums,
     texts,
     top_of,
     total,
+    usd,
 )
-from workbench.charts.text import Scale, counted, dollars, label, left_out, not_drawn, number, scale_of, usd
 from workbench.interface.rules import RewardType
 from workbench.rendering.palette import GRAY, GREEN, TEAL, look
 from workbench.tables.decimals import decimals
@@ -93,8 +101,8 @@ def _running_points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) 
     totals["remaining"] = [total((a, b.copy_negate())) for a, b in zip(*totals.values(), strict=True)]
     styles = ((look("earned").color, "-", "o"), (look("redeemed").color, "--", "s"), (TEAL, ":", "D"))
     shown = [
-        LineSpec(values=values, name=kind, label=f"{kind} {number(values[-1])}", color=color, dash=dash, marker=marker)
-        for (kind, values), (color, dash, marker) in zip(totals.items(), styles, strict=True)
+        LineSpec(values, kind, f"{kind} {number(values[-1])}", *style)
+        for (kind, values), style in zip(totals.items(), styles, strict=True)
     ]
     scale = on.lines(range(len(steps.starts)), shown)
     on.labels(steps.unit, scale.unit("points, running total"))
@@ -147,7 +155,7 @@ def _ranking(
         amount = groups[name]
         style = filled(GREEN if points else TEAL) if name is not None else filled(GRAY, ".")
         title = f"no {noun} given" if name is None else label(name)
-        return Bar(name=title, label=text(amount), parts=[Part(length=amount if points else usd(amount), style=style)])
+        return Bar(title, text(amount), [Part(amount if points else usd(amount), style)])
 
     what, unit = ("Points earned", "points") if points else ("Spend that earned points", "USD")
     limit = f", the top {len(shown)} of {len(named):,}" if rest else ""
@@ -192,11 +200,12 @@ def points_per_dollar_chart(
     shown.sort(key=lambda name: (rates[name].copy_negate(), name or ""))
     bars = [
         Bar(
-            name=f"{label(name, 20)} · {dollars(spent[name])} USD", label=number(rates[name], 3),
-            parts=[Part(length=rates[name], style=filled(GREEN))],
+            f"{label(name, 20)} · {dollars(spent[name])} USD",
+            number(rates[name], 3),
+            [Part(rates[name], filled(GREEN))],
         )
         for name in shown
-    ]  # fmt: skip
+    ]
 
     def mean_line(on: Canvas, scale: Scale) -> None:
         mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from workbench.course.drills import DrillRun as DrillRun
     from workbench.course.drills import drill as drill
     from workbench.course.exercise import Exercise as Exercise
+    from workbench.course.exercise import Quiz as Quiz
     from workbench.course.learner import CheckResult as CheckResult
     from workbench.course.learner import CourseProgress as CourseProgress
     from workbench.course.learner import Hint as Hint
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
     from workbench.course.learner import use as use
-    from workbench.course.quizzes import Quiz as Quiz
     from workbench.course.trainer import Board as Board
     from workbench.course.trainer import board as board
 

@@ -16,8 +16,7 @@ from workbench.client.guards import READONLY, readonly
 from workbench.client.guards import in_class as joined_class
 from workbench.client.state import state_folder
 from workbench.course import checks
-from workbench.course.exercise import Exercise, SandboxEvidence
-from workbench.course.quizzes import QUIZZES, Quiz
+from workbench.course.exercise import QUIZZES, Exercise, Quiz, SandboxEvidence
 from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import markup, money, text
 from workbench.rendering.layout import Cell, Grid, Sheet

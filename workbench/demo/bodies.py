@@ -59,10 +59,8 @@ class Bodies:
         """Return a request body: the first of the variants found, else any of the operation, else the package's."""
         for bodies in (self._found, self._own):
             requests = [body for body in bodies if body.of == operation and not body.status]
-            for variant in variants:
-                requests.sort(key=lambda body, variant=variant: body.variant != variant)  # type: ignore[misc]
             if requests:
-                return requests[0]
+                return min(requests, key=lambda body: (*variants, body.variant).index(body.variant))
         raise InvalidRequest(f"no request body of {operation}", of="demo")
 
     def answers(self) -> tuple[Body, ...]:
@@ -156,10 +154,7 @@ def _refusal(body: Body, raw: Any) -> tuple[str, list[str]]:
         if error.body != raw or error.status != body.status:
             raise ValueError("differs when written again") from None
         usual = ("statusCode", "error", "message")
-        missing, more = (
-            ", ".join(name for name in usual if name not in raw),
-            ", ".join(name for name in raw if name not in usual),
-        )
+        missing, more = (", ".join(name for name in a if name not in b) for a, b in ((usual, raw), (raw, usual)))
         return type(error).__name__, [f"has no {missing}"] * bool(missing) + [f"also has {more}"] * bool(more)
     raise ValueError("is not read as an error")
 

@@ -1,22 +1,91 @@
-"""The chapters of the walk-through, in order."""
+"""The chapters of the walk-through, in order, and the page they are written on."""
 
-from collections.abc import Iterable, Mapping
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from workbench import rendering
 from workbench.demo.bodies import Bodies, fitted, read_all
-from workbench.demo.page import Page
 from workbench.errors import ApiError
 from workbench.interface.assumptions import assumptions
 from workbench.interface.events import Event
 from workbench.interface.fields import Confidence
 from workbench.interface.rules import FULL
 from workbench.interface.walk import get_path
+from workbench.rendering.screen import Screen, screen_of
 from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
 from workbench.session import Session, connect
+
+_INSET = 3
+_PROSE = 84
+_CHAPTERS = tomllib.loads(Path(__file__).with_name("chapters.toml").read_text(encoding="utf-8"))
+
+
+class Page:
+    """The walk-through, written to a stream."""
+
+    def __init__(self, out: TextIO | None = None, screen: Screen | None = None) -> None:
+        self.out = out or sys.stdout
+        self.screen = screen or screen_of(self.out)
+        self.width = self.screen.width - _INSET
+        self._chapter = 0
+
+    def _line(self, text: str = "", inset: int = _INSET) -> None:
+        print((" " * inset + self.screen.fit(text)).rstrip(), file=self.out)
+
+    def title(self, text: str, below: str) -> None:
+        """Write the title and an introduction."""
+        self.gap()
+        self._line(self.screen.paint(text, "title"))
+        self.say(below, "muted")
+
+    def chapter(self, text: str, below: str) -> None:
+        """Write the heading of the next chapter, and its introduction."""
+        self._chapter += 1
+        head = f"{self._chapter}  {text} "
+        rule = "─" * max(0, min(_PROSE, self.width) + _INSET - len(head) - 1)
+        self.gap()
+        self._line(self.screen.paint(head, "title") + self.screen.paint(rule, "muted"), 1)
+        self.say(below)
+
+    def say(self, text: str, role: str = "", inset: str = "") -> None:
+        """Write a paragraph, wrapped at its spaces; paths and ids are not broken."""
+        width = min(_PROSE, self.width) - len(inset)
+        for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+            self._line(inset + self.screen.paint(line, role))
+
+    def note(self, text: str) -> None:
+        """Write a note."""
+        self.say(text, "muted", "  ")
+
+    def call(self, text: str, *, follows: bool = False) -> None:
+        """Write a call; one that follows another is written without a gap."""
+        if not follows:
+            self.gap()
+        for number, line in enumerate(text.split("\n")):
+            self._line(self.screen.paint("... " if number else ">>> ", "muted") + self.screen.paint(line, "title"))
+
+    def show(self, x: Any) -> None:
+        """Write a record, an error or a mapping."""
+        self._block(rendering.plain(x, self.width, paint=self.screen.paint))
+
+    def table(self, rows: Sequence[Any], columns: Sequence[str] | None = None) -> None:
+        """Write a table of records or mappings."""
+        self._block(rendering.table(rows, columns, width=self.width, paint=self.screen.paint))
+
+    def _block(self, text: str) -> None:
+        for line in text.split("\n"):
+            self._line(line)
+
+    def gap(self) -> None:
+        """Write an empty line."""
+        self._line()
+
 
 SEED = 7
 _HOTEL = {"currency": "USD", "merchant_name": "Example Hotel", "merchant_category_code": "7011"}
@@ -43,16 +112,14 @@ def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | No
             "Every call below is a real call of the client to a sandbox embedded in this process: no key, no network, no "
             "money. Private values are masked.",
         )
-        chapters.contracts()
-        chapters.withdrawal()
-        chapters.application()
-        chapters.payment_account()
-        chapters.rewards()
-        chapters.purchases()
-        chapters.decline()
-        chapters.events()
-        chapters.answers()
-        chapters.assumptions()
+        facts = {
+            "answers": len(files.answers()),
+            "origin": files.answers()[0].origin,
+            "assumptions": len(assumptions()),
+        }
+        for name, texts in _CHAPTERS.items():
+            page.chapter(texts["title"], texts["text"].format(**facts))
+            getattr(chapters, name)()
         page.say("That is the end of the walk-through. Next: workbench --help, or make lab for the notebooks.")
         page.gap()
 
@@ -64,11 +131,6 @@ class _Chapters:
 
     def contracts(self) -> None:
         page = self.page
-        page.chapter(
-            "Contracts and deposits",
-            "A tenant's funds are held in smart contracts. One call lists the contracts with their tokens and deposit "
-            "details. Deposits are made to an address on the chain, or by bank transfer to a virtual account.",
-        )
         page.call("contracts = api.list_contracts()")
         contracts = self.api.list_contracts()
         page.gap()
@@ -82,11 +144,6 @@ class _Chapters:
 
     def withdrawal(self) -> None:
         page = self.page
-        page.chapter(
-            "Withdrawal signatures",
-            "This call authorizes a movement of funds. The unit of the amount, cents or the token's native units, must be "
-            "given, and the call is never repeated automatically.",
-        )
         contract = next(
             one
             for one in self.api.list_contracts()
@@ -108,24 +165,13 @@ class _Chapters:
         page.show(signed)
         page.gap()
         page.say("What the signature authorizes:")
-        page.show(
-            {
-                "admin": admin,
-                "amount": f"{rendering.money(2500)} of token {token}",
-                "from": contract.proxy_address,
-                "to": admin,
-                "valid until": rendering.moment(signed.expires_at) if signed.expires_at else "not given",
-            }
-        )
+        until = rendering.moment(signed.expires_at) if signed.expires_at else "not given"
+        amount = f"{rendering.money(2500)} of token {token}"
+        page.show({"admin": admin, "amount": amount, "from": contract.proxy_address, "to": admin, "valid until": until})
         page.note("The signature itself is masked unless it is revealed, and never appears in logs or in the journal.")
 
     def application(self) -> None:
         page = self.page
-        page.chapter(
-            "Consumer applications",
-            "A request is checked before it is sent, and all problems are reported together, without private values. The "
-            "application is then reviewed, and an event reports each change of its status.",
-        )
         page.call('user = api.send(api.from_wire("create_user_application", body))')
         before = len(self.api.sandbox.events())
         user = self.api.send(self._request("create_user_application", "personal"))
@@ -140,9 +186,6 @@ class _Chapters:
 
     def payment_account(self) -> None:
         page = self.page
-        page.chapter(
-            "Payment accounts", "A payment account is a destination for payouts. This one is created, then deleted."
-        )
         page.call('account = api.send(api.from_wire("create_payment_account", body))')
         account = self.api.send(self._request("create_payment_account", "individual", "business"))
         page.gap()
@@ -160,11 +203,6 @@ class _Chapters:
         from workbench.tables.rewards import read
 
         page = self.page
-        page.chapter(
-            "Rewards",
-            "The service returns neither totals nor a cursor. Pages are therefore read with an overlap until an empty one, "
-            "and the result says whether it is complete. Points are exact decimals.",
-        )
         user = self.guide["rewards_users"][0]["id"]
         page.call(f'rewards = wb.rewards.read(api, "{user}")')
         found = read(self.api, user, progress=False)
@@ -182,11 +220,6 @@ class _Chapters:
 
     def purchases(self) -> None:
         page, api, card = self.page, self.api, self.guide["cards"]["active"][0]
-        page.chapter(
-            "Reversals and refunds",
-            "A hotel holds 120.00 and reduces the amount: a partial reversal lowers the hold, and nothing is posted. A "
-            "shop's purchase of 45.90 is settled, then refunded.",
-        )
         steps = [self._balance(card, "start")]
         page.call(f'stay = api.simulate_authorization(card_id="{card}", amount=12000, …)')
         stay = api.simulate_authorization(card_id=card, amount=12000, **_HOTEL)
@@ -208,7 +241,6 @@ class _Chapters:
 
     def decline(self) -> None:
         page = self.page
-        page.chapter("Declined purchases", "A request can ask for a decline, here with a request body from a file.")
         page.call('api.send(api.from_wire("simulate_authorization", body))')
         request = self._request("simulate_authorization", "decline")
         steps = [self._balance(request.card_id, "start")]
@@ -221,31 +253,20 @@ class _Chapters:
         page.note("The balances are unchanged: a declined authorization holds no money.")
 
     def events(self) -> None:
-        self.page.chapter("Webhook events", "The events of all calls above:")
         self._list_events(self.api.sandbox.events())
         self.page.gap()
         self.page.note("Amounts are in cents on the wire. An inbox stores each event once, by its id.")
 
     def answers(self) -> None:
-        bodies = self.bodies.answers()
-        self.page.chapter(
-            "Recorded answers",
-            f"{len(bodies)} answers and error bodies from {bodies[0].origin} are read by the client as if a service had "
-            "sent them. Each is written again and compared with the original; a difference would be an error.",
-        )
         self.page.gap()
-        self.page.table(read_all(bodies))
+        self.page.table(read_all(self.bodies.answers()))
 
     def assumptions(self) -> None:
         page = self.page
-        known = assumptions()
-        page.chapter(
-            "Assumptions",
-            "The interface document leaves details open. There the workbench makes assumptions, marks them as such, and "
-            f"lets a profile change them. These answers rest on {len(known)} assumptions:",
-        )
         page.gap()
-        page.show({rendering.word(level): sum(one.confidence == level for one in known) for level in Confidence})
+        page.show(
+            {rendering.word(level): sum(one.confidence == level for one in assumptions()) for level in Confidence}
+        )
         page.note("wb.assumptions() lists them, each with its reason and the setting that changes it.")
         page.gap()
 
@@ -257,9 +278,8 @@ class _Chapters:
         request, replaced = fitted(body, known, stand_ins)
         self.page.note(f"The body is {body.name}, from {body.origin}.")
         if replaced:
-            self.page.note(
-                f"Its {', '.join(replaced)} does not exist in the sandbox and is replaced by an id that does."
-            )
+            names = ", ".join(replaced)
+            self.page.note(f"Its {names} does not exist in the sandbox and is replaced by an id that does.")
         return request
 
     def _list_events(self, listed: Iterable[Mapping[str, Any]]) -> None:
@@ -268,23 +288,18 @@ class _Chapters:
             event = self.api.converter.structure(one["event"], Event)
             body = getattr(event.body, "spend", event.body)
             amount = getattr(body, "amount", None)
+            status = get_path(body, "status") or get_path(body, "application_status") or ""
+            shown = rendering.money(amount) if isinstance(amount, int) else ""
             rows.append(
-                {
-                    "event": event.kind,
-                    "status": get_path(body, "status") or get_path(body, "application_status") or "",
-                    "amount": rendering.money(amount) if isinstance(amount, int) else "",
-                    "cause": rendering.label(one["cause"]),
-                }
+                {"event": event.kind, "status": status, "amount": shown, "cause": rendering.label(one["cause"])}
             )
         self.page.table(rows)
 
     def _balance(self, card: str, step: str, status: Any = "") -> dict[str, str]:
         """Return a row with the balance of a card after a step."""
         balance = self.api.sandbox.balance(card)
-        amounts = {
-            name: rendering.money(getattr(balance, name)) for name in ("available", "held", "posted", "refunded")
-        }
-        return {"step": step, "status": status, **amounts}
+        names = ("available", "held", "posted", "refunded")
+        return {"step": step, "status": status, **{name: rendering.money(getattr(balance, name)) for name in names}}
 
 
 def _texts(x: Any) -> list[str]:

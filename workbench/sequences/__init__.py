@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from workbench.sequences.running import run as run
     from workbench.sequences.running import run_async as run_async
     from workbench.sequences.running import run_many as run_many
+    from workbench.sequences.sequence import Expect as Expect
+    from workbench.sequences.sequence import ExpectedEvent as ExpectedEvent
+    from workbench.sequences.sequence import InvalidSequence as InvalidSequence
+    from workbench.sequences.sequence import Parameter as Parameter
     from workbench.sequences.sequence import Sequence as Sequence
+    from workbench.sequences.sequence import Step as Step
     from workbench.sequences.sequence import dumps as dumps
-    from workbench.sequences.steps import Expect as Expect
-    from workbench.sequences.steps import ExpectedEvent as ExpectedEvent
-    from workbench.sequences.steps import InvalidSequence as InvalidSequence
-    from workbench.sequences.steps import Parameter as Parameter
-    from workbench.sequences.steps import Step as Step
-    from workbench.sequences.steps import guide as guide
-    from workbench.sequences.steps import param as param
-    from workbench.sequences.steps import ref as ref
-    from workbench.sequences.steps import step as step
+    from workbench.sequences.sequence import guide as guide
+    from workbench.sequences.sequence import param as param
+    from workbench.sequences.sequence import ref as ref
+    from workbench.sequences.sequence import step as step
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -11,8 +11,17 @@ from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL
 from workbench.sandbox.controls import CONTROLS
 from workbench.sequences.ledger import ACCOUNTS
-from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import PARAMETER_TYPES, Guide, Param, Parameter, Ref, Step, is_duration, references
+from workbench.sequences.sequence import (
+    PARAMETER_TYPES,
+    Guide,
+    Param,
+    Parameter,
+    Ref,
+    Sequence,
+    Step,
+    is_duration,
+    references,
+)
 
 OWN_STEPS = {"advance": ("by",), "wait": ("kind", "within", "where")}
 """The steps that are neither operations nor controls, and their arguments."""

@@ -11,8 +11,7 @@ import attrs
 
 from workbench.errors import Problem, hide_arguments, visible
 from workbench.interface.rules import FULL
-from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import (
+from workbench.sequences.sequence import (
     Expect,
     ExpectedEvent,
     Guide,
@@ -20,6 +19,7 @@ from workbench.sequences.steps import (
     Param,
     Parameter,
     Ref,
+    Sequence,
     Step,
     duration,
 )

@@ -16,8 +16,7 @@ from workbench.interface import masks, walk
 from workbench.interface.rules import FULL, UUID, DeclineReason
 from workbench.interface.table import OPERATIONS
 from workbench.sequences.audit import SCRIPTED
-from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import NOTHING, Expect, Guide, Param, Parameter, Ref, Step
+from workbench.sequences.sequence import NOTHING, Expect, Guide, Param, Parameter, Ref, Sequence, Step
 
 MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
     ("Corner Grocery", "5411", 400, 12000),

@@ -13,8 +13,18 @@ from workbench.interface.rules import FULL
 from workbench.interface.walk import get_path
 from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.ledger import Ledger
-from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import NOTHING, Expect, ExpectedEvent, Guide, Param, Ref, Step, duration, references
+from workbench.sequences.sequence import (
+    NOTHING,
+    Expect,
+    ExpectedEvent,
+    Guide,
+    Param,
+    Ref,
+    Sequence,
+    Step,
+    duration,
+    references,
+)
 from workbench.sequences.targets import Target
 
 BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import attrs
 
-from workbench.bulk.rows import rows_of
+from workbench.bulk.plan import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import BaseClient, journal_of
 from workbench.client.journal import recorder_of
@@ -19,10 +19,8 @@ from workbench.errors import InvalidRequest, Problem, WorkbenchError, hide_argum
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import audit
 from workbench.sequences.player import BLOCKED, Player, StepResult
-from workbench.sequences.record import Record
-from workbench.sequences.results import Run, Runs
-from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import InvalidSequence
+from workbench.sequences.results import Record, Run, Runs
+from workbench.sequences.sequence import InvalidSequence, Sequence
 from workbench.sequences.targets import Target, target_of
 from workbench.storage import FileLock
 from workbench.tables.bodies import load

@@ -1,20 +1,220 @@
-"""A sequence, its text as a TOML file, and how it looks in a notebook."""
+"""A sequence as data: parameters, named steps, references, expectations, spans of time; its text as a TOML file, and how it looks."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import attrs
 
 from workbench import rendering
-from workbench.errors import visible
+from workbench.errors import Problem, WorkbenchError, visible
 from workbench.interface import masks, walk
 from workbench.interface.fields import Privacy
-from workbench.interface.rules import Full
+from workbench.interface.rules import ISO_DAY, UUID, Full
 from workbench.interface.table import OPERATIONS
-from workbench.sequences.steps import NOTHING, ExpectedEvent, Guide, Param, Parameter, Ref, Step, duration_text
+
+
+class InvalidSequence(WorkbenchError, ValueError):
+    """A sequence that cannot be run; nothing was sent. `problems` lists everything that is wrong, with step and line."""
+
+    def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
+        self.problems = problems
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        super().__init__(f"the sequence {name + ' ' if name else ''}has {count}:{listed}\nNothing was sent.")
+
+
+@attrs.frozen
+class Ref:
+    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
+
+    path: str
+
+    @property
+    def step(self) -> str:
+        """Name of the step."""
+        return self.path.partition(".")[0]
+
+    @property
+    def attribute(self) -> str:
+        """Dotted path in its result; empty for the result itself."""
+        return self.path.partition(".")[2]
+
+
+@attrs.frozen
+class Param:
+    """Refer to a parameter of the run: `param("amount")`."""
+
+    name: str
+
+
+@attrs.frozen
+class Guide:
+    """Refer to an example id of the sandbox's guide: `guide("cards.active")`, or `guide("cards.active.2")`."""
+
+    path: str
+
+
+Reference = Ref | Param | Guide
+ref, param, guide = Ref, Param, Guide
+
+
+def references(value: Any) -> Iterator[Reference]:
+    """Yield every reference inside a value, however deep."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from references(item)
+
+
+_DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
+_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+def duration(span: str | timedelta) -> timedelta:
+    """Read a span of time such as `2d`, `1h 30m` or `2.5s`.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    if isinstance(span, timedelta):
+        return span
+    parts = _DURATION.findall(str(span))
+    if not parts or _DURATION.sub("", str(span)).strip():
+        raise ValueError("must be a span of time such as 2d, 1h 30m or 2.5s")
+    return sum((timedelta(seconds=float(number) * _SECONDS[unit]) for number, unit in parts), timedelta())
+
+
+def duration_text(span: timedelta) -> str:
+    """Write a span of time as `duration` reads it."""
+    seconds = span.total_seconds()
+    parts = []
+    for unit in "dhm":
+        count, seconds = divmod(seconds, _SECONDS[unit])
+        if count:
+            parts.append(f"{count:.0f}{unit}")
+    if seconds or not parts:
+        parts.append(f"{seconds:.3f}".rstrip("0").rstrip(".") + "s")
+    return " ".join(parts)
+
+
+def is_duration(value: Any) -> bool:
+    """Return whether a value is a span of time, or text that `duration` reads."""
+    try:
+        duration(value)
+    except ValueError:
+        return False
+    return True
+
+
+PARAMETER_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "text"),
+    "whole": (lambda value: type(value) is int, "a whole number"),
+    "flag": (lambda value: type(value) is bool, "true or false"),
+    "id": (lambda value: isinstance(value, str) and UUID.fullmatch(value) is not None, "a UUID"),
+    "date": (lambda value: type(value) is date, "a date"),
+    "duration": (is_duration, "a span of time such as 2d or 1h 30m"),
+}
+"""The types of parameters: which values fit, and how that is said."""
+
+
+@attrs.frozen(kw_only=True)
+class Parameter:
+    """A parameter that a sequence declares, with its type and default."""
+
+    name: str
+    type: str = "text"  # one of PARAMETER_TYPES
+    doc: str = ""
+    default: Any = None  # a value or a Guide; None: it has to be given
+
+    def problem(self, value: Any) -> str | None:
+        """Return why a value does not fit, or None if it does."""
+        fits, words = PARAMETER_TYPES[self.type]
+        return None if fits(value) else f"must be {words}"
+
+    def read(self, text: Any) -> Any:
+        """Return a cell of a file as a value of the type; what does not fit stays as it is."""
+        if not isinstance(text, str):
+            return text
+        try:
+            if self.type == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
+                return int(text)
+            if self.type == "date" and ISO_DAY.fullmatch(text):
+                return date.fromisoformat(text)
+        except ValueError:
+            return text
+        return {"true": True, "false": False}.get(text, text) if self.type == "flag" else text
+
+
+@attrs.frozen(kw_only=True)
+class ExpectedEvent:
+    """An event that has to follow a step: its kind, members of its body, and by when in sandbox time."""
+
+    kind: str = ""
+    within: timedelta = timedelta(0)
+    where: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Expect:
+    """The expected result of a step. What is not named is not checked."""
+
+    result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
+    error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, message (a part of it)
+    state: Mapping[str, Any] = attrs.field(factory=dict)  # `of`: an id; the rest: members of its record in the sandbox
+    money: Mapping[str, int] = attrs.field(factory=dict)  # change since the start of the run, in cents
+    events: tuple[ExpectedEvent, ...] = ()
+
+    @property
+    def refusal(self) -> bool:
+        """Whether the step has to be refused."""
+        return bool(self.error)
+
+
+NOTHING = Expect()
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class Step:
+    """One step: an operation, a control of the sandbox, `advance` or `wait`, with its arguments and expectations."""
+
+    name: str
+    do: str
+    arguments: Mapping[str, Any] = attrs.field(factory=dict)
+    expect: Expect = NOTHING
+    doc: str = ""
+    line: int | None = attrs.field(default=None, eq=False)  # in its file
+
+    def references(self) -> Iterator[Reference]:
+        """Yield the references in its arguments and expectations."""
+        expect = self.expect
+        yield from references([self.arguments, expect.state, expect.result, *(event.where for event in expect.events)])
+
+    def __repr__(self) -> str:
+        return f"<step {self.name}: {self.do}>"
+
+
+def step(
+    name: str, do: str, *, expect: Expect | Mapping[str, Any] | None = None, doc: str = "", **arguments: Any
+) -> Step:
+    """Return a step: `step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=500)`.
+
+    Args:
+        name: Name of the step, for references and reports.
+        do: An operation, a control of the sandbox, `advance` or `wait`.
+        expect: An `Expect`, or a mapping of its members.
+        doc: A sentence on the step.
+        arguments: What it is called with; values may be references.
+    """
+    if not isinstance(expect, Expect):
+        members = dict(expect or {})
+        events = (one if isinstance(one, ExpectedEvent) else ExpectedEvent(**one) for one in members.pop("events", ()))
+        expect = Expect(events=tuple(events), **members)
+    return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
+
 
 _MAX_SHOWN = 200  # characters of a value
 

@@ -11,8 +11,7 @@ from workbench.interface import strict_json, walk
 from workbench.interface.rules import FULL
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
-from workbench.sequences.sequence import Sequence
-from workbench.sequences.steps import Guide
+from workbench.sequences.sequence import Guide, Sequence
 from workbench.session import behaviors_of
 
 _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service

@@ -5,13 +5,13 @@ pytest finds the fixtures by itself where the package is installed; see docs/tes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.sequences.recordings import Recording as Recording
-    from workbench.sequences.recordings import record as record
-    from workbench.sequences.recordings import replay as replay
-    from workbench.testing.assertions import assert_balance as assert_balance
-    from workbench.testing.assertions import assert_events as assert_events
-    from workbench.testing.assertions import assert_requests as assert_requests
+    from workbench.sequences.exports import Recording as Recording
+    from workbench.sequences.exports import record as record
+    from workbench.sequences.exports import replay as replay
     from workbench.testing.coverage import Coverage as Coverage
+    from workbench.testing.sessions import assert_balance as assert_balance
+    from workbench.testing.sessions import assert_events as assert_events
+    from workbench.testing.sessions import assert_requests as assert_requests
     from workbench.testing.sessions import session as session
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others

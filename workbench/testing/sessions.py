@@ -1,11 +1,12 @@
-"""Sessions for tests: each on a copy of a sandbox that was made once, which takes less than a millisecond."""
+"""Sessions for tests, on copies of a sandbox that was made once, and assertions on what it received and sent."""
 
 from functools import cache
 from typing import Any
 
 from workbench.client.journal import Journal
-from workbench.errors import InvalidProfile
+from workbench.errors import InvalidProfile, visible
 from workbench.interface.assumptions import BEHAVIORS
+from workbench.interface.walk import get_path
 from workbench.sandbox import Sandbox
 from workbench.session import SandboxTime, Session
 
@@ -44,3 +45,95 @@ def session(
         sandbox=sandbox, base_url=sandbox.base_url, api_key=sandbox.full_key, environment=sandbox.environment,
         transport=sandbox.transport(), clock=clock, journal=Journal(clock=clock),
     )  # fmt: skip
+
+
+_SHOWN = 12
+
+
+def assert_requests(
+    sandbox: Any, operation: str, times: int | None = None, *, status: int | None = None, **members: Any
+) -> None:
+    """Assert that the sandbox received requests of an operation.
+
+    Args:
+        sandbox: The sandbox of a session, embedded or served.
+        operation: As "simulate_refund".
+        times: How often; None: at least once.
+        status: Only those answered with this status.
+        members: Only those with these members of the body or the query, by wire name.
+    """
+    seen = sandbox.requests()
+    found = [
+        one for one in seen if one.operation == operation and status in (None, one.status) and _has(one.body, members)
+    ]
+    if (times is None and found) or len(found) == times:
+        return
+    wanted = "at least once" if times is None else f"{times} times"
+    lines = [f"{one.operation or one.method} {one.status} {_short(one.body)}" for one in seen]
+    raise AssertionError(
+        _explained(f"{operation}{_how(status, members)}: expected {wanted}, received {len(found)} times", lines)
+    )
+
+
+def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: Any) -> None:
+    """Assert that the sandbox sent events of a kind.
+
+    Args:
+        sandbox: The sandbox of a session, embedded or served.
+        kind: As "transaction.completed".
+        times: How often; None: at least once.
+        members: Only those with these members of the body, by wire name; `__` stands for a dot, as `spend__amount=420`.
+    """
+    seen = sandbox.events()
+    named = {name.replace("__", "."): value for name, value in members.items()}
+    found = [
+        one
+        for one in seen
+        if f"{one['event']['resource']}.{one['event']['action']}" == kind and _has(one["event"]["body"], named)
+    ]
+    if (times is None and found) or len(found) == times:
+        return
+    wanted = "at least once" if times is None else f"{times} times"
+    lines = [
+        f"{one['event']['resource']}.{one['event']['action']} "
+        + " ".join(f"{name}={get_path(one['event']['body'], name)!r}" for name in named)
+        for one in seen
+    ]
+    raise AssertionError(_explained(f"{kind}{_how(None, named)}: expected {wanted}, sent {len(found)} times", lines))
+
+
+def assert_balance(sandbox: Any, card_id: str, **cents: int) -> None:
+    """Assert the money of a card in cents: any of `limit`, `available`, `held`, `posted`, `refunded`."""
+    balance = sandbox.balance(card_id)
+    wrong = [
+        f"{name}: expected {wanted}, is {getattr(balance, name)}"
+        for name, wanted in cents.items()
+        if getattr(balance, name) != wanted
+    ]
+    if wrong:
+        raise AssertionError(_explained(f"card {card_id}: {'; '.join(wrong)}", [str(balance)]))
+
+
+def _has(body: Any, members: dict[str, Any]) -> bool:
+    return all(get_path(body or {}, name) == value for name, value in members.items())
+
+
+def _how(status: int | None, members: dict[str, Any]) -> str:
+    parts = [
+        *([] if status is None else [f"status {status}"]),
+        *(f"{name}={value!r}" for name, value in members.items()),
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _short(body: Any) -> str:
+    return visible(", ".join(f"{name}={value}" for name, value in dict(body or {}).items()), 120)
+
+
+def _explained(message: str, lines: list[str]) -> str:
+    """Return a message and the last of what there was."""
+    skipped = len(lines) - _SHOWN
+    more = [f"  ({skipped} earlier)"] if skipped > 0 else []
+    return "\n".join(
+        [message, "there was:" if lines else "there was nothing", *more, *(f"  {line}" for line in lines[-_SHOWN:])]
+    )
