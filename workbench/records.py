@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from workbench.interface.contracts import IssuingContract as IssuingContract
     from workbench.interface.contracts import ListContracts as ListContracts
     from workbench.interface.contracts import Onramp as Onramp
+    from workbench.interface.contracts import Signature as Signature
+    from workbench.interface.contracts import SignWithdrawal as SignWithdrawal
     from workbench.interface.contracts import Token as Token
-    from workbench.interface.disputes import Dispute as Dispute
-    from workbench.interface.disputes import UpdateDispute as UpdateDispute
+    from workbench.interface.contracts import WithdrawalSignature as WithdrawalSignature
     from workbench.interface.events import CardLimit as CardLimit
     from workbench.interface.events import CardUpdated as CardUpdated
     from workbench.interface.events import Event as Event
@@ -52,13 +53,12 @@ if TYPE_CHECKING:
     from workbench.interface.rules import SignatureStatus as SignatureStatus
     from workbench.interface.rules import StatusChangeReason as StatusChangeReason
     from workbench.interface.rules import TransactionStatus as TransactionStatus
-    from workbench.interface.simulations import SimulateAuthorization as SimulateAuthorization
-    from workbench.interface.simulations import SimulatedTransaction as SimulatedTransaction
-    from workbench.interface.simulations import SimulateRefund as SimulateRefund
-    from workbench.interface.simulations import SimulateReversal as SimulateReversal
-    from workbench.interface.withdrawals import Signature as Signature
-    from workbench.interface.withdrawals import SignWithdrawal as SignWithdrawal
-    from workbench.interface.withdrawals import WithdrawalSignature as WithdrawalSignature
+    from workbench.interface.transactions import Dispute as Dispute
+    from workbench.interface.transactions import SimulateAuthorization as SimulateAuthorization
+    from workbench.interface.transactions import SimulatedTransaction as SimulatedTransaction
+    from workbench.interface.transactions import SimulateRefund as SimulateRefund
+    from workbench.interface.transactions import SimulateReversal as SimulateReversal
+    from workbench.interface.transactions import UpdateDispute as UpdateDispute
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -14,10 +14,9 @@ from workbench.client.base import BaseClient, EnvironmentName, client_problems, 
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits, class_url, in_class
 from workbench.client.journal import Journal, recorder_of
-from workbench.client.keys import Key
+from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
 from workbench.client.settings import client_settings, open_profile
-from workbench.client.state import state_path
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used

@@ -52,7 +52,7 @@ def _awaited(answer: Any, **arguments: Any) -> None:
 
 
 def _record(**changes: Any) -> None:
-    from workbench.interface.simulations import SimulateAuthorization
+    from workbench.interface.transactions import SimulateAuthorization
 
     with client_on(Service({}), api_key=KEY) as api:
         api.send(SimulateAuthorization(**{**SALE, **changes}))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.chains import keccak256, read_bytes
-from workbench.chains.encodings import base58_decode, base58_encode, strkey_decode, strkey_encode
+from workbench.chains.values import base58_decode, base58_encode, strkey_decode, strkey_encode
 from workbench.errors import InvalidRequest
 
 

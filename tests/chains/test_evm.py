@@ -8,7 +8,7 @@ import pytest
 
 from tests.chains.cases import chance
 from workbench.chains import address_problems, coordinator_typed_data, digest, withdraw_typed_data
-from workbench.chains.typed_data import encode_type
+from workbench.chains.messages import encode_type
 from workbench.errors import InvalidRequest
 
 CASE = chance(712).withdrawal() | {"chain_id": 84532, "amount": 25_000_000, "nonce": 0}

@@ -24,7 +24,7 @@ from workbench.chains import (
     withdraw_call_data,
     withdraw_typed_data,
 )
-from workbench.chains.encodings import base58_decode, base58_encode, ed25519_public_key, strkey_decode, strkey_encode
+from workbench.chains.values import base58_decode, base58_encode, ed25519_public_key, strkey_decode, strkey_encode
 
 pytestmark = pytest.mark.skipif(find_spec("eth_account") is None, reason="eth-account is not installed")
 

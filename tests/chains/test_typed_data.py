@@ -5,7 +5,7 @@ import json
 import pytest
 
 from workbench.chains import digest, keccak256, public_address, recover, sign
-from workbench.chains.typed_data import encode_type
+from workbench.chains.messages import encode_type
 from workbench.errors import InvalidRequest
 
 MAIL = {

@@ -20,7 +20,7 @@ import pytest
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, TRANSACTION, FakeClock, Service, client_on
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal, recorder_of
-from workbench.client.state import installation_secret
+from workbench.client.keys import installation_secret
 from workbench.errors import (
     AdviceWarning,
     BadRequest,

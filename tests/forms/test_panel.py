@@ -11,7 +11,7 @@ import pytest
 
 from tests.forms.conftest import PERSON, SECRETS
 from workbench.client.client import AsyncClient
-from workbench.client.state import state_folder
+from workbench.client.keys import state_folder
 from workbench.errors import InvalidArguments
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse

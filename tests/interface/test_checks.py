@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import Break, breaks, broken, requests
 from workbench.errors import Problem
-from workbench.interface import payment_accounts, people, simulations, table
+from workbench.interface import payment_accounts, people, table, transactions
 from workbench.interface.checks import cautions, flags, problems
 from workbench.interface.convert import converter
 from workbench.interface.operation import Operation
@@ -47,7 +47,7 @@ PERSON = {
 
 def authorization(**changes: Any) -> Any:
     return build(
-        simulations.SimulateAuthorization,
+        transactions.SimulateAuthorization,
         {
             "card_id": CARD,
             "amount": 1250,
@@ -132,7 +132,7 @@ def test_whole_numbers_of_numpy_become_int(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [None, float("nan"), "", " ", pd.NA, pd.NaT, Decimal("NaN")], ids=repr)
 @pytest.mark.parametrize(
-    "cls,name", [(simulations.SimulateRefund, "amount"), (simulations.SimulateReversal, "new_amount")]
+    "cls,name", [(transactions.SimulateRefund, "amount"), (transactions.SimulateReversal, "new_amount")]
 )
 def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
     """An empty amount is not a full refund: FULL has to be said."""
@@ -145,7 +145,7 @@ def test_empty_is_not_full(cls: type[Any], name: str, value: Any) -> None:
 @pytest.mark.parametrize("value", [0, 1, FULL, 2**256])
 def test_zero_and_full_are_amounts(value: Any) -> None:
     """Zero is an amount, FULL is explicit, and no amount is too large to be exact."""
-    assert problems(build(simulations.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
+    assert problems(build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": value})) == ()
 
 
 def test_the_unit_flag_has_to_be_said() -> None:
@@ -368,7 +368,7 @@ BAD_IDS = [
 @pytest.mark.parametrize("text", BAD_IDS, ids=range(len(BAD_IDS)))
 @pytest.mark.parametrize(
     "cls,name",
-    [(simulations.SimulateRefund, "transaction_id"), (table.DELETE_PAYMENT_ACCOUNT.request, "payment_account_id")],
+    [(transactions.SimulateRefund, "transaction_id"), (table.DELETE_PAYMENT_ACCOUNT.request, "payment_account_id")],
 )
 def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
     """Nothing but a UUID ever meets a path."""
@@ -437,7 +437,7 @@ def test_change_and_given() -> None:
 
 def test_described_says_it_all() -> None:
     """One line says the meaning, the unit, the rule, that it is needed, and that it is an assumption."""
-    line = described(member(simulations.SimulateAuthorization, "amount"))
+    line = described(member(transactions.SimulateAuthorization, "amount"))
 
     assert (
         line

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from tests.conftest import RECORDED, SAMPLES
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
-from workbench.interface import contracts, events, people, rewards, simulations, strict_json, table, withdrawals
+from workbench.interface import contracts, events, people, rewards, strict_json, table, transactions
 from workbench.interface.checks import flags, problems
 from workbench.interface.convert import Unreadable, converter, placeholders, read_time
 from workbench.interface.events import Event
 from workbench.interface.fields import Answer
 from workbench.interface.operation import Operation
+from workbench.interface.readers import write_time
 from workbench.interface.rules import FULL, CompletionReason
-from workbench.interface.text import write_time
 from workbench.interface.walk import build, members, records
 
 ROWS = list(table.OPERATIONS.values())
@@ -160,7 +160,7 @@ def test_missing_and_null_read_as_none() -> None:
 ])  # fmt: skip
 def test_any_casing_of_a_completion_reason(text: str, expected: str) -> None:
     """A completion reason is read in any casing; an unknown word is kept."""
-    read = CONVERTER.structure({"completionReason": text}, simulations.SimulatedTransaction).completion_reason
+    read = CONVERTER.structure({"completionReason": text}, transactions.SimulatedTransaction).completion_reason
 
     assert expected == read
     assert type(expected) is type(read)
@@ -201,7 +201,7 @@ def test_unknown_words_are_kept(raw: dict[str, str], name: str) -> None:
 )
 def test_times(text: Any, expected: Any, rule: str | None) -> None:
     """A time is read as aware UTC; what is unusual about it is marked, what cannot be read is kept as text."""
-    signature = CONVERTER.structure({"expiresAt": text}, withdrawals.WithdrawalSignature)
+    signature = CONVERTER.structure({"expiresAt": text}, contracts.WithdrawalSignature)
 
     assert expected == signature.expires_at
     assert [flag.rule for flag in flags(signature) if flag.path == "expiresAt"] == ([rule] if rule else [])
@@ -332,7 +332,9 @@ def test_a_list_is_a_list() -> None:
 
 def test_full_is_left_out_and_zero_is_sent() -> None:
     """FULL is an absent member, zero a zero."""
-    full, zero = (build(simulations.SimulateRefund, {"transaction_id": CARD, "amount": amount}) for amount in (FULL, 0))
+    full, zero = (
+        build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": amount}) for amount in (FULL, 0)
+    )
 
     assert CONVERTER.write_request(table.SIMULATE_REFUND, full) == ({"transactionId": CARD}, {})
     assert CONVERTER.write_request(table.SIMULATE_REFUND, zero) == ({"transactionId": CARD}, {"amount": 0})
@@ -520,8 +522,8 @@ def test_calls_pass_through_cattrs(operation: Operation[..., Any], monkeypatch: 
 
 def test_answers_are_frozen_and_alike() -> None:
     """A record that was read is frozen, equal to one that was made, and a copy of it is too."""
-    read = CONVERTER.structure({"transactionId": CARD, "status": "authorized"}, simulations.SimulatedTransaction)
-    made = simulations.SimulatedTransaction(transaction_id=CARD, status="authorized")
+    read = CONVERTER.structure({"transactionId": CARD, "status": "authorized"}, transactions.SimulatedTransaction)
+    made = transactions.SimulatedTransaction(transaction_id=CARD, status="authorized")
 
     assert made == read == copy.deepcopy(read)
     assert hash(made) == hash(read)

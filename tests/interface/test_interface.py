@@ -6,18 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.interface import (
-    contracts,
-    disputes,
-    events,
-    payment_accounts,
-    people,
-    rewards,
-    rules,
-    simulations,
-    table,
-    withdrawals,
-)
+from workbench.interface import contracts, events, payment_accounts, people, rewards, rules, table, transactions
 from workbench.interface.rules import FULL, OneOf, Role
 from workbench.interface.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
 
@@ -53,7 +42,7 @@ LENGTHS = [
     (people.CreateUserApplication, "source_key", 1, 24),
     (people.UpdateUbo, "country_of_issue", 2, 2),
     (people.CreateUserApplication, "country_of_issue", 2, 2),
-    (disputes.UpdateDispute, "text_evidence", None, 65535),
+    (transactions.UpdateDispute, "text_evidence", None, 65535),
 ]
 
 
@@ -69,9 +58,9 @@ def test_lengths(record: type[Any], name: str, low: int | None, high: int) -> No
 
 # record, member: least, most. Source: Limits.
 RANGES = [
-    (simulations.SimulateAuthorization, "amount", 1, None),
-    (simulations.SimulateReversal, "new_amount", 0, None),
-    (simulations.SimulateRefund, "amount", 0, None),
+    (transactions.SimulateAuthorization, "amount", 1, None),
+    (transactions.SimulateReversal, "new_amount", 0, None),
+    (transactions.SimulateRefund, "amount", 0, None),
     (rewards.ListRewardsActivity, "limit", 1, 100),
     (rewards.ListRewardsActivity, "offset", 0, 10000),
 ]
@@ -302,7 +291,7 @@ def test_defaults() -> None:
 
 def test_omission_means_all() -> None:
     """A reversal and a refund without an amount are whole ones, and that has to be said: FULL, or an amount."""
-    for cls, name in ((simulations.SimulateReversal, "new_amount"), (simulations.SimulateRefund, "amount")):
+    for cls, name in ((transactions.SimulateReversal, "new_amount"), (transactions.SimulateRefund, "amount")):
         one = member(cls, name)
 
         assert one.required
@@ -333,7 +322,7 @@ FIELDS: dict[type[Any], str] = {
     contracts.AccountDetails: "beneficiaryName! beneficiaryAddress! accountNumber! routingNumber! beneficiaryBankName "
     "beneficiaryBankAddress",
     contracts.Onramp: "ach{} rtp{} wire{}",
-    withdrawals.Signature: "data salt",
+    contracts.Signature: "data salt",
     payment_accounts.PaymentAccount: "id! type nickname externalFiatAccount{} createdAt@ userId companyId",
     people.User: "id! firstName lastName email isActive applicationStatus companyId externalId sourceKey address{} "
     "phoneCountryCode phoneNumber walletAddress solanaAddress createdAt@ updatedAt@ "
@@ -376,14 +365,14 @@ def test_fields(record: type[Any]) -> None:
 SIGNED = {"status", "signature", "expiresAt"}
 SIMULATED = ["transactionId", "status", "declinedReason", "completionReason"]
 SENT: dict[type[Any], str] = {
-    simulations.SimulateReversal: "transactionId newAmount",
-    simulations.SimulateRefund: "transactionId amount",
+    transactions.SimulateReversal: "transactionId newAmount",
+    transactions.SimulateRefund: "transactionId amount",
     payment_accounts.CreatePaymentAccount: "type nickname externalFiatAccount userId companyId",
     payment_accounts.DeletePaymentAccount: "paymentAccountId",
     people.UpdateUser: "userId firstName lastName email isActive address phoneCountryCode phoneNumber walletAddress "
     "solanaAddress stellarAddress externalId",
     people.UpdateUbo: "companyId uboId firstName lastName birthDate nationalId countryOfIssue email address",
-    disputes.UpdateDispute: "disputeId status textEvidence",
+    transactions.UpdateDispute: "disputeId status textEvidence",
     contracts.ListContracts: "",
 }
 PERSONAL_VARIANT = (
@@ -410,10 +399,10 @@ def test_members_of_an_application() -> None:
 
 def test_members_of_results() -> None:
     """The results of a simulation and of a signature have the documented members; what they have besides is an assumption."""
-    extra = [one for one in members(withdrawals.WithdrawalSignature) if one.wire not in SIGNED]
+    extra = [one for one in members(contracts.WithdrawalSignature) if one.wire not in SIGNED]
 
-    assert [one.wire for one in members(simulations.SimulatedTransaction)] == SIMULATED
-    assert {one.wire for one in members(withdrawals.WithdrawalSignature)} >= SIGNED
+    assert [one.wire for one in members(transactions.SimulatedTransaction)] == SIMULATED
+    assert {one.wire for one in members(contracts.WithdrawalSignature)} >= SIGNED
     assert all(one.about.assumed for one in extra)
 
 
@@ -435,7 +424,7 @@ def test_members_of_nested_objects() -> None:
 
 def test_withdrawal_parameters_by_meaning() -> None:
     """The seven query parameters stand in the document's order, the optional ones are optional."""
-    one_by_one = [one.name for one in members(withdrawals.SignWithdrawal)]
+    one_by_one = [one.name for one in members(contracts.SignWithdrawal)]
 
     assert one_by_one == [
         "chain_id",
@@ -446,12 +435,12 @@ def test_withdrawal_parameters_by_meaning() -> None:
         "is_amount_native",
         "collateral_contract_id",
     ]
-    assert not member(withdrawals.SignWithdrawal, "collateral_contract_id").required
+    assert not member(contracts.SignWithdrawal, "collateral_contract_id").required
 
 
 UUIDS = [
     (contracts.IssuingContract, "id"),
-    (simulations.SimulatedTransaction, "transaction_id"),
+    (transactions.SimulatedTransaction, "transaction_id"),
     (payment_accounts.PaymentAccount, "id"),
     (payment_accounts.CreatePaymentAccount, "user_id"),
     (payment_accounts.CreatePaymentAccount, "company_id"),
@@ -460,7 +449,7 @@ UUIDS = [
     (people.CompanyApplication, "id"),
     (people.UltimateBeneficialOwner, "id"),
     (people.LinkParams, "user_id"),
-    (simulations.SimulateAuthorization, "card_id"),
+    (transactions.SimulateAuthorization, "card_id"),
 ]
 
 

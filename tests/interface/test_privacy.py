@@ -9,18 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interface.test_table import RECORDS
-from workbench.interface import (
-    contracts,
-    disputes,
-    events,
-    payment_accounts,
-    people,
-    rewards,
-    simulations,
-    strict_json,
-    table,
-    withdrawals,
-)
+from workbench.interface import contracts, events, payment_accounts, people, rewards, strict_json, table, transactions
 from workbench.interface.convert import converter
 from workbench.interface.fields import OPEN, PERSONAL, SECRET, Privacy
 from workbench.interface.masks import MaskedDict, masked
@@ -28,8 +17,8 @@ from workbench.interface.walk import Array, Text, build, member, members
 
 # Secret and personal fields; every field that stands in neither list is open.
 SECRETS = {
-    withdrawals.Signature: "data salt",
-    withdrawals.WithdrawalSignature: "parameters",
+    contracts.Signature: "data salt",
+    contracts.WithdrawalSignature: "parameters",
     people.CreateUserApplication: "birth_date national_id sumsub_share_token persona_share_token",
     people.UpdateUbo: "birth_date national_id",
     people.Link: "url",
@@ -47,8 +36,8 @@ PERSONALS = {
     payment_accounts.BankingAddress: "address_line1 address_line2 postal_code",
     payment_accounts.ExternalFiatAccount: "beneficiary_first_name beneficiary_last_name beneficiary_business_name",
     contracts.AccountDetails: "beneficiary_name beneficiary_address",
-    disputes.UpdateDispute: "text_evidence",
-    disputes.Dispute: "text_evidence",
+    transactions.UpdateDispute: "text_evidence",
+    transactions.Dispute: "text_evidence",
     events.UserUpdated: "first_name last_name email",
     events.MicroDepositReceived: "originator_name",
     events.Spend: "user_first_name user_last_name user_email",
@@ -84,11 +73,11 @@ def test_tiers(record: type[Any]) -> None:
         (payment_accounts.ExternalFiatAccount, "account_number", "000123456789", "•••89"),
         (payment_accounts.ExternalFiatAccount, "account_number", "1234", "•••"),
         (payment_accounts.ExternalFiatAccount, "routing_number", "011000015", "011000015"),
-        (disputes.UpdateDispute, "text_evidence", "x" * 1234, "••• (1,234 characters)"),
+        (transactions.UpdateDispute, "text_evidence", "x" * 1234, "••• (1,234 characters)"),
         (people.Address, "line1", "12 Example Street", "•••"),
         (people.Address, "city", "Springfield", "Springfield"),
         (people.Address, "region", "IL", "IL"),
-        (simulations.SimulateAuthorization, "merchant_category_code", "0742", "0742"),
+        (transactions.SimulateAuthorization, "merchant_category_code", "0742", "0742"),
         (people.User, "wallet_address", "0x" + "1a" * 20, "0x" + "1a" * 20),
         (rewards.RewardsItem, "merchant_name", "Example Books", "Example Books"),
     ],
@@ -165,7 +154,7 @@ def test_a_wire_body_of_another_shape_is_masked() -> None:
     """An object or a list where an open text belongs is not shown: it may hold anything."""
     raw = {"status": {"nationalId": CANARY}, "id": [{"a": CANARY}, "open"], "brandNew": CANARY}
 
-    assert masked(raw, of=disputes.Dispute) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}
+    assert masked(raw, of=transactions.Dispute) == {"status": "•••", "id": ["•••", "open"], "brandNew": "•••"}
 
 
 def test_a_request_of_an_operation_is_masked() -> None:
@@ -200,13 +189,13 @@ def test_a_masked_mapping_keeps_its_values() -> None:
 
 def test_repr_shows_what_is_open() -> None:
     """The repr of a record is useful: its open members as they are, in the order of the document."""
-    asked = simulations.SimulateAuthorization(
+    asked = transactions.SimulateAuthorization(
         card_id="3f2a0b1c-1111-4222-8333-444455556666",
         amount=1250,
         currency="USD",
         merchant_name="Example\u202eBooks",
         merchant_category_code="5411",
-        decline_reason=simulations.DeclineReason.CARD_LOCKED,
+        decline_reason=transactions.DeclineReason.CARD_LOCKED,
     )
 
     assert repr(asked) == (

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import requests
-from workbench.interface import contracts, payment_accounts, people, rewards, simulations, withdrawals
+from workbench.interface import contracts, payment_accounts, people, rewards, transactions
+from workbench.interface.readers import is_empty, text_of, value_of
 from workbench.interface.rules import FULL, DeclineReason
 from workbench.interface.table import OPERATIONS
-from workbench.interface.text import is_empty, text_of, value_of
 from workbench.interface.walk import get_path, leaves, member
 from workbench.interface.walk import given as given_members
 
@@ -40,12 +40,12 @@ def test_empty_cells(value: Any, empty: bool) -> None:
     assert is_empty(value) is empty
 
 
-AMOUNT = (simulations.SimulateAuthorization, "amount")
-REFUND = (simulations.SimulateRefund, "amount")
+AMOUNT = (transactions.SimulateAuthorization, "amount")
+REFUND = (transactions.SimulateRefund, "amount")
 LIMIT = (rewards.ListRewardsActivity, "limit")
-NATIVE = (withdrawals.SignWithdrawal, "is_amount_native")
-REASON = (simulations.SimulateAuthorization, "decline_reason")
-NAME = (simulations.SimulateAuthorization, "merchant_name")
+NATIVE = (contracts.SignWithdrawal, "is_amount_native")
+REASON = (transactions.SimulateAuthorization, "decline_reason")
+NAME = (transactions.SimulateAuthorization, "merchant_name")
 BORN = (people.UpdateUbo, "birth_date")
 CREATED = (payment_accounts.PaymentAccount, "created_at")
 RATE = (contracts.Token, "exchange_rate")

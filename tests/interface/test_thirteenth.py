@@ -81,13 +81,13 @@ def test_a_thirteenth_operation(tmp_path: Path) -> None:
     """A record, a row and a handler give a method of both clients, a route, a path in OpenAPI, help and checks."""
     copy = tmp_path / "workbench"
     shutil.copytree(WORKBENCH, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    disputes, table, handlers = (
-        copy / "interface/disputes.py",
+    transactions, table, handlers = (
+        copy / "interface/transactions.py",
         copy / "interface/table.py",
         copy / "sandbox/service.py",
     )
-    disputes.write_text(disputes.read_text() + RECORD)
-    text = table.read_text().replace("import Dispute, UpdateDispute", "import Dispute, ReadDispute, UpdateDispute")
+    transactions.write_text(transactions.read_text() + RECORD)
+    text = table.read_text().replace("    Dispute,\n", "    Dispute,\n    ReadDispute,\n")
     text = text.replace("class Operations:", ROW)
     table.write_text(
         text.replace("    list_contracts = LIST", "    read_dispute = READ_DISPUTE\n    list_contracts = LIST")

@@ -20,14 +20,13 @@ from workbench.errors import (
 )
 from workbench.interface import convert, strict_json, table
 from workbench.interface.assumptions import assumptions
-from workbench.interface.contracts import IssuingContract
+from workbench.interface.contracts import IssuingContract, SignWithdrawal
 from workbench.interface.payment_accounts import CreatePaymentAccount
 from workbench.interface.people import User
 from workbench.interface.rewards import RewardsItem
 from workbench.interface.rules import FULL
-from workbench.interface.simulations import SimulatedTransaction, SimulateRefund
+from workbench.interface.transactions import SimulatedTransaction, SimulateRefund
 from workbench.interface.walk import build
-from workbench.interface.withdrawals import SignWithdrawal
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
 EVM = "0x52908400098527886E0F7030069857D2E4169EE7"
@@ -120,10 +119,10 @@ def test_statuses_of_one_family_stay_apart_without_color():
 
 def test_test_chains_are_those_of_the_chains_package():
     """The chains package knows the same test chains; packages of one layer cannot share the list."""
-    from workbench.chains import families
+    from workbench.chains import chain_of
     from workbench.rendering.values import TEST_CHAINS
 
-    assert {chain for chain in TEST_CHAINS if families.chain_of(chain).test} == TEST_CHAINS
+    assert {chain for chain in TEST_CHAINS if chain_of(chain).test} == TEST_CHAINS
 
 
 def test_withdrawal_amount_says_its_unit():

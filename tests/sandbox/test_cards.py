@@ -6,7 +6,7 @@ from tests.sandbox.driver import Api
 from workbench.errors import BadRequest
 from workbench.interface import walk
 from workbench.interface.rules import DeclineReason
-from workbench.interface.simulations import SimulatedTransaction
+from workbench.interface.transactions import SimulatedTransaction
 from workbench.sandbox import Sandbox
 from workbench.sandbox.results import CardState
 

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import RECORDED
 from tests.tables import samples
 from workbench import tables
-from workbench.interface import contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals
+from workbench.interface import contracts, events, payment_accounts, people, rewards, transactions
 from workbench.interface.convert import converter
 from workbench.interface.fields import Answer
 from workbench.interface.masks import MASK
@@ -25,7 +25,7 @@ from workbench.session import connect
 from workbench.tables import points
 from workbench.tables.columns import EXTRA, plan
 
-MODULES = (contracts, disputes, events, payment_accounts, people, rewards, simulations, withdrawals)
+MODULES = (contracts, events, payment_accounts, people, rewards, transactions)
 
 
 def records() -> Iterator[type[Any]]:
@@ -235,7 +235,7 @@ def test_events_of_one_kind() -> None:
 
 def test_full_is_a_word_in_its_column() -> None:
     """The amount of a refund is text, so that FULL and 2500 stand side by side and read back."""
-    asked = [build(simulations.SimulateRefund, {"transaction_id": "t", "amount": a}) for a in (FULL, 2500)]
+    asked = [build(transactions.SimulateRefund, {"transaction_id": "t", "amount": a}) for a in (FULL, 2500)]
 
     assert tables.to_frame(asked)["amount"].tolist() == ["FULL", "2500"]
 

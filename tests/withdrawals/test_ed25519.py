@@ -12,7 +12,7 @@ import workbench as wb
 from tests.chains.cases import chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import planned
-from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
+from workbench.chains.values import base58_encode, ed25519_public_key, strkey_encode
 
 FAMILIES = pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 

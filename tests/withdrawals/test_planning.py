@@ -6,7 +6,7 @@ import pytest
 import workbench as wb
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, planned, problems
 from workbench import chains, rendering
-from workbench.chains.encodings import strkey_encode
+from workbench.chains.values import strkey_encode
 from workbench.client.guards import Limits
 from workbench.withdrawals.terms import Terms, shortened
 

@@ -11,7 +11,7 @@ from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import masks, walk
 from workbench.interface.fields import Privacy
 from workbench.interface.operation import Operation
-from workbench.interface.text import is_empty
+from workbench.interface.readers import is_empty
 from workbench.tables.bodies import Body, nested, raw_bodies
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, check_rejects, 
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import allowed_by, context_of, journal_of, stoppable
 from workbench.client.effects import Outcome
-from workbench.client.state import installation_secret
+from workbench.client.keys import installation_secret
 from workbench.errors import (
     ApiError,
     CannotRecord,

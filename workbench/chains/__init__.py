@@ -6,7 +6,10 @@ The cryptographic libraries are loaded by the first function that needs one, so 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.chains.addresses import AddressProblem as AddressProblem
+    from workbench.chains.addresses import Chain as Chain
+    from workbench.chains.addresses import Family as Family
     from workbench.chains.addresses import address_problems as address_problems
+    from workbench.chains.addresses import chain_of as chain_of
     from workbench.chains.addresses import checksum_note as checksum_note
     from workbench.chains.addresses import eip55 as eip55
     from workbench.chains.addresses import has_checksum as has_checksum
@@ -22,11 +25,8 @@ if TYPE_CHECKING:
     from workbench.chains.calls import withdraw_parameters as withdraw_parameters
     from workbench.chains.calls import write_salt as write_salt
     from workbench.chains.calls import write_signature as write_signature
-    from workbench.chains.encodings import keccak256 as keccak256
-    from workbench.chains.families import Chain as Chain
-    from workbench.chains.families import Family as Family
-    from workbench.chains.families import chain_of as chain_of
     from workbench.chains.messages import coordinator_typed_data as coordinator_typed_data
+    from workbench.chains.messages import digest as digest
     from workbench.chains.messages import solana_message as solana_message
     from workbench.chains.messages import stellar_message as stellar_message
     from workbench.chains.messages import withdraw_typed_data as withdraw_typed_data
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.chains.signatures import sign as sign
     from workbench.chains.signatures import sign_ed25519 as sign_ed25519
     from workbench.chains.signatures import verify_ed25519 as verify_ed25519
-    from workbench.chains.typed_data import digest as digest
+    from workbench.chains.values import keccak256 as keccak256
     from workbench.chains.values import read_bytes as read_bytes
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others

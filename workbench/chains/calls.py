@@ -15,12 +15,88 @@ from typing import Any
 
 import attrs
 
-from workbench.chains import abi
-from workbench.chains.addresses import eip55, require_address
-from workbench.chains.families import Family, chain_of, exact_chain_id
+from workbench.chains.addresses import Family, chain_of, eip55, exact_chain_id, require_address
 from workbench.chains.signatures import canonical_signature
-from workbench.chains.values import BytesLike, invalid, read_bytes, read_unix_seconds, read_unsigned, refuse_private_key
+from workbench.chains.values import (
+    BytesLike,
+    invalid,
+    keccak256,
+    read_bytes,
+    read_unix_seconds,
+    read_unsigned,
+    refuse_private_key,
+)
 from workbench.errors import hide_arguments
+
+_WORD = 32
+
+
+def selector(signature: str) -> bytes:
+    """Return the first four bytes of a call: those of the hash of the function's signature."""
+    return keccak256(signature.encode())[:4]
+
+
+def abi_encode(types: Sequence[str], values: Sequence[Any]) -> bytes:
+    """Return the encoded arguments of a call."""
+    head, tail = [], b""
+    for kind, value in zip(types, values, strict=True):
+        if kind == "bytes" or kind.endswith("[]"):
+            head.append((_WORD * len(types) + len(tail)).to_bytes(_WORD))
+            padded = bytes(value) + b"\0" * (-len(value) % _WORD) if kind == "bytes" else b""
+            tail += len(value).to_bytes(_WORD) + (padded or abi_encode([kind[:-2]] * len(value), value))
+        elif kind == "address":
+            head.append(bytes.fromhex(value[2:]).rjust(_WORD, b"\0"))
+        else:
+            head.append(value if kind == "bytes32" else int(value).to_bytes(_WORD))
+    return b"".join(head) + tail
+
+
+def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
+    """Return the arguments of a call.
+
+    Raises:
+        ValueError: They are not encoded exactly as `abi_encode` does.
+    """
+    values, _ = _decode(types, memoryview(data))
+    # each part was read from where the one before ended, so a wrong offset, length or padding shows here
+    if abi_encode(types, values) != data:
+        raise ValueError("not encoded canonically")
+    return values
+
+
+def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
+    """Return the values and how many bytes they took."""
+    values: list[Any] = []
+    end = _WORD * len(types)
+    for index, kind in enumerate(types):
+        word = _slice(data, _WORD * index, _WORD)
+        if kind == "bytes" or kind.endswith("[]"):  # then the word is the offset, which is compared and not followed
+            size = int.from_bytes(_slice(data, end, _WORD))
+            end += _WORD
+            if kind == "bytes":
+                values.append(_slice(data, end, size))
+                end += size + -size % _WORD
+            elif size > len(data) // _WORD:
+                raise ValueError("a list longer than the call itself")
+            else:
+                items, used = _decode([kind[:-2]] * size, data[end:])
+                values.append(items)
+                end += used
+        elif kind == "address":
+            values.append("0x" + word[12:].hex())
+        elif kind == "bytes32":
+            values.append(word)
+        else:
+            number = int.from_bytes(word)
+            values.append(number == 1 if kind == "bool" else number)
+    return values, end
+
+
+def _slice(data: memoryview, start: int, size: int) -> bytes:
+    if start + size > len(data):
+        raise ValueError("an offset or a length beyond the end")
+    return bytes(data[start : start + size])
+
 
 _ARGUMENTS = {
     "proxy": "address", "asset": "address", "amount": "uint256", "recipient": "address", "expires_at": "uint256",
@@ -108,7 +184,7 @@ def withdraw_call_data(
     elif len(admin_salts) or len(admin_signatures) or direct_transfer is not None:
         text = "is 1, whose call takes no admin salts, admin signatures or directTransfer"
         raise invalid("version", "version", text)
-    return "0x" + (abi.selector(function_signature(version)) + abi.encode(_TYPES[_version(version)], values)).hex()
+    return "0x" + (selector(function_signature(version)) + abi_encode(_TYPES[_version(version)], values)).hex()
 
 
 def _exact(family: Family, values: Sequence[object], paths: Iterable[str]) -> list[Any]:
@@ -156,11 +232,11 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
         if not _HEX.fullmatch(data):
             raise invalid("data", "type", "must be hex text that begins with 0x")
         data = bytes.fromhex(data[2:])
-    version = next((known for known in _TYPES if data[:4] == abi.selector(function_signature(known))), None)
+    version = next((known for known in _TYPES if data[:4] == selector(function_signature(known))), None)
     if version is None:
         raise invalid("data", "selector", "is not a call of withdrawAsset in version 1 or 2")
     try:
-        values = abi.decode(_TYPES[version], data[4:])
+        values = abi_decode(_TYPES[version], data[4:])
     except ValueError as error:
         raise invalid("data", "encoding", f"is damaged: {error}") from None
     read: dict[str, Callable[[Any], Any]] = {"address": eip55, "bytes32[]": tuple, "bytes[]": tuple}

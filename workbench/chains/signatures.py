@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any
 
 from workbench.chains.addresses import eip55
-from workbench.chains.encodings import keccak256
-from workbench.chains.values import BytesLike, invalid, read_bytes
+from workbench.chains.values import BytesLike, invalid, keccak256, read_bytes
 from workbench.errors import hide_arguments
 
 _ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141

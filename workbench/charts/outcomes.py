@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from workbench.chains.families import chain_of
+from workbench.chains.addresses import chain_of
 from workbench.charts.canvas import (
     THICKNESS,
     Bar,

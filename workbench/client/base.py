@@ -10,16 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.base_url import base_url as read_base_url
-from workbench.client.base_url import base_url_or_problem
 from workbench.client.exchange import RESPONSES, ClientContext, Exchange, RawResponse
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
 from workbench.client.journal import Journal, recorder_of
-from workbench.client.keys import Key, warn_if_in_cell
-from workbench.client.options import HttpOptions, http_problems, unused_proxy
+from workbench.client.keys import Key, state_path, warn_if_in_cell
+from workbench.client.options import HttpOptions, base_url_or_problem, http_problems, unused_proxy
+from workbench.client.options import base_url as read_base_url
 from workbench.client.pace import Clock, Pace
 from workbench.client.requests import build_request, from_wire, header_problem, wire_name_problems
-from workbench.client.state import state_path
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
 from workbench.interface.convert import Converter, converter
 from workbench.interface.operation import Call, Operation

@@ -13,11 +13,24 @@ from typing import Any, NoReturn
 
 import attrs
 
-from workbench.client.answers import NOTICES, Refusal, hint, host_of, names_value, read, refusal, without_private
 from workbench.client.effects import Entry, Outcome, unknown_text, what
 from workbench.client.guards import Guards
 from workbench.client.keys import Key
-from workbench.client.messages import CAP, Broken, Pause, Request, Response
+from workbench.client.messages import (
+    CAP,
+    NOTICES,
+    Broken,
+    Pause,
+    Refusal,
+    Request,
+    Response,
+    hint,
+    host_of,
+    names_value,
+    read,
+    refusal,
+    without_private,
+)
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, http_date, retry_after
 from workbench.client.recorder import Recorder
 from workbench.client.requests import encode, request_problems

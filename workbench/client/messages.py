@@ -1,9 +1,21 @@
-"""What a client is asked to send or wait for, and what comes back: plain objects, printed without their content."""
+"""What a client is asked to send or wait for, and what comes back: plain objects, printed without their content.
 
+Answers are read where they can be, and refusals put in words.
+"""
+
+import re
 import zlib
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
+
+from workbench.errors import Problem, visible
+from workbench.interface import masks, strict_json, walk
+from workbench.interface.convert import Converter, Unreadable
+from workbench.interface.fields import OPEN
+from workbench.interface.operation import Operation
+from workbench.interface.rules import Role
 
 CAP = 10_000_000  # bytes of an answer, unpacked
 WRITTEN = 2  # the phase from which the service may have acted
@@ -100,3 +112,130 @@ class Body:
     def whole(self) -> bytes:
         """Return the body."""
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
+@attrs.frozen
+class Reading:
+    """The result of reading an answer: the record, or why there is none, with what was read of it."""
+
+    answer: Any = None
+    why: str | None = None
+    problems: tuple[Problem, ...] = ()
+    raw: Any = None
+
+
+def read(operation: Operation[..., Any], response: Response, converter: Converter) -> Reading:
+    """Read the body of a success. assumed: success_codes"""
+    if response.broken is not None:
+        return Reading(why=response.broken.why)
+    if not response.body.strip():  # without an effect, nothing was done by it, and an empty list would be a claim
+        return (
+            Reading(answer=converter.read_answer(operation, None)) if operation.effect else Reading(why="it is empty")
+        )
+    raw = None
+    try:
+        raw = strict_json.loads(response.body)
+        if raw is None or not (operation.many or isinstance(raw, dict)):
+            return Reading(why="it is not an object")
+        return Reading(answer=converter.read_answer(operation, raw), raw=raw)
+    except strict_json.NotJson as error:
+        return Reading(why=str(error))
+    except Unreadable as error:
+        return Reading(why="unexpected structure", problems=error.problems, raw=raw)
+
+
+@attrs.frozen
+class Refusal:
+    """A refusal in the service's words, whatever their form; private values they repeat are masked."""
+
+    body: Any = None
+    error: str | None = None
+    message: str | None = None
+    correlation_id: str | None = None  # by which the service finds the call in its own logs
+
+    @property
+    def summary(self) -> str:
+        """Error and message in one line; empty where there is neither."""
+        words = ": ".join(part for part in (self.error, self.message) if part)
+        named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
+        return "; ".join(part for part in (visible(words, 200), visible(named, 100)) if part)
+
+
+def refusal(response: Response, request: Any, key: bytes) -> Refusal:
+    """Read the body of a refusal as far as it can be read."""
+    private = _private(request, key)
+
+    def clean(words: Any) -> str | None:
+        if isinstance(words, list):
+            words = "; ".join(one for one in words if isinstance(one, str)) or None
+        return _without(private, words) if isinstance(words, str) else None
+
+    try:
+        raw = strict_json.loads(response.body)
+    except strict_json.NotJson:
+        text = clean(response.body[:2000].decode("utf-8", "replace").strip()) or ""
+        html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
+        return Refusal(None, None, "a page of HTML" if html else visible(text, 500) or None)
+    if not isinstance(raw, dict):
+        said = clean(raw) if isinstance(raw, str) else None
+        return Refusal(raw if said is None else said, None, said)
+    return Refusal(
+        raw,
+        clean(raw.get("error")) or clean(raw.get("code")),
+        clean(raw.get("message", raw.get("msg"))),
+        clean(raw.get("correlationId")),
+    )
+
+
+def without_private(words: str, request: Any, key: bytes) -> str:
+    """Return text with what it repeats of the key and of a request's private values masked."""
+    return _without(_private(request, key), words)
+
+
+def _private(request: Any, key: bytes) -> list[str]:
+    private = {str(value) for _, one, value, _ in walk.values(request) if one.about.privacy is not OPEN}
+    return sorted({key.decode("ascii"), *private}, key=len, reverse=True)
+
+
+def _without(private: list[str], words: str) -> str:
+    for value in private:
+        if len(value) > 1:
+            words = words.replace(value, masks.DOTS)
+    return words
+
+
+def names_value(refused: Refusal, request: Any) -> bool:
+    """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
+    found = (value for _, _, value, _ in walk.values(request))
+    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in found)
+
+
+def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
+    """Return what a person can do about a refusal, where the document or the environment says so."""
+    if status == 401:
+        return "Check the key of this profile and its environment"
+    if status == 403 and operation.roles:
+        role = ", ".join(sorted(operation.roles))
+        more = " (read is not enough)" if Role.CONTRACTS_AND_SIGNATURES_WRITE in operation.roles else ""
+        return f"This key may lack the role {role}{more}"
+    if status == 404 and operation.sandbox_only:
+        return (
+            f"Either {host} is a production base URL, where simulations do not exist, "
+            "or no such card or transaction is known here"
+        )
+    return None
+
+
+def host_of(location: str) -> str:
+    """Return the host that a Location names, and nothing else of it."""
+    _, slashes, rest = location.partition("//")
+    host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
+    return visible(host, 80) if slashes and host else "another path"
+
+
+NOTICES = {
+    "deprecation": "the service calls this deprecated",
+    "sunset": "the service will remove this",
+    "workbench-fault": "the sandbox injects faults",
+}
+"""Headers that are reported once."""

@@ -18,8 +18,8 @@ from weakref import WeakValueDictionary
 import attrs
 
 from workbench.client.effects import Entry, Note, Outcome, Resolution
+from workbench.client.keys import installation_secret
 from workbench.client.pace import Clock
-from workbench.client.state import installation_secret
 from workbench.errors import CannotRecord, InvalidRequest, UnusableFile
 from workbench.interface.masks import masked
 from workbench.interface.operation import Operation

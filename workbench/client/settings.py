@@ -22,12 +22,23 @@ from typing import Any
 import attrs
 
 from workbench.client.base import client_problems
-from workbench.client.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
-from workbench.client.keys import Key, pin
-from workbench.client.options import ADDRESSES, COUNT, FLAG, RATE, SECONDS, TABLE, TEXT, Rule, checked
-from workbench.client.state import APPLICATION, state_path
+from workbench.client.keys import APPLICATION, Key, pin, state_path
+from workbench.client.options import (
+    ADDRESSES,
+    COUNT,
+    FLAG,
+    RATE,
+    SECONDS,
+    TABLE,
+    TEXT,
+    BaseUrl,
+    Rule,
+    base_url,
+    base_url_or_problem,
+    checked,
+)
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}

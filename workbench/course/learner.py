@@ -14,7 +14,7 @@ from typing import Any
 from workbench import session
 from workbench.client.guards import READONLY, readonly
 from workbench.client.guards import in_class as joined_class
-from workbench.client.state import state_folder
+from workbench.client.keys import state_folder
 from workbench.course import checks
 from workbench.course.exercise import QUIZZES, Exercise, Quiz, SandboxEvidence
 from workbench.errors import CannotRecord, InvalidRequest, visible

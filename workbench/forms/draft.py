@@ -13,8 +13,8 @@ from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.operation import Operation
+from workbench.interface.readers import MAX_DIGITS
 from workbench.interface.rules import OneOf, When
-from workbench.interface.text import MAX_DIGITS
 from workbench.interface.walk import Boolean, Integer, Member, Nested
 
 TICKS = {

@@ -12,7 +12,7 @@ from workbench import rendering
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.forms.draft import Alternative, Draft, Leaf, Section, cents_of, is_money, joined, typed_amount
 from workbench.forms.widgets import Quiet, css_name, line, sentence
-from workbench.interface import text, walk
+from workbench.interface import readers, walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL, ISO_DAY
 from workbench.interface.walk import Boolean, Choice, Date, Integer, Member, Text
@@ -80,7 +80,7 @@ def value_of(member: Member, typed: str) -> Any:
         cents = cents_of(typed)
         return typed if cents is None else cents
     try:
-        return text.value_of(member, typed)
+        return readers.value_of(member, typed)
     except ValueError:
         return typed
 
@@ -89,7 +89,7 @@ def text_of(member: Member, value: Any) -> str:
     """Return a value as it would be typed."""
     if is_money(member) and type(value) is int and value >= 0:
         return typed_amount(value)
-    return EMPTY if value == "" else text.text_of(member, value)
+    return EMPTY if value == "" else readers.text_of(member, value)
 
 
 def explained(member: Member, value: Any, record: Any) -> str:

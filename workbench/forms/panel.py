@@ -15,7 +15,7 @@ from workbench import rendering
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import BaseClient, context_of
 from workbench.client.client import AsyncClient
-from workbench.client.state import state_folder
+from workbench.client.keys import state_folder
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments, visible
 from workbench.forms import details, offers, things
 from workbench.forms.answers import REVEAL_SECONDS

@@ -13,10 +13,9 @@ from functools import cache
 from typing import Any
 
 from workbench.errors import Problem, hidden_characters
-from workbench.interface.fields import Rule
-from workbench.interface.privacy import MASK
+from workbench.interface.fields import MASK, Rule
+from workbench.interface.readers import is_empty
 from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When
-from workbench.interface.text import is_empty
 from workbench.interface.walk import (
     Array,
     Boolean,

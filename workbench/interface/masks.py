@@ -5,9 +5,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from workbench.interface.privacy import DOTS as DOTS
-from workbench.interface.privacy import MASK as MASK
-from workbench.interface.privacy import OPEN
+from workbench.interface.fields import DOTS as DOTS
+from workbench.interface.fields import MASK as MASK
+from workbench.interface.fields import OPEN
 from workbench.interface.rules import Full
 from workbench.interface.walk import Member, is_record, members, record_of
 

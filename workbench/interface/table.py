@@ -5,21 +5,21 @@ from typing import Any
 
 import attrs
 
-from workbench.interface.contracts import IssuingContract, ListContracts
-from workbench.interface.disputes import Dispute, UpdateDispute
+from workbench.interface.contracts import IssuingContract, ListContracts, SignWithdrawal, WithdrawalSignature
 from workbench.interface.fields import ONCE, WIDELY, Reason
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, Deletion, PaymentAccount
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.rewards import ListRewardsActivity, RewardsActivity
 from workbench.interface.rules import Role
-from workbench.interface.simulations import (
+from workbench.interface.transactions import (
+    Dispute,
     SimulateAuthorization,
     SimulatedTransaction,
     SimulateRefund,
     SimulateReversal,
+    UpdateDispute,
 )
-from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
 
 PREFIX = "/v1"
 KEY_HEADER = "Api-Key"

@@ -24,13 +24,12 @@ from workbench.errors import (
 from workbench.interface import checks, masks, strict_json
 from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
-from workbench.interface.disputes import Dispute
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import OPEN, Answer
 from workbench.interface.operation import Operation
 from workbench.interface.people import CompanyApplication, User
-from workbench.interface.simulations import SimulatedTransaction
 from workbench.interface.table import KEY_HEADER, OPERATIONS
+from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of, records
 from workbench.rendering import text
 from workbench.rendering.layout import MAX_ROWS, Block, Cell, Grid, Row, Sheet, Stack

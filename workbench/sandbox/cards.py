@@ -7,14 +7,15 @@ and refunds never exceed what settled.
 from typing import Any
 
 from workbench.interface import table
-from workbench.interface.disputes import Dispute, UpdateDispute
 from workbench.interface.lifecycle import CARD, DISPUTE, TRANSACTION, Table, Transition
 from workbench.interface.rules import FULL, TEXT_EVIDENCE, DeclineReason, Full
-from workbench.interface.simulations import (
+from workbench.interface.transactions import (
+    Dispute,
     SimulateAuthorization,
     SimulatedTransaction,
     SimulateRefund,
     SimulateReversal,
+    UpdateDispute,
 )
 from workbench.sandbox import rewards
 from workbench.sandbox.context import RequestContext, moment_of

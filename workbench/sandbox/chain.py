@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench import chains
 from workbench.chains import WithdrawCall, WithdrawParameters
-from workbench.chains.families import Family, family_of
+from workbench.chains.addresses import Family, family_of
 from workbench.chains.values import refuse_private_key
 from workbench.errors import InvalidRequest
 from workbench.sandbox.context import Environment

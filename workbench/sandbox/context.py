@@ -19,7 +19,7 @@ from workbench.interface import table
 from workbench.interface.assumptions import failure_id
 from workbench.interface.convert import Converter
 from workbench.interface.operation import Failure, Operation
-from workbench.interface.text import write_time
+from workbench.interface.readers import write_time
 from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
 

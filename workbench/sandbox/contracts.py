@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.chains import eip55, public_address, same_address
-from workbench.chains.encodings import base58_encode, ed25519_public_key, strkey_encode
-from workbench.chains.families import Family, family_of
+from workbench.chains.addresses import Family, family_of
 from workbench.chains.signatures import derive_secret
+from workbench.chains.values import base58_encode, ed25519_public_key, strkey_encode
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.walk import build

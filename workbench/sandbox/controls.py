@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from workbench.errors import hide_arguments
-from workbench.interface.disputes import Dispute
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import (
     FULL,
@@ -21,7 +20,7 @@ from workbench.interface.rules import (
     StatusChangeReason,
     TransactionStatus,
 )
-from workbench.interface.simulations import SimulatedTransaction
+from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import build, change
 from workbench.sandbox import accounts, cards, chain, people, rewards
 from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error

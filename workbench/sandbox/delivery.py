@@ -18,7 +18,7 @@ from typing import Any
 from workbench.errors import UnusableFile
 from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 from workbench.interface import strict_json
-from workbench.interface.text import write_time
+from workbench.interface.readers import write_time
 from workbench.sandbox.context import Environment, due_by, moment_of
 from workbench.sandbox.events import signed
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules

@@ -13,7 +13,7 @@ from workbench.interface.events import (
     TransactionChanged,
     UserUpdated,
 )
-from workbench.interface.text import write_time
+from workbench.interface.readers import write_time
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, moment_of
 from workbench.sandbox.extensions import rehearse

@@ -10,7 +10,7 @@ from workbench.interface import table
 from workbench.interface.fields import LIVE, Answer, Reason, about, record
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import CENTS, ID, Full
-from workbench.interface.simulations import SimulatedTransaction
+from workbench.interface.transactions import SimulatedTransaction
 from workbench.sandbox.context import RequestContext
 
 _DAY = 24 * 60 * 60 * 1000  # milliseconds

@@ -9,9 +9,9 @@ from typing import Any, get_args, get_origin
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import OPEN, About, about, record
 from workbench.interface.masks import DOTS, MaskedDict, masked
+from workbench.interface.readers import write_time
 from workbench.interface.rules import CENTS, ID, MOMENT
 from workbench.interface.table import OPERATIONS
-from workbench.interface.text import write_time
 from workbench.interface.walk import Array, DateTime, DecimalNumber, Kind, build, is_record, leaves, members, record_of
 
 

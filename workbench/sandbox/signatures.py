@@ -6,12 +6,11 @@ from typing import Any
 
 from workbench import chains
 from workbench.chains import address_problems, eip55, same_address
-from workbench.chains.addresses import family_of_address
-from workbench.chains.encodings import ed25519_public_key
-from workbench.chains.families import Family, family_of
+from workbench.chains.addresses import Family, family_of, family_of_address
+from workbench.chains.values import ed25519_public_key
 from workbench.interface import table
+from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
 from workbench.interface.walk import build
-from workbench.interface.withdrawals import SignWithdrawal, WithdrawalSignature
 from workbench.sandbox.context import RequestContext, Seeds, moment_of
 from workbench.sandbox.contracts import of_tenant, secret_of
 

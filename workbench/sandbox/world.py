@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from workbench.chains.families import Family, chain_of, family_of
+from workbench.chains.addresses import Family, chain_of, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.accounts import new_account, new_route
 from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute

@@ -14,7 +14,7 @@ import attrs
 
 from workbench import rendering
 from workbench.client.effects import Outcome
-from workbench.client.state import installation_secret
+from workbench.client.keys import installation_secret
 from workbench.errors import InvalidRequest, Problem, UnusableFile, WorkbenchError
 from workbench.interface import walk
 from workbench.interface.fields import Privacy

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workbench.interface.convert import read_time
-from workbench.interface.disputes import Dispute
+from workbench.interface.transactions import Dispute
 from workbench.interface.walk import build
 from workbench.session import sandbox_of
 from workbench.tables.card_transactions import MONEY

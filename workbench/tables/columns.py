@@ -18,9 +18,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 import pyarrow as pa
 
+from workbench.interface.contracts import Signature, WithdrawalSignature
 from workbench.interface.convert import converter
 from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
-from workbench.interface.text import DECIMAL, MAX_DIGITS, write_time
+from workbench.interface.readers import DECIMAL, MAX_DIGITS, write_time
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -38,7 +39,6 @@ from workbench.interface.walk import (
     members,
     snake,
 )
-from workbench.interface.withdrawals import Signature, WithdrawalSignature
 
 EXTRA = "extra"
 DECIMAL_TEXT = "whole tokens, as decimal text"

@@ -27,7 +27,7 @@ from workbench.errors import InvalidRequest, missing_extra
 from workbench.interface import strict_json
 from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.privacy import DOTS, masker
+from workbench.interface.fields import DOTS, masker
 from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
 from workbench.progress import INTERVAL, Progress, ProgressCallback, progress_callback
 from workbench.tables.columns import EXTRA, Column, Plan, form

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from workbench.chains.families import chain_of
+from workbench.chains.addresses import chain_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.decimals import EXACT, decimal_series, decimals

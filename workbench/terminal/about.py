@@ -204,8 +204,8 @@ ENVIRONMENT = {
 
 def config(*, how: Output = _OUTPUT) -> int:
     """Show the files of this user and the environment variables: which are set, and what each is for. No value is shown."""
+    from workbench.client.keys import state_path
     from workbench.client.settings import config_path
-    from workbench.client.state import state_path
 
     rows = [
         {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},
@@ -231,8 +231,8 @@ def doctor() -> int:
 
 
 def _findings() -> Iterator[tuple[bool, str]]:
+    from workbench.client.keys import state_folder
     from workbench.client.settings import config_path, open_profile, profile_names
-    from workbench.client.state import state_folder
 
     package = version("card-issuing-workbench")
     yield True, f"workbench {package}, interface {VERSION}, Python {platform.python_version()}"

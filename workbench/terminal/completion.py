@@ -18,7 +18,7 @@ _BRANCHES = {
 
 def kept_path() -> Path:
     """Return the file of the user's own sandbox, which commands share."""
-    from workbench.client.state import state_folder
+    from workbench.client.keys import state_folder
 
     return state_folder() / "sandbox.db"
 

@@ -117,7 +117,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     Args:
         unsigned: To receive: whether unsigned deliveries are accepted; None only reads what is there.
     """
-    from workbench.client.state import state_folder
+    from workbench.client.keys import state_folder
     from workbench.webhooks.inbox import Inbox
 
     key = os.environ.get(KEY_VARIABLE) or None
@@ -172,7 +172,7 @@ def trigger(
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Return `name=value` as members of an event's body, nested ones by a dot."""
-    from workbench.interface.text import value_of
+    from workbench.interface.readers import value_of
     from workbench.terminal.operations import nested
 
     known = dict(leaves(EVENT_KINDS[kind].body))

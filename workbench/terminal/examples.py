@@ -94,9 +94,9 @@ def _operations() -> list[str]:
 def _operation(name: str, command: str) -> str:
     """Return a call with every required argument; one with a nested body takes it from a file."""
     from workbench.interface.examples import example_of
+    from workbench.interface.readers import text_of
     from workbench.interface.rules import FULL
     from workbench.interface.table import OPERATIONS as TABLE
-    from workbench.interface.text import text_of
     from workbench.interface.walk import Nested, members
 
     cls = TABLE[name].request

@@ -30,7 +30,7 @@ _File = Annotated[Path | None, Parameter(help="Journal of an application, in thi
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
     """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a connection."""
     from workbench.client.journal import Journal
-    from workbench.client.state import state_folder
+    from workbench.client.keys import state_folder
 
     if where.url or where.fresh:
         raise usage_error("A new or a served sandbox keeps no journal after its command ends.")

@@ -15,8 +15,8 @@ from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
 from workbench.interface.operation import Operation
+from workbench.interface.readers import value_of
 from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
-from workbench.interface.text import value_of
 from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
 from workbench.rendering.screen import screen_of
 from workbench.rendering.show import curl

@@ -17,7 +17,7 @@ from workbench import rendering
 from workbench.errors import visible
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
-from workbench.interface.text import write_time
+from workbench.interface.readers import write_time
 from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.rendering.screen import LIKENESS, screen_of
 from workbench.rendering.values import guarded

@@ -106,7 +106,7 @@ def _opened(where: Where) -> Any:
 
 def armed_path(profile: str) -> Path:
     """Return the file in which `workbench arm` records what it allowed."""
-    from workbench.client.state import state_folder
+    from workbench.client.keys import state_folder
 
     return state_folder() / f"armed-{profile}.json"
 

@@ -8,8 +8,8 @@ import attrs
 
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem
+from workbench.interface.contracts import WithdrawalSignature
 from workbench.interface.masks import DOTS
-from workbench.interface.withdrawals import WithdrawalSignature
 from workbench.withdrawals.amounts import NativeUnits, units_of
 from workbench.withdrawals.terms import Terms, same_address
 

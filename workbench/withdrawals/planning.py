@@ -10,8 +10,7 @@ from workbench import chains
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments
-from workbench.interface.contracts import IssuingContract, Token
-from workbench.interface.withdrawals import WithdrawalSignature
+from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
 from workbench.withdrawals.sheets import Shown, grouped, sheet_of

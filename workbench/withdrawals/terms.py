@@ -12,8 +12,7 @@ import attrs
 
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem, visible
-from workbench.interface.contracts import IssuingContract, Token
-from workbench.interface.withdrawals import SignWithdrawal
+from workbench.interface.contracts import IssuingContract, SignWithdrawal, Token
 from workbench.withdrawals.amounts import (
     Amount,
     Cents,

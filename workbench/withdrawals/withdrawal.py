@@ -9,8 +9,8 @@ from workbench.chains import Family
 from workbench.chains.signatures import ED25519_PROGRAM, ed25519_instruction
 from workbench.chains.values import BytesLike, refuse_private_key
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
+from workbench.interface.contracts import WithdrawalSignature
 from workbench.interface.masks import DOTS
-from workbench.interface.withdrawals import WithdrawalSignature
 from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence

@@ -1,0 +1,145 @@
+"""How many modules of the workbench a value passes through on five walks: a module counts where a function of it is given the value or returns it.
+
+A walk through the embedded sandbox ends where the sandbox is given the value. Each is gone once before it is counted, so that
+first uses do not count.
+
+Run: python -m tests.benchmarks.bench_walks
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from uuid import UUID
+
+import attrs
+import httpx
+
+import workbench as wb
+from workbench.terminal import main as command
+
+_ROOT = Path(wb.__file__).parent
+_VALUE = 7_654_321
+_TEXT = str(_VALUE)
+
+
+def _holds(x: Any, depth: int = 6) -> bool:
+    """Say whether the value is in x: in numbers and text, in what they are kept in, in records and tables."""
+    if isinstance(x, str):
+        return _TEXT in x
+    if isinstance(x, bytes):
+        return _TEXT.encode() in x
+    if isinstance(x, bool) or x is None or depth == 0:
+        return False
+    if type(x).__name__ in {"DataFrame", "Series"}:
+        return _TEXT in x.to_csv()
+    if hasattr(x, "to_pylist"):  # of Arrow
+        return _TEXT in str(x.to_pylist())
+    if isinstance(x, Mapping):
+        x = x.values()
+    elif attrs.has(type(x)):
+        x = [getattr(x, field.name, None) for field in attrs.fields(type(x))]
+    elif not isinstance(x, list | tuple):
+        return not callable(x) and str(x) == _TEXT if type(x).__module__ in {"builtins", "decimal"} else False
+    return any(_holds(one, depth - 1) for one in list(x)[:100])
+
+
+def modules(walk: Callable[[], object]) -> list[str]:
+    """Return the modules that the value passes through on a walk, in the order in which they get it."""
+    found: dict[str, None] = {}
+    ended: list[bool] = []
+
+    def see(frame: FrameType, event: str, returned: Any) -> None:
+        file = frame.f_code.co_filename
+        if ended or event not in {"call", "return"} or not file.startswith(f"{_ROOT}{os.sep}"):
+            return
+        place = str(Path(file).relative_to(_ROOT))
+        names = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount + 2]
+        given = [frame.f_locals.get(name) for name in names] if event == "call" else returned
+        if _holds(given):
+            ended.extend([True] * place.startswith("sandbox"))
+            found.setdefault(place)
+
+    walk()
+    threading.setprofile(see)
+    sys.setprofile(see)
+    try:
+        walk()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return [place for place in found if not place.startswith("sandbox")]
+
+
+def walks() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield the walks, each with what it is called."""
+    api = wb.connect()
+    card = api.guide()["cards"]["active"][0]
+    bought = api.simulate_authorization(
+        card_id=card, amount=100, currency="USD", merchant_name="A", merchant_category_code="5411"
+    )
+    refund = {"transaction_id": bought.transaction_id, "amount": _VALUE}
+
+    def pay_back() -> None:
+        with contextlib.suppress(wb.ApiError):
+            api.simulate_refund(**refund)
+
+    yield "a refund's amount to the wire", pay_back
+
+    typed = wb.form(api.simulate_refund).view.inputs.fields["amount"].input
+
+    def type_amount() -> None:
+        typed.value = "1"
+        typed.value = _TEXT
+
+    yield "a form's key stroke", type_amount
+
+    inbox = wb.Inbox(accept_unsigned=True)
+    body = {"id": "9b26cf74-10af-42ce-bea3-5d52ed4a93c6", "referenceId": _TEXT, "amount": "0.45", "rail": "ach"}
+
+    def receive() -> None:
+        event = {
+            "id": str(UUID(int=len(inbox.events()))),
+            "resource": "microDeposit",
+            "action": "received",
+            "body": body,
+        }
+        inbox.receive({"content-type": "application/json"}, json.dumps(event).encode())
+        wb.to_frame(inbox.events())
+
+    yield "a webhook's body to a frame", receive
+
+    words = f"simulate-refund --transaction-id {bought.transaction_id} --amount {_VALUE} --fresh"
+
+    def run() -> None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            command(words.split())
+
+    yield "an option of a command to the request", run
+
+    page = {"items": [{"type": "earned", "id": "r", "points": _TEXT, "createdAt": "2026-01-15T12:00:00Z"}]}
+    service = httpx.MockTransport(lambda _: httpx.Response(200, json=page))
+    client = wb.Client(
+        base_url="https://api.example.com/v1", api_key="a-key-of-a-benchmark", transport=service, journal=False
+    )
+    yield "a rewards page to a frame", lambda: wb.rewards.read(client, [str(UUID(int=1))], progress=False)
+
+
+def main() -> None:
+    """Print each walk with its modules."""
+    for name, walk in walks():
+        found = modules(walk)
+        print(f"{name}: {len(found)}\n    {', '.join(found)}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as state:
+        os.environ["WORKBENCH_STATE"] = state
+        main()
