@@ -6,6 +6,8 @@ import stat
 import threading
 import time
 from contextlib import closing
+from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +260,23 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
         )  # fmt: skip
         with pytest.raises(InvalidRequest):
             run(api_of(sandbox).simulate_refund, path, progress=False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"x", datetime(2026, 1, 2), timedelta(1), [b"x"], {"a": b"x"}, float("inf"), Decimal("1e999"), "\ud800"],
+    ids=repr,
+)
+def test_values_without_a_form_in_json_are_a_problem(sandbox: Sandbox, value: Any) -> None:
+    """Of their row, as other wrong values are: a DataFrame or a Parquet file can hold any type."""
+    with pytest.raises(InvalidRows) as refused:
+        run(
+            api_of(sandbox).update_user,
+            [{"user_id": "00000000-0000-4000-8000-000000000001", "first_name": value}],
+            progress=False,
+        )
+
+    assert [(1, "first_name")] == [(one.row, one.column) for one in refused.value.rows()]
 
 
 def test_deep_columns_are_a_problem(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -166,3 +166,11 @@ def test_parameters_are_checked_by_name_and_type() -> None:
         run(loads(text), Sandbox(), amount=3)
 
     assert {str(problem).split()[0] for problem in caught.value.problems} == {"amount", "card_id"}
+
+
+def test_a_sequence_with_problems_is_written_all_the_same() -> None:
+    """A time of day is no argument of any step, and has a form in TOML."""
+    text = GOOD.replace('"Corner Grocery"', "07:32:00")
+
+    assert any("must be text, not a time" in str(problem) for problem in wrong(text))
+    assert "merchant_name = 07:32:00" in loads(text).to_toml()

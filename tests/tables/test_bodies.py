@@ -240,6 +240,19 @@ def test_formulas_in_a_sheet_are_refused(tmp_path: Path) -> None:
         bulk.load(tmp_path / "a.xlsx")
 
 
+def test_missing_rows_of_a_sheet_take_no_time(tmp_path: Path) -> None:
+    """A small sheet whose last row has the highest number there is."""
+    book = openpyxl.Workbook()
+    book.active.append([f"column {number}" for number in range(40)])
+    book.active.cell(1_048_576, 1, "x")
+    book.save(tmp_path / "a.xlsx")
+    began = time.process_time()
+    rows = bulk.load(tmp_path / "a.xlsx")
+
+    assert [1_048_576] == [row.row for row in rows]
+    assert time.process_time() - began < 5  # 17 s where each is looked at
+
+
 def test_cells_of_a_sheet_keep_their_columns(tmp_path: Path) -> None:
     """Gaps are gaps, flags are flags, and long numbers lose nothing they had."""
     (tmp_path / "a.xlsx").write_bytes(sheet({"A1": "a", "B1": "b", "C1": "c", "C2": True, "A3": "x", "B4": 5}))
@@ -286,6 +299,30 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 or not")
 
     with pytest.raises(InvalidRequest, match="not a readable Parquet"):
+        bulk.load(tmp_path / "a.parquet")
+
+
+def test_damage_to_a_parquet_is_refused_or_read(tmp_path: Path) -> None:
+    """Whichever byte of it is another: with rows or an error of ours, as where an index leads out of the dictionary."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["x", "y", "x", "y"]}), path, compression="none")
+    data = path.read_bytes()
+    refused = 0
+    for at in range(4, 160):  # the pages
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
+        try:
+            bulk.load(path)
+        except InvalidRequest:
+            refused += 1
+
+    assert 0 < refused < 156
+
+
+def test_lists_in_a_parquet_are_refused(tmp_path: Path) -> None:
+    """No request takes one, and a few bytes can hold a billion of them."""
+    pq.write_table(pa.table({"a": [[1, 2], [3]]}), tmp_path / "a.parquet")
+
+    with pytest.raises(InvalidRequest, match=r"column a\.list\.element holds lists"):
         bulk.load(tmp_path / "a.parquet")
 
 

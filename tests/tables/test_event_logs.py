@@ -76,6 +76,19 @@ def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
     assert caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
+    """With an error of ours, whichever way it is read."""
+    packed = gzip.compress(b"\n".join([*ONE_LINE, CARD] * 20))
+    path = tmp_path / "events.ndjson.gz"
+    path.write_bytes(packed[:-20] if damage == "cut" else packed[:60] + b"\xff" * 9 + packed[69:])
+    logs = read(path)
+
+    for way in (lambda: list(logs), logs.frame, logs.summary, lambda: logs.to_parquet(tmp_path / "made.parquet")):
+        with pytest.raises(InvalidRequest, match=r"events\.ndjson\.gz.*: the gzip file is damaged or incomplete"):
+            way()
+
+
 def test_no_events(tmp_path: Path) -> None:
     """An empty log has an empty summary and an empty frame, with their columns."""
     (tmp_path / "empty.ndjson").write_bytes(b"")

@@ -1,21 +1,26 @@
 """A receiver in a process of its own, to be killed, and senders that do not give up."""
 
-import http.client
+import contextlib
+import itertools
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import attrs
 
 from workbench.webhooks.samples import sample as sample_event
+from workbench.webhooks.verify import sign
 
 KEY = "load-key"
 CHILD = """
@@ -67,46 +72,59 @@ class Sent:
     waits: tuple[float, ...]  # seconds of each acknowledged delivery
 
 
-def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, dict[str, str], bytes]]:
-    """Return signed deliveries of that many events, some of them twice, in a random order."""
+def deliveries(events: int, repeats: float, seed: int) -> list[tuple[str, bytes]]:
+    """Return signed requests of that many events, some of them twice, in a random order, each with the id of its event."""
     chance = random.Random(seed)
+    sample = sample_event("user.updated", KEY)
     once = []
     for _ in range(events):
-        sample = sample_event("user.updated", KEY)
-        once.append((sample.event.id, dict(sample.headers), sample.body))
+        event_id, user = (str(UUID(int=chance.getrandbits(128), version=4)) for _ in range(2))
+        body = sample.body.replace(sample.event.id.encode(), event_id.encode())
+        body = body.replace(sample.event.body.id.encode(), user.encode())
+        head = f"POST /webhooks HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nsignature: {sign(body, KEY)}\r\n"
+        once.append((event_id, f"{head}content-length: {len(body)}\r\n\r\n".encode() + body))
     made = once + [chance.choice(once) for _ in range(round(events * repeats / (1 - repeats)))]
     chance.shuffle(made)
     return made
 
 
-def send(receiver: Receiver, work: list[tuple[str, dict[str, str], bytes]], senders: int, kills: int) -> Sent:
-    """Send everything until it is acknowledged, and kill the receiver at even distances meanwhile."""
+def _post(connection: socket.socket, requests: Sequence[bytes]) -> int:
+    """Send requests in one go; return how many of them, from the first one on, were acknowledged."""
+    found = b""
+    with contextlib.suppress(OSError):
+        connection.sendall(b"".join(requests))
+        while found.count(b"\r\n\r\n") < len(requests) and (chunk := connection.recv(65536)):
+            found += chunk
+    heads = found.split(b"\r\n\r\n")[:-1]
+    return len(list(itertools.takewhile(lambda head: head.startswith(b"HTTP/1.1 204"), heads)))
+
+
+def send(receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills: int, burst: int = 1) -> Sent:
+    """Send everything until it is acknowledged, `burst` deliveries at once, and kill the receiver at even distances meanwhile."""
     queue = deque(work)
     acknowledged: list[tuple[str, float]] = []
     marks = [len(work) * (i + 1) // (kills + 1) for i in range(kills)]
 
     def run() -> None:
-        connection: http.client.HTTPConnection | None = None
+        connection: socket.socket | None = None
         while True:
-            try:
-                event_id, headers, body = queue.popleft()
-            except IndexError:
+            part: list[tuple[str, bytes]] = []
+            with contextlib.suppress(IndexError):
+                while len(part) < burst:
+                    part.append(queue.popleft())
+            if not part:
                 break
             began = time.perf_counter()
-            try:
-                if connection is None:
-                    connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=30)
-                connection.request("POST", "/webhooks", body, headers)
-                answer = connection.getresponse()
-                answer.read()
-                if answer.status == 204:
-                    acknowledged.append((event_id, time.perf_counter() - began))
-                    continue
-            except (OSError, http.client.HTTPException):
-                if connection is not None:
-                    connection.close()
+            taken = 0
+            with contextlib.suppress(OSError):
+                connection = connection or socket.create_connection(("127.0.0.1", receiver.port), 30)
+                taken = _post(connection, [request for _, request in part])
+            waited = time.perf_counter() - began
+            acknowledged.extend((event_id, waited) for event_id, _ in part[:taken])
+            queue.extend(part[taken:])
+            if taken < len(part) and connection is not None:
+                connection.close()
                 connection = None
-            queue.append((event_id, headers, body))
         if connection is not None:
             connection.close()
 
@@ -129,10 +147,12 @@ def send(receiver: Receiver, work: list[tuple[str, dict[str, str], bytes]], send
 
 
 def wait_for_effects(path: Path, expected: int, seconds: float = 60) -> None:
-    """Wait until the handler has nothing left to do."""
+    """Wait until the handler has nothing left to do, or has done nothing for some seconds."""
     connection = sqlite3.connect(path)
-    deadline = time.monotonic() + seconds
     query = "SELECT count(*) FROM effects WHERE state = 'done'"
-    while connection.execute(query).fetchone()[0] < expected and time.monotonic() < deadline:
-        threading.Event().wait(0.02)
+    done, moved = -1, time.monotonic()
+    while (now := connection.execute(query).fetchone()[0]) < expected and time.monotonic() - moved < seconds:
+        if now != done:
+            done, moved = now, time.monotonic()
+        threading.Event().wait(0.05)
     connection.close()

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from tests.ports import free_port
-from tests.webhooks.campaign import Member, Senders, count, deliveries, hold
+from tests.webhooks.campaign import Member, Senders, count, deliveries, hold, recover
 
 
 @pytest.mark.parametrize(
-    "roles, events, kills, holds, seconds",
+    "roles, events, kills, restarts, holds, seconds",
     [
-        pytest.param(("receiver", "forked", "worker"), 600, 4, 1, 1.0, marks=pytest.mark.slow, id="short"),
+        pytest.param(("receiver", "forked", "worker"), 600, 3, 1, 1, 1.0, marks=pytest.mark.slow, id="short"),
         pytest.param(
-            ("receiver", "forked", "worker"), 50_000, 20, 5, 10.0, marks=[pytest.mark.soak, pytest.mark.timeout(0)],
+            ("receiver", "forked", "worker"), 50_000, 20, 5, 5, 10.0, marks=[pytest.mark.soak, pytest.mark.timeout(0)],
             id="two receivers and a worker",
         ),
         pytest.param(
-            ("receiver",) * 4, 20_000, 20, 1, 10.0, marks=[pytest.mark.soak, pytest.mark.timeout(0)],
+            ("receiver",) * 4, 20_000, 20, 5, 1, 10.0, marks=[pytest.mark.soak, pytest.mark.timeout(0)],
             id="four workers that receive and handle",
         ),
     ],
@@ -31,13 +31,15 @@ def test_each_event_is_handled(
     roles: tuple[str, ...],
     events: int,
     kills: int,
+    restarts: int,
     holds: int,
     seconds: float,
 ) -> None:
     """Each event is handled exactly once by an atomic handler and at least once by the other; nothing forged is stored.
 
     Deliveries come twice, out of order, forged, with a rotated key. The processes are killed, one has opened the inbox before
-    a fork, one reaches the file through a symbolic link; the file is held, and no file may grow for a while.
+    a fork, one reaches the file through a symbolic link; the file is held, and no file may grow for a while. The database
+    restarts: all processes end at once, and the next connection recovers the file.
     """
     path, notes = tmp_path / "inbox.db", tmp_path / "notes"
     (tmp_path / "link.db").symlink_to(path)
@@ -52,7 +54,7 @@ def test_each_event_is_handled(
     ids = {event_id for event_id, *_ in queue if event_id is not None}
     began = time.monotonic()
     senders = Senders([one.port for one in members if one.role != "worker"], queue, count=8)
-    troubles = ["kill"] * kills + ["hold"] * holds + ["full"]
+    troubles = ["kill"] * kills + ["restart"] * restarts + ["hold"] * holds + ["full"]
     chance.shuffle(troubles)
     for i, trouble in enumerate(troubles):
         while len(senders.acknowledged) < events * i / (len(troubles) + 1) and any(
@@ -63,6 +65,12 @@ def test_each_event_is_handled(
         if trouble == "kill":
             member.kill()
             member.start()
+        elif trouble == "restart":
+            for one in members:
+                one.kill()
+            recover(path)
+            for one in members:
+                one.start()
         elif trouble == "hold":
             hold(path, seconds)
         else:
@@ -87,7 +95,7 @@ def test_each_event_is_handled(
         whole = connection.execute("PRAGMA integrity_check").fetchone()
     connection.close()
     print(
-        f"\n{events:,} events, {', '.join(roles)}: {kills} kills, {holds} times held for {seconds:g} s, a full disk, "
+        f"\n{events:,} events, {', '.join(roles)}: {kills} kills, {restarts} restarts, {holds} times held for {seconds:g} s, a full disk, "
         f"{'a fork, ' if 'forked' in roles else ''}a symbolic link in {time.monotonic() - began:,.0f} s: {len(set(ids) - set(booked))} never handled, "
         f"{len(booked) - len(set(booked))} atomic doubles"
     )

@@ -384,7 +384,11 @@ def _problems_of(
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
-    text = dumps({"operation": operation.name, **converter().unstructure(request)})
+    """Return the digest of a request; empty where a value has no form in JSON, which is a problem of its own."""
+    try:
+        text = dumps({"operation": operation.name, **converter().unstructure(request)})
+    except (TypeError, ValueError):
+        return ""
     return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import attrs
@@ -339,7 +339,7 @@ def _toml(value: Any) -> str:
             return str(value)
         case str():
             return _quoted(value)
-        case datetime() | date():
+        case datetime() | date() | time():
             return value.isoformat()
         case timedelta():
             return _quoted(duration_text(value))

@@ -8,6 +8,7 @@ import glob
 import gzip
 import json
 import re
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -265,12 +266,20 @@ def _blocks(path: Path) -> Iterator[Block]:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
         file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
         first, before = 1, 0
-        while data := file.read(BLOCK) + file.readline(MAX_LINE):
+        while data := _part(file, path, first):
             if not data.endswith(b"\n"):
                 data += b"\n"
             starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
             yield Block(first, data, np.concatenate([[0], starts]), raw.tell() - before)
             first, before = first + len(starts), raw.tell()
+
+
+def _part(file: Any, path: Path, line: int) -> bytes:
+    try:
+        return bytes(file.read(BLOCK) + file.readline(MAX_LINE))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        problem = f"{path.name}, from line {line}: the gzip file is damaged or incomplete ({type(error).__name__})"
+    raise InvalidRequest(problem, of="events.read")
 
 
 Work = TypeVar("Work")
@@ -604,6 +613,8 @@ def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
         line = _WHERE.search(str(error))
         where = f"line {line[1]}: " if line else ""
         problem = f"{path.name}, {where}not one JSON object a line ({type(error).__name__})"
+    except duckdb().IOException as error:
+        problem = f"{path.name}: the gzip file is damaged or incomplete ({type(error).__name__})"
     else:
         return rows
     raise InvalidRequest(problem, of="events.read")  # outside the block: the engine's message quotes the line

@@ -124,13 +124,16 @@ def xlsx_rows(path: Path, limits: Limits) -> Rows:
     import openpyxl  # only this format needs it
 
     names: list[str] | None = None
-    number = 0
+    number, before = 0, None
     try:
         with zipfile.ZipFile(path) as file:
             _check_parts(file, limits)
         with warnings.catch_warnings(action="ignore"), path.open("rb") as data:
             sheet = openpyxl.load_workbook(data, read_only=True).worksheets[0]
             for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
+                if row is before:  # the row of nothing that stands for all that are missing: there may be a million
+                    continue
+                before = row
                 if len(row) > limits.columns:
                     raise _too_many_columns(len(row), limits)
                 cells = [_sheet_value(cell, number) for cell in row]
@@ -195,7 +198,6 @@ def _sheet_value(cell: Any, row: int) -> Any:
 
 def parquet_rows(path: Path, limits: Limits) -> Rows:
     """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -204,10 +206,13 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
             names = _names(file.schema_arrow.names, limits)
             if head.num_rows > limits.rows:
                 raise BadSheet(f"{head.num_rows:,} rows (maximum max_rows={limits.rows:,})")
-            chunks = [head.row_group(i).column(j) for i in range(head.num_row_groups) for j in range(head.num_columns)]
-            if max(sum(c.total_uncompressed_size for c in chunks), 8 * sum(c.num_values for c in chunks)) > limits.size:
-                raise _too_large(limits)
             leaves = [head.schema.column(j) for j in range(head.num_columns)]
+            if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
+                raise BadSheet(f"column {lists[0]} holds lists; a cell is one value")
+            # Not of each column: there, pyarrow ends the process over some damages.
+            unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
+            if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
+                raise _too_large(limits)
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         number = 0
         # A text that is repeated stands once in a dictionary, and once in memory.
@@ -216,7 +221,9 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
                 for values in zip(*map(_column_values, batch.columns), strict=True):
                     number += 1
                     yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
-    except (pa.ArrowException, OSError) as error:
+    except BadSheet:
+        raise
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
         raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None
 
 
