@@ -6,7 +6,7 @@ import stat
 import threading
 import time
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -264,7 +264,16 @@ def test_huge_numbers_are_a_problem_of_their_cell(sandbox: Sandbox, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "value",
-    [b"x", datetime(2026, 1, 2), timedelta(1), [b"x"], {"a": b"x"}, float("inf"), Decimal("1e999"), "\ud800"],
+    [
+        b"x",
+        datetime(2026, 1, 2, tzinfo=UTC),
+        timedelta(1),
+        [b"x"],
+        {"a": b"x"},
+        float("inf"),
+        Decimal("1e999"),
+        "\ud800",
+    ],
     ids=repr,
 )
 def test_values_without_a_form_in_json_are_a_problem(sandbox: Sandbox, value: Any) -> None:
