@@ -458,7 +458,7 @@ with sandbox.serve() as url:
 
 @contextmanager
 def http_requests(folder: Path) -> Iterator[Target]:
-    """Requests to a served sandbox as raw bytes, whole or in pieces; each gets a response that is no 5xx, or the end."""
+    """Requests to a served sandbox as raw bytes, whole or in pieces; each gets a response below 500, or the end."""
     served = subprocess.Popen([sys.executable, "-c", SERVER, folder / "sandbox.db"], stdout=subprocess.PIPE, text=True)
     assert served.stdout is not None
     url, key, card = served.stdout.readline().split()
