@@ -169,7 +169,7 @@ def test_parameters_are_checked_by_name_and_type() -> None:
 
 
 def test_a_sequence_with_problems_is_written_all_the_same() -> None:
-    """A time of day is no argument of any step, and has a form in TOML."""
+    """No step takes a time of day, which has a form in TOML."""
     text = GOOD.replace('"Corner Grocery"', "07:32:00")
 
     assert any("must be text, not a time" in str(problem) for problem in wrong(text))
