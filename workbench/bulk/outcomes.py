@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from workbench import rendering
-from workbench.bulk.plan import Plan
+from workbench.bulk.plan import Plan, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, InvalidRequest, Problem, UnusableFile, WorkbenchError
@@ -113,9 +113,8 @@ class RunRecord:
             removed, sent = set(), sent & changed
         if found:
             was = dict(zip(run, found[0], strict=True))
-            problems = [
-                Problem(name, "changed", _moved(name, was[name], run[name])) for name in run if was[name] != run[name]
-            ]
+            moved = {name: _moved(name, was[name], run[name]) for name in run if was[name] != run[name]}
+            problems = [Problem(name, "changed", message) for name, message in moved.items()]
             for numbers, message, allowed in (
                 (sent, "were sent already, and have changed since", False),
                 (changed - corrected - sent, "have changed", accept_changes),
@@ -123,7 +122,7 @@ class RunRecord:
                 (added, "are new", accept_changes),
             ):
                 if numbers and not allowed:
-                    problems.append(Problem(f"rows {_listed(numbers)}", "changed", message))
+                    problems.append(Problem(f"rows {listed(sorted(numbers), 10)}", "changed", message))
             if problems:
                 raise RunChanged(tuple(problems))
         written = added | changed
@@ -133,28 +132,22 @@ class RunRecord:
                 began = datetime.now(UTC).isoformat()
                 connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?)", (*run.values(), began))
             connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
+            states = {number: _REJECTED if rows[number].problems else PLANNED for number in written}
             connection.executemany(
                 "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, ?, ?)",
-                [
-                    (number, row.digest, _REJECTED if row.problems else PLANNED, row.reasons)
-                    for number, row in rows.items()
-                    if number in written
-                ],
+                [(n, rows[n].digest, state, rows[n].reasons) for n, state in states.items()],
             )
-            connection.execute(
-                "UPDATE row SET state = 'unknown', said = 'the run ended while this call was in flight' "
-                "WHERE state = 'sending'"
-            )
-        for number, state, *rest in self._file.run(
-            "SELECT number, state, at, status, attempt, said, answer, answer_status FROM row ORDER BY number"
-        ):
-            at, status, attempt, message, id_, answer_status = rest
-            result = RowResult(
-                row=number, outcome=Outcome.NOT_SENT.value if state == _REJECTED else state, id=id_, status=status,
-                attempt=attempt, message=message, at=None if at is None else datetime.fromisoformat(at),
-                answer_status=answer_status, key=rows[number].key if number in rows else None,
+            said = "the run ended while this call was in flight"
+            connection.execute("UPDATE row SET state = 'unknown', said = ? WHERE state = 'sending'", (said,))
+        for row in self._file.run("SELECT * FROM row ORDER BY number"):
+            number, _, state, at, status, attempt, message, id_, answer_status = row
+            self._keep(
+                RowResult(
+                    row=number, outcome=Outcome.NOT_SENT.value if state == _REJECTED else state, id=id_, status=status,
+                    attempt=attempt, message=message, at=None if at is None else datetime.fromisoformat(at),
+                    answer_status=answer_status, key=rows[number].key if number in rows else None,
+                )
             )  # fmt: skip
-            self._keep(result)
 
     def sending(self, number: int) -> None:
         """Record that a row is about to be sent.
@@ -209,9 +202,7 @@ class RunRecord:
     @property
     def counts_text(self) -> str:
         """The number of rows by outcome, and the first that failed, as text."""
-        more = f" and {len(self.failed) - 5:,} more" if len(self.failed) > 5 else ""
-        rows = f" (row {', '.join(map(str, self.failed[:5]))}{more})" if self.failed else ""
-        return _counts_text(self._counts) + rows
+        return _counts_text(self._counts) + (f" (row {listed(self.failed, 5)})" if self.failed else "")
 
     def resolve(self, resolved: Mapping[int, str]) -> None:
         """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
@@ -240,11 +231,6 @@ def _moved(name: str, was: str, now: str) -> str:
     if name != "world":
         return f"was {was}, is now {now}"
     return f"was another sandbox ({was}); this one ({now}) was made later, and holds nothing of what the run did"
-
-
-def _listed(numbers: Collection[int]) -> str:
-    more = f" and {len(numbers) - 10:,} more" if len(numbers) > 10 else ""
-    return ", ".join(map(str, sorted(numbers)[:10])) + more
 
 
 def _counts_text(counts: Mapping[str, int]) -> str:
@@ -297,11 +283,9 @@ class BulkResult:
         lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {_counts_text(self.counts)}"]
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
-        unknown = self.unknown()
-        if unknown:
-            rows = ", ".join(str(result.row) for result in unknown[:10]) + (" and more" if len(unknown) > 10 else "")
+        if unknown := self.unknown():
             lines.append(
-                f"row {rows} may have been carried out and was not sent again; look it up, as with "
+                f"row {listed([one.row for one in unknown], 10)} may have been carried out and was not sent again; look it up, as with "
                 'wb.bulk.investigate(run, api), then resume with resolved={row: "done"} or {row: "not_sent"}'
             )
         elif self.counts.get(PLANNED) and self.path is not None:

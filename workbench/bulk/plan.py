@@ -1,7 +1,8 @@
 """Rows to requests, checked together before the first call: all problems, duplicates and sums; and the file of rejected rows."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,13 +83,11 @@ def sources_of(operation: Operation[..., Any], rows: Any) -> list[Any]:
     if isinstance(rows, str | os.PathLike):
         return list(raw_bodies(Path(rows)))
     sources: list[Any] = []
-    kinds = (Mapping, operation.request)
+    wanted = operation.request
     for place, row in enumerate(rows_of(rows, operation.name), 1):
-        if not isinstance(row, kinds):
-            raise InvalidRequest(
-                f"row {place} is of type {type(row).__name__}; rows are mappings or {operation.request.__name__} records",
-                of=operation.name,
-            )
+        if not isinstance(row, (Mapping, wanted)):
+            message = f"row {place} is of type {type(row).__name__}; rows are mappings or {wanted.__name__} records"
+            raise InvalidRequest(message, of=operation.name)
         sources.append(Body(nested(row), place) if isinstance(row, Mapping) else row)
     return sources
 
@@ -103,9 +102,8 @@ def rows_of(rows: Any, of: str) -> list[Any]:
         rows = rows.to_dict("records")
     elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
         found = "None" if rows is None else f"one {type(rows).__name__}"
-        raise InvalidRequest(
-            f"rows must be a DataFrame, the path of a file, mappings or request records, not {found}", of=of
-        )
+        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {found}"
+        raise InvalidRequest(message, of=of)
     return [
         {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
         for row in rows
@@ -129,9 +127,8 @@ def take_keys(
         return []
     member = next((one for path, one in members.items() if key in (path, one.name)), None)
     if member is not None and member.about.privacy is not Privacy.OPEN:
-        raise InvalidRequest(
-            f"{visible(key, 60)} is private, and results hold no private values; use another key", of=operation.name
-        )
+        message = f"{visible(key, 60)} is private, and results hold no private values; use another key"
+        raise InvalidRequest(message, of=operation.name)
     values = [
         (one.get(key) if member is not None else one.pop(key, None))
         if isinstance(one, Body) and key in one
@@ -182,10 +179,8 @@ REJECTS_FORMATS = (".csv", ".xlsx", ".parquet", ".json", ".ndjson")
 def check_rejects(path: Path) -> None:
     """Raise InvalidRequest for a rejects file of an unknown format."""
     if path.suffix not in REJECTS_FORMATS:
-        allowed = ", ".join(REJECTS_FORMATS)
-        raise InvalidRequest(
-            f"unsupported file extension {visible(path.suffix, 20)!r} (supported: {allowed})", of="rejects"
-        )
+        supported = f"(supported: {', '.join(REJECTS_FORMATS)})"
+        raise InvalidRequest(f"unsupported file extension {visible(path.suffix, 20)!r} {supported}", of="rejects")
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
@@ -202,14 +197,13 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     rows = [{ROW: number, **_flat(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
     columns = dict.fromkeys(name for row in rows for name in row if name != REASONS)
     frame = pd.DataFrame(rows, dtype=object, columns=[*columns, REASONS])
-    writers: tuple[Callable[[Any], Any], ...] = (
-        lambda file: frame.to_csv(file, index=False),
-        lambda file: frame.to_excel(file, index=False),
-        lambda file: frame.astype("string").to_parquet(file),
-        lambda file: frame.to_json(file, orient="records"),
-        lambda file: frame.to_json(file, orient="records", lines=True),
-    )
-    write_file(path, writers[REJECTS_FORMATS.index(path.suffix)], private=True)
+    writers: dict[str, Callable[[Any], Any]] = {
+        ".csv": lambda file: frame.to_csv(file, index=False),
+        ".xlsx": lambda file: frame.to_excel(file, index=False),
+        ".parquet": lambda file: frame.astype("string").to_parquet(file),
+    }
+    as_json = partial(frame.to_json, orient="records", lines=path.suffix == ".ndjson")
+    write_file(path, writers.get(path.suffix, as_json), private=True)
 
 
 def _flat(source: Any, prefix: str = "") -> dict[str, Any]:
@@ -402,18 +396,19 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
                 value = getattr(row.request, name, None)
                 if value is not None and not (name == "transaction_id" and _is_partial(row.request)):
                     seen[(name, value)].append(row.number)
-    same = {number: numbers for numbers in seen.values() if len(numbers) > 1 for number in numbers}
-    return [
-        attrs.evolve(row, problems=(_duplicate(row.number, same[row.number]),)) if row.number in same else row
-        for row in rows
-    ]
+    found = {}
+    for number, same in ((number, numbers) for numbers in seen.values() if len(numbers) > 1 for number in numbers):
+        message = (
+            f"asks for the same thing as row {listed([n for n in same if n != number], 5)}; duplicates=True allows that"
+        )
+        found[number] = (RowProblem(row=number, column="", rule="duplicate", message=message),)
+    return [attrs.evolve(row, problems=found.get(row.number, row.problems)) for row in rows]
 
 
-def _duplicate(number: int, numbers: list[int]) -> RowProblem:
-    others = [str(one) for one in numbers if one != number]
-    shown = ", ".join(others[:5]) + (f" and {len(others) - 5:,} more" if len(others) > 5 else "")
-    message = f"asks for the same thing as row {shown}; duplicates=True allows that"
-    return RowProblem(row=number, column="", rule="duplicate", message=message)
+def listed(numbers: Sequence[int], most: int) -> str:
+    """Return the first numbers of rows, and how many more there are."""
+    more = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
+    return ", ".join(map(str, numbers[:most])) + more
 
 
 def _is_partial(request: Any) -> bool:
@@ -428,14 +423,9 @@ def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Itera
             continue
         values = [getattr(row.request, one.name) for row in rows]
         amounts = [value for value in values if type(value) is int]
-        yield AmountSum(
-            name=one.name,
-            count=len(amounts),
-            full=sum(isinstance(value, Full) for value in values),
-            total=sum(amounts),
-            minimum=min(amounts, default=None),
-            maximum=max(amounts, default=None),
-        )
+        full = sum(isinstance(value, Full) for value in values)
+        least, most = min(amounts, default=None), max(amounts, default=None)
+        yield AmountSum(name=one.name, count=len(amounts), full=full, total=sum(amounts), minimum=least, maximum=most)
 
 
 def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Any) -> Iterator[RowProblem]:

@@ -192,13 +192,12 @@ def _world_of(api: Any) -> str:
 
 
 def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
-    sources = {row.number: row.source for row in plan.rows}
-    rejected = {
-        one.row: (sources[one.row], one.message or "")
+    reasons = {
+        one.row: one.message or ""
         for one in results
-        if one.row in sources
-        and (one.outcome == Outcome.REFUSED or (one.outcome == Outcome.NOT_SENT and one.at is None))
+        if one.outcome == Outcome.REFUSED or (one.outcome == Outcome.NOT_SENT and one.at is None)
     }
+    rejected = {row.number: (row.source, reasons[row.number]) for row in plan.rows if row.number in reasons}
     if rejected:
         write_rejects(path, rejected)
 

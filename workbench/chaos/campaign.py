@@ -13,9 +13,9 @@ import httpx
 
 from workbench.chaos.traffic import KEY, Plan, Step, events, steps
 from workbench.errors import InvalidRequest, hide_arguments, visible
-from workbench.rendering import markup, text
 from workbench.rendering.layout import Cell, Sheet
 from workbench.webhooks.verify import SECONDARY, SIGNATURE
+from workbench.withdrawals.sheets import Shown
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.1
@@ -107,7 +107,7 @@ _LAW = {
 """The invariant that a kind of step tries, the most telling first."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Breach:
     """An invariant that broke, and where it showed."""
 
@@ -118,7 +118,7 @@ class Breach:
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class Verdict(Shown):
     """The result of a campaign. The seed and the plan replay it."""
 
     seed: int
@@ -134,22 +134,15 @@ class Verdict:
 
     def sheet(self) -> Sheet:
         """Return the verdict as it is shown."""
-        words = tuple(f"{one.invariant}: {visible(one.found, 300)}" for one in self.breaches[:5])
+        words = [f"{one.invariant}: {visible(one.found, 300)}" for one in self.breaches[:5]]
         if len(self.breaches) > 5:
-            words = (*words, f"and {len(self.breaches) - 5} more")
+            words.append(f"and {len(self.breaches) - 5} more")
         if self.passed:
-            words = (
-                f"{self.deliveries:,} deliveries: each event counted once, forgeries were refused, and the books are right.",
-            )
+            right = "each event counted once, forgeries were refused, and the books are right."
+            words = [f"{self.deliveries:,} deliveries: {right}"]
         shortest = ("The shortest sequence that shows it:", *map(str, self.shortest)) if self.shortest else ()
         status = Cell(("✓ right",), "status:done") if self.passed else Cell(("✗ wrong",), "status:failed")
-        return Sheet(title=f"Chaos, seed {self.seed}", status=status, words=words, code=shortest)
-
-    def __str__(self) -> str:
-        return text.write(self.sheet())
-
-    def _repr_html_(self) -> str:
-        return markup.write(self.sheet())
+        return Sheet(title=f"Chaos, seed {self.seed}", status=status, words=tuple(words), code=shortest)
 
 
 def load(path: str | Path) -> Plan:
@@ -209,11 +202,9 @@ def run(
     shortest: tuple[Step, ...] = ()
     if breaches and fresh:
         shortest = _shorten(make, planned, breaches[0])
-        if breaches[0].step is None:
-            law = next(
-                (_LAW[kind] for kind in _LAW if any(step.kind == kind for step in shortest)), "the books are right"
-            )
-            breaches[0] = attrs.evolve(breaches[0], invariant=law)
+        tried = [law for kind, law in _LAW.items() if any(step.kind == kind for step in shortest)]
+        if breaches[0].step is None and tried:
+            breaches[0] = attrs.evolve(breaches[0], invariant=tried[0])
     count = sum(step.kind != "crash" for step in planned)
     return Verdict(seed=seed, plan=plan, deliveries=count, breaches=tuple(breaches), shortest=shortest)
 
@@ -237,40 +228,29 @@ def _deliver(
             handler.restart()
             continue
         status = handler.receive(step.headers, step.body)
-        if step.kind == "forged" and 200 <= status < 300:
-            breaches.append(
-                Breach(
-                    invariant="forgeries are refused",
-                    found=f"{step} was accepted ({status})",
-                    transaction=step.transaction,
-                    step=step,
-                )
-            )
-        elif step.genuine and not 200 <= status < 300:
+        if step.kind == "forged" and _accepted(status):
+            breaches.append(Breach(_LAW["forged"], f"{step} was accepted ({status})", step.transaction, step))
+        elif step.genuine and not _accepted(status):
             again.append(step)
         if progress is not None:
             progress(number, len(planned))
     for step in again:
         statuses = [handler.receive(step.headers, step.body) for _ in range(_TRIES)]
-        if not any(200 <= status < 300 for status in statuses):
-            law = (
-                _LAW["rotation"] if _accepts_one_key(handler, step) else _LAW.get(step.kind, "events are acknowledged")
-            )
-            breaches.append(
-                Breach(
-                    invariant=law,
-                    found=f"{step} was refused at each try ({statuses[-1]})",
-                    transaction=step.transaction,
-                    step=step,
-                )
-            )
+        if not any(map(_accepted, statuses)):
+            kind = "rotation" if _accepts_one_key(handler, step) else step.kind
+            law, found = _LAW.get(kind, "events are acknowledged"), f"{step} was refused at each try ({statuses[-1]})"
+            breaches.append(Breach(law, found, step.transaction, step))
     expected, books = _expected(planned), {one: cents for one, cents in handler.books().items() if cents}
     for transaction in sorted(expected.keys() | books.keys()):
         right, wrong = expected.get(transaction, 0), books.get(transaction, 0)
         if right != wrong:
             found = f"transaction {transaction}: the books show {wrong} cents, the service posted {right}"
-            breaches.append(Breach(invariant="the books are right", found=found, transaction=transaction))
+            breaches.append(Breach("the books are right", found, transaction))
     return breaches[:MAX_BREACHES]
+
+
+def _accepted(status: int) -> bool:
+    return 200 <= status < 300
 
 
 def _accepts_one_key(handler: Handler, step: Step) -> bool:
@@ -278,7 +258,7 @@ def _accepts_one_key(handler: Handler, step: Step) -> bool:
     if SECONDARY not in step.headers:
         return False
     headers = {name: value for name, value in step.headers.items() if name != SECONDARY}
-    return 200 <= handler.receive({**headers, SIGNATURE: step.headers[SECONDARY]}, step.body) < 300
+    return _accepted(handler.receive({**headers, SIGNATURE: step.headers[SECONDARY]}, step.body))
 
 
 def _shorten(make: Callable[[], Handler], planned: Sequence[Step], breach: Breach) -> tuple[Step, ...]:

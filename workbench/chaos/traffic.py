@@ -126,10 +126,9 @@ def _placed(
     if chance.random() < plan.lost_acknowledgements:
         yield at + 0.25, _step("duplicate", event, keys)
     if chance.random() < plan.forged:
-        identity = f"{chance.getrandbits(32):08x}-0000-4000-8000-{chance.getrandbits(48):012x}"
-        yield at + 0.75, _step("forged", {**event, "id": identity}, (_FORGER,))
+        yield at + 0.75, _step("forged", {**event, "id": _identity(chance)}, (_FORGER,))
     if chance.random() < plan.unknown_kinds:
-        identity = f"{chance.getrandbits(32):08x}-0000-4000-8000-{chance.getrandbits(48):012x}"
+        identity = _identity(chance)
         unknown = {
             "id": identity,
             "resource": "loyalty",
@@ -138,6 +137,10 @@ def _placed(
             "body": {"id": identity},
         }
         yield at + 0.6, _step("unknown kind", unknown, keys)
+
+
+def _identity(chance: random.Random) -> str:
+    return f"{chance.getrandbits(32):08x}-0000-4000-8000-{chance.getrandbits(48):012x}"
 
 
 def _step(kind: str, event: dict[str, Any], keys: tuple[str, ...]) -> Step:

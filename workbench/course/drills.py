@@ -16,11 +16,13 @@ import attrs
 
 from workbench.client.client import Client
 from workbench.course import incidents
+from workbench.course.exercise import named
 from workbench.course.incidents import Facts
 from workbench.course.learner import Display, read_stored, report, write_stored
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.rendering import money
 from workbench.rendering.layout import Cell, Grid, Sheet
+from workbench.sequences.player import event_kind
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
 _FILE = "drills.json"
@@ -51,13 +53,11 @@ class Drill:
     def set_up(self, api: Any) -> Facts:
         """Make the incident in a session's sandbox, and return what the drill tells."""
         bought = [_buy(api, *one) for one in self.purchases]
-        facts: Facts = self._own("set_up_")(api, bought)
-        return facts
+        return dict(self._own("set_up_")(api, bought))
 
     def missing(self, api: Any, facts: Facts) -> Iterator[str]:
         """Yield what is missing."""
-        found: Iterator[str] = self._own("")(api, facts)
-        return found
+        yield from self._own("")(api, facts)
 
     def _own(self, prefix: str) -> Any:
         return getattr(incidents, prefix + self.name.replace("-", "_"))
@@ -182,13 +182,11 @@ class DrillRun:
             _keep(self)
         report(self._api, "check", f"drill-{self.drill.name}", missing=missing)
         title = f"Drill {self.drill.name}: {self.drill.title}"
-        if missing:
-            return DrillResult(Sheet(title=title, status=_NOT_SOLVED, words=missing), missing)
-        words = (
+        words = missing or (
             f"Solved after {self._minutes()}; {self.drill.minutes} are planned.",
             "`run.debrief()` shows the timeline and what a good answer does.",
         )
-        return DrillResult(Sheet(title=title, status=_SOLVED, words=words), ())
+        return DrillResult(Sheet(title=title, status=_NOT_SOLVED if missing else _SOLVED, words=words), missing)
 
     def _missing(self) -> tuple[str, ...]:
         return tuple(visible(what) for what in self.drill.missing(self._api, self.facts))
@@ -208,18 +206,15 @@ class DrillRun:
             f"A good answer: {self.drill.answer}",
         )
         rows = tuple(self._timeline())
-        title = f"Drill {self.drill.name}: what was done"
-        return Display(
-            Grid(title=title, columns=("time", "who", "what", "status"), rows=rows, total=len(rows), notes=notes)
-        )
+        title, columns = f"Drill {self.drill.name}: what was done", ("time", "who", "what", "status")
+        return Display(Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=notes))
 
     def _timeline(self) -> Iterator[tuple[Cell, ...]]:
         """Yield what happened; requests, and events that no request caused, happened by the time of the first look after."""
         requests = incidents.requests_since(self._api, self.facts)
         caused = {one.request_id for one in requests} - {None}
-        events = [
-            one for one in self._api.sandbox.events(since=self.facts["events"]) if one["request_id"] not in caused
-        ]
+        since = self._api.sandbox.events(since=self.facts["events"])
+        events = [one for one in since if one["request_id"] not in caused]
         traffic, live, done, accepted = self.drill.traffic, set(self.facts["live"]), 0, 0
         end = [_seconds(self.facts["started_at"], _now()), 2**53, 2**53, 0, ""]
         for seconds, count, last, delivered, did in [*self.facts["looks"], end]:
@@ -237,7 +232,7 @@ class DrillRun:
             while events and events[0]["sequence"] <= last:
                 event = events.pop(0)["event"]
                 body = event["body"]
-                words = f"{event['resource']}.{event['action']} {str(body.get('id'))[:8]}"
+                words = f"{event_kind(event)} {str(body.get('id'))[:8]}"
                 status = (body.get("spend") or body).get("status") or body.get("applicationStatus") or ""
                 yield row(words, status, "traffic" if body.get("id") in live else "you")
             if delivered > accepted:
@@ -272,12 +267,13 @@ class DrillRun:
 
     def _sheet(self) -> Display:
         shown = {name: value for name, value in self.facts.items() if name not in _INTERNAL}
-        words = (
-            self.drill.situation,
-            f"Planned time: {self.drill.minutes} minutes. `run.check()` tells what is missing.",
-        )
+        planned = f"Planned time: {self.drill.minutes} minutes. `run.check()` tells what is missing."
         lines = tuple(line for name, value in shown.items() for line in _lines(name, value))
-        return Display(Sheet(title=f"Drill {self.drill.name}: {self.drill.title}", words=words, code=lines))
+        return Display(
+            Sheet(
+                title=f"Drill {self.drill.name}: {self.drill.title}", words=(self.drill.situation, planned), code=lines
+            )
+        )
 
 
 def _what(one: Any) -> str:
@@ -327,11 +323,7 @@ def drill(name: str, api: Any) -> DrillRun:
         InvalidRequest: There is no such drill.
         WrongEnvironment: The session is on a real service.
     """
-    found = DRILLS.get(name)
-    if found is None:
-        raise InvalidRequest(
-            f"there is no drill {visible(str(name), 60)!r}; there are {', '.join(DRILLS)}", of="course.drill"
-        )
+    found = named(DRILLS, name, "drill", "course.drill")
     kept, on = read_stored(_FILE).get(name), _ON.get(name)
     world = api.sandbox.world_id()  # another one after a reset, and in another sandbox
     is_on = kept is not None and kept.get("world") == world

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
@@ -41,29 +41,20 @@ class Quiz:
         Raises:
             InvalidRequest: It is none of the possible answers.
         """
-        if self.kind == "choice" and answer not in self.options:
-            raise InvalidRequest(
-                f"answer {visible(answer, 20)!r}: one letter of {_listed(self.options)}", of="course.quiz"
-            )
-        if self.kind == "amount" and not re.fullmatch(r"-?\d+", answer):
-            raise InvalidRequest(
-                f"answer {visible(answer, 20)!r}: a whole number of cents, such as 1250", of="course.quiz"
-            )
+        fits, allowed = {
+            "choice": (answer in self.options, f"one letter of {', '.join(self.options)}"),
+            "amount": (re.fullmatch(r"-?\d+", answer), "a whole number of cents, such as 1250"),
+            "order": (sorted(answer) == sorted(self.options), f"each letter of {', '.join(self.options)} once"),
+        }[self.kind]
+        if not fits:
+            raise InvalidRequest(f"answer {visible(answer, 20)!r}: {allowed}", of="course.quiz")
         if self.kind == "order":
-            if sorted(answer) != sorted(self.options):
-                raise InvalidRequest(
-                    f"answer {visible(answer, 20)!r}: each letter of {_listed(self.options)} once", of="course.quiz"
-                )
             place = next((n for n, (one, other) in enumerate(zip(answer, self.right, strict=True)) if one != other), -1)
             if place >= 0:
                 given, due = answer[place], self.right[place]
                 return f"Step {place + 1} is not “{self.options[given]}”. {self.feedback[due]}"
             return " ".join(self.feedback[letter] for letter in self.right)
         return self.feedback.get(answer, self.otherwise)
-
-
-def _listed(options: Mapping[str, str]) -> str:
-    return ", ".join(options)
 
 
 def _quiz(id_: str, facts: Mapping[str, Any]) -> Quiz:
@@ -95,6 +86,9 @@ QUIZZES: Mapping[str, Quiz] = {
 """All quizzes by their id, in the order of the notebooks."""
 
 
+T = TypeVar("T")
+
+
 class SandboxEvidence:
     """What the sandbox of a session received and holds, and what the journal recorded."""
 
@@ -118,8 +112,7 @@ class SandboxEvidence:
     @cached_property
     def guide(self) -> Mapping[str, Any]:
         """The example ids of the sandbox in its initial state."""
-        found: Mapping[str, Any] = (self._fresh or self.sandbox).guide()
-        return found
+        return dict((self._fresh or self.sandbox).guide())
 
     @cached_property
     def _fresh(self) -> Sandbox | None:
@@ -130,18 +123,12 @@ class SandboxEvidence:
     @cached_property
     def requests(self) -> list[RequestEntry]:
         """The requests the service received, oldest first."""
-        found: list[RequestEntry] = self.sandbox.requests(all_tenants=True)
-        return found
+        return list(self.sandbox.requests(all_tenants=True))
 
     def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[RequestEntry]:
         """Return the requests of an operation with a status and these wire members; text in any case."""
-        return [
-            one
-            for one in self.requests
-            if one.operation == operation
-            and one.status == status
-            and all(same((one.body or {}).get(name), value) for name, value in members.items())
-        ]
+        called = [one for one in self.requests if (one.operation, one.status) == (operation, status)]
+        return [one for one in called if all(same((one.body or {}).get(name), members[name]) for name in members)]
 
     def calls_on(self, operation: str, record_id: str, **members: Any) -> list[RequestEntry]:
         """Return the accepted requests of an operation whose path names a record."""
@@ -150,13 +137,11 @@ class SandboxEvidence:
     @property
     def notes(self) -> tuple[Any, ...]:
         """The notes of the session's journal."""
-        found: tuple[Any, ...] = self.api.journal.notes
-        return found
+        return tuple(self.api.journal.notes)
 
     def stored_before_the_check(self, kind: str) -> list[Any]:
         """Return what the inbox of the session stored before it was asked for this check."""
-        found: list[Any] = [one for one in self.api.inbox.stored(kind) if one.arrived < self.began]
-        return found
+        return [one for one in self.api.inbox.stored(kind) if one.arrived < self.began]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """Return the bodies of the events of a kind."""
@@ -165,10 +150,9 @@ class SandboxEvidence:
     def state(self, record_id: str) -> dict[str, Any]:
         """Return a record as the service holds it; empty if there is none."""
         try:
-            found: dict[str, Any] = self.sandbox.state(record_id)
+            return dict(self.sandbox.state(record_id))
         except ApiError:
             return {}
-        return found
 
     def transactions(self, **members: Any) -> list[dict[str, Any]]:
         """Return the card transactions made in this sandbox that have these members."""
@@ -207,6 +191,17 @@ def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
 
 Check = Callable[[SandboxEvidence], Iterator[str]]
 """Yields what is missing, as sentences; nothing if the exercise is done."""
+
+
+def named(found: Mapping[str, T], name: str, noun: str, of: str) -> T:
+    """Return what has a name.
+
+    Raises:
+        InvalidRequest: Nothing has it.
+    """
+    if name not in found:
+        raise InvalidRequest(f"there is no {noun} {visible(str(name), 60)!r}; there are {', '.join(found)}", of=of)
+    return found[name]
 
 
 @attrs.frozen(kw_only=True)

@@ -16,7 +16,7 @@ from workbench.client.guards import READONLY, readonly
 from workbench.client.guards import in_class as joined_class
 from workbench.client.keys import state_folder
 from workbench.course import checks
-from workbench.course.exercise import QUIZZES, Exercise, Quiz, SandboxEvidence
+from workbench.course.exercise import QUIZZES, Exercise, Quiz, SandboxEvidence, named
 from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import markup, money, text
 from workbench.rendering.layout import Cell, Grid, Sheet
@@ -64,15 +64,15 @@ class CheckResult(Display):
         self.done = not missing
         self.looked_at = looked_at
         title = f"Exercise {exercise.id}: {exercise.title}"
+        words = [f"Missing: {visible(what)}" for what in missing]
+        notes = [f"Checked: {looked_at}."] if looked_at else []
+        notes.append(
+            f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} contains the code.'
+        )
         if self.done:
-            super().__init__(
-                Sheet(title=title, status=_DONE, words=("The sandbox received everything that the exercise asks for.",))
-            )
-            return
-        words = tuple(f"Missing: {visible(what)}" for what in missing)
-        note = f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} contains the code.'
-        notes = (f"Checked: {looked_at}.", note) if looked_at else (note,)
-        super().__init__(Sheet(title=title, status=_OPEN, words=words, notes=notes))
+            words, notes = ["The sandbox received everything that the exercise asks for."], []
+        status = _DONE if self.done else _OPEN
+        super().__init__(Sheet(title=title, status=status, words=tuple(words), notes=tuple(notes)))
 
 
 class Hint(Display):
@@ -85,9 +85,8 @@ class Hint(Display):
         self.text = exercise.hints[number - 1]
         title, lines = f"Hint {number} of {self.of} for {exercise.id}", tuple(self.text.split("\n"))
         if number < self.of:
-            super().__init__(
-                Sheet(title=title, words=lines, notes=(f'wb.course.hint("{exercise.id}") shows the next hint.',))
-            )
+            note = f'wb.course.hint("{exercise.id}") shows the next hint.'
+            super().__init__(Sheet(title=title, words=lines, notes=(note,)))
         else:
             super().__init__(Sheet(title=title, code=lines, notes=("This is the last hint.",)))
 
@@ -100,25 +99,18 @@ class CourseProgress(Display):
         self.done = tuple(one for one in EXERCISES if stored.get(one, {}).get("done") is True)
         self.left = tuple(one for one in EXERCISES if one not in self.done)
         self.results = {one: dict(stored.get(one, {})) for one in EXERCISES}
+        numbers = ("tries", "hints", "minutes")
         rows = tuple(
             (
-                Cell((one.notebook.replace("-", " "),)),
-                Cell((one.id,)),
-                Cell((one.title,)),
+                *(Cell((text,)) for text in (one.notebook.replace("-", " "), one.id, one.title)),
                 _DONE if one.id in self.done else _OPEN,
-                *(Cell((_number(self.results[one.id].get(kept)),), "number") for kept in ("tries", "hints", "minutes")),
+                *(Cell((_number(self.results[one.id].get(kept)),), "number") for kept in numbers),
             )
             for one in EXERCISES.values()
         )
-        super().__init__(
-            Grid(
-                title=f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done",
-                columns=("notebook", "exercise", "title", "status", "tries", "hints", "minutes"),
-                rows=rows,
-                total=len(rows),
-                notes=(quizzes,) if quizzes else (),
-            )
-        )
+        title = f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done"
+        columns, notes = ("notebook", "exercise", "title", "status", *numbers), (quizzes,) if quizzes else ()
+        super().__init__(Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=notes))
 
 
 def _number(value: Any) -> str:
@@ -156,7 +148,7 @@ def task(exercise: str) -> Display:
     """Return the task of an exercise; its minutes count from the first time."""
     one = _exercise(exercise)
     _keep(one.id)
-    if (api := _chosen[0]() if _chosen else session.latest()) is not None:
+    if (api := _used() or session.latest()) is not None:
         report(api, "start", one.id)
     return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,)))
 
@@ -178,12 +170,17 @@ def check(exercise: str, api: Any = None) -> CheckResult:
         WrongEnvironment: The session is on a real service.
     """
     found = _exercise(exercise)
-    given = api is not None
+    chosen = (
+        "the session you named"
+        if api is not None
+        else "the session chosen by wb.course.use"
+        if _used()
+        else "the session made last"
+    )
     api = _session() if api is None else api
-    in_class = _class_of(api)
-    _require_open(found, in_class)
+    _require_open(found, _class_of(api))
     seen = SandboxEvidence(api)
-    checked = CheckResult(found, tuple(found.check(seen)), f"{_how_chosen(api, given)}, {seen.where}")
+    checked = CheckResult(found, tuple(found.check(seen)), f"{chosen}, {seen.where}")
     _keep(found.id, tried=True, done=checked.done)
     report(api, "check", found.id, missing=checked.missing)
     return checked
@@ -202,7 +199,7 @@ def hint(exercise: str, number: int | None = None) -> Hint:
         raise InvalidRequest(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
     if wanted > shown + 1:
         raise InvalidRequest(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
-    in_class = _class_of(_chosen[0]() if _chosen else session.latest())
+    in_class = _class_of(_used() or session.latest())
     _require_open(found, in_class)
     _keep(found.id, hint=wanted)
     if in_class is not None:
@@ -220,11 +217,7 @@ def quiz(name: str, answer: Any = None) -> QuizResult:
     Raises:
         InvalidRequest: There is no such quiz, or the answer is none of the possible ones.
     """
-    found = QUIZZES.get(name)
-    if found is None:
-        raise InvalidRequest(
-            f"there is no quiz {visible(str(name), 60)!r}; there are {', '.join(QUIZZES)}", of="course.quiz"
-        )
+    found = named(QUIZZES, name, "quiz", "course.quiz")
     if answer is None:
         return QuizResult(found, None, "")
     text = str(answer).strip().lower()
@@ -285,9 +278,7 @@ def in_class(on: bool = True) -> Display:
     if not on and not readonly() and not joined_class():
         return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
     if not on:
-        lock = "you are in a class"
-        if not joined_class():
-            lock = "WORKBENCH_READONLY=1 was set before this kernel began"
+        lock = "you are in a class" if joined_class() else "WORKBENCH_READONLY=1 was set before this kernel began"
         words = f"Class mode stays on: {lock}, and no cell can lift that. Ask your trainer."
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
 
@@ -316,28 +307,19 @@ def _require_open(exercise: Exercise, in_class: RemoteSandbox | None) -> None:
 
 
 def _exercise(name: str) -> Exercise:
-    found = EXERCISES.get(name)
-    if found is None:
-        raise InvalidRequest(
-            f"there is no exercise {visible(str(name), 60)!r}; there are {', '.join(EXERCISES)}", of="course"
-        )
-    return found
+    return named(EXERCISES, name, "exercise", "course")
+
+
+def _used() -> Any:
+    """Return the session of `use` while there is one."""
+    return _chosen[0]() if _chosen else None
 
 
 def _session() -> Any:
-    api = _chosen[0]() if _chosen else None
-    if api is None:
-        api = session.latest()
+    api = _used() or session.latest()
     if api is None:
         raise InvalidRequest("there is no session yet: run the first cell of the notebook", of="course.check")
     return api
-
-
-def _how_chosen(api: Any, given: bool) -> str:
-    """Return which session a check looked at, in words."""
-    if given:
-        return "the session you named"
-    return "the session chosen by wb.course.use" if _chosen and _chosen[0]() is api else "the session made last"
 
 
 def _keep(exercise: str, *, tried: bool = False, done: bool = False, hint: int = 0) -> None:
@@ -370,9 +352,8 @@ def read_stored(name: str) -> Stored:
         found = json.loads((state_folder() / name).read_text(encoding="utf-8"))
     except (CannotRecord, OSError, ValueError):
         return {}
-    if not isinstance(found, dict):
-        return {}
-    return {id_: facts for id_, facts in found.items() if isinstance(facts, dict)}
+    items = found.items() if isinstance(found, dict) else ()
+    return {id_: facts for id_, facts in items if isinstance(facts, dict)}
 
 
 def write_stored(name: str, stored: Mapping[str, Mapping[str, Any]]) -> None:

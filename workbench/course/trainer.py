@@ -95,9 +95,8 @@ class Board(Display):
         if answer.status_code == httpx.codes.BAD_REQUEST:
             raise InvalidRequest(visible(str(answer.json().get("message"))), of="course.board")
         if answer.status_code != httpx.codes.OK:
-            raise WrongEnvironment(
-                f"No class is served there, or this is not its trainer's key ({answer.status_code})."
-            )
+            reason = f"this is not its trainer's key ({answer.status_code})"
+            raise WrongEnvironment(f"No class is served there, or {reason}.")
         return answer.json()
 
 

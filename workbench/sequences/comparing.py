@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -23,6 +24,7 @@ from workbench.sandbox.controls import RECORD_KINDS
 from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.exports import Recording, read_answer
 from workbench.sequences.files import catalogue
+from workbench.sequences.player import event_kind
 from workbench.sequences.results import TIME, Run
 from workbench.sequences.running import run
 from workbench.sequences.sequence import Sequence
@@ -130,11 +132,7 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
             skipped[sequence.name] = str(error)
             continue
         compared.append(sequence.name)
-        reasons = _assumptions(runs, apis)
-        found += [
-            Difference(of=sequence.name, step=step, assumptions=", ".join(reasons.get(step, ())), **parts)
-            for step, parts in _differences(*map(_facts, runs))
-        ]
+        found += _found(sequence.name, _facts(runs[0]), _facts(runs[1]), _assumptions(runs, apis))
     return Comparison(found, compared, skipped)
 
 
@@ -213,7 +211,7 @@ def _fitted(
     for sequence, facts in theirs:
         copy = sandbox.fork()
         made = run(sequence, copy, progress=False, **values)
-        differing |= {(sequence.name, step, parts["path"]) for step, parts in _differences(_facts(made), facts)}
+        differing |= {(one.of, one.step, one.path) for one in _found(sequence.name, _facts(made), facts)}
         for step, ids in _rests_on(made, copy).items():
             for one in ids:
                 rests.setdefault(one, set()).add((sequence.name, step))
@@ -240,19 +238,14 @@ def _compare_recording(recording: Recording, side: Any) -> Comparison:
             raw = raw.replace(old_id, new_id)
         with side.responses() as found, suppress(ApiError):
             side.send(side.from_wire(name, raw))
-        for reader, status, body in zip(
-            readers, (response.status, found[-1].status), (response.body, found[-1].body), strict=True
-        ):
-            answer = read_answer(operation, status, body)
-            reader.put(step, "outcome", status, status)
-            reader.put(step, "answer" if status < 300 else "error", answer, answer)
-        old, new = (UUID.findall(one.decode("utf-8", "replace")) for one in (response.body, found[-1].body))
+        ends = (response, found[-1])
+        for reader, end in zip(readers, ends, strict=True):
+            answer = read_answer(operation, end.status, end.body)
+            reader.put(step, "outcome", end.status, end.status)
+            reader.put(step, "answer" if end.status < 300 else "error", answer, answer)
+        old, new = (UUID.findall(end.body.decode("utf-8", "replace")) for end in ends)
         ids |= dict(zip(old, new, strict=False)) if len(old) == len(new) else {}
-    found_differences = [
-        Difference(of=recording.of, step=step, assumptions="", **parts)
-        for step, parts in _differences(*(reader.facts for reader in readers))
-    ]
-    return Comparison(found_differences, [recording.of], {})
+    return Comparison(list(_found(recording.of, readers[0].facts, readers[1].facts)), [recording.of], {})
 
 
 def _side(x: Any) -> Any:
@@ -268,7 +261,9 @@ def _sandbox(side: Any) -> Any:
     return sandbox
 
 
-def _differences(a: Facts, b: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
+def _found(
+    of: str, a: Facts, b: Facts, reasons: Mapping[str, list[str]] = MappingProxyType({})
+) -> Iterator[Difference]:
     whole = {key for key in (a.keys() ^ b.keys()) if _WHOLE.fullmatch(key[1])}  # an event or record on one side
     for step, path in dict.fromkeys((*a, *b)):
         if (step, path.partition(".")[0]) in whole and (step, path) not in whole:
@@ -284,7 +279,8 @@ def _differences(a: Facts, b: Facts) -> Iterator[tuple[str, dict[str, Any]]]:
             severity = "text" if path == "error.message" else "value"
             if shown_a != shown_b and shown_a.strip() == shown_b.strip():  # in what nobody would see
                 shown_a, shown_b = (json.dumps(one, ensure_ascii=False) for one in (shown_a, shown_b))
-        yield step, {"path": path, "a": shown_a, "b": shown_b, "severity": severity}
+        because = ", ".join(reasons.get(step, ()))
+        yield Difference(of=of, step=step, path=path, a=shown_a, b=shown_b, severity=severity, assumptions=because)
 
 
 class _Reader:
@@ -297,23 +293,26 @@ class _Reader:
 
     def put(self, step: str, path: str, value: Any, shown: Any) -> None:
         """Add a value and what is shown of it; of a mapping or a list, each part."""
-        if isinstance(value, Mapping):
-            for name, inner in value.items():
-                self.put(step, f"{path}.{name}", inner, shown.get(name) if isinstance(shown, Mapping) else shown)
-        elif isinstance(value, list | tuple):
-            for number, inner in enumerate(value, 1):
-                self.put(
-                    step, f"{path}.{number}", inner, shown[number - 1] if isinstance(shown, list | tuple) else shown
-                )
-        else:
-            text = value.isoformat() if isinstance(value, datetime) else str(value)
-            plain = UUID.sub(lambda found: self._seen.setdefault(found[0], f"{step}.{path}"), text)
-            self.facts[step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
+        parts, shown_parts = _parts(value), _parts(shown)
+        if parts is not None:
+            for name, inner in parts.items():
+                self.put(step, f"{path}.{name}", inner, shown if shown_parts is None else shown_parts.get(name))
+            return
+        text = value.isoformat() if isinstance(value, datetime) else str(value)
+        plain = UUID.sub(lambda found: self._seen.setdefault(found[0], f"{step}.{path}"), text)
+        self.facts[step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
 
     def _after(self, found: re.Match[str]) -> str:
         if self._started is None:
             return "time"
         return f"{(datetime.fromisoformat(found[0]) - self._started).total_seconds():+.3f}"
+
+
+def _parts(value: Any) -> Mapping[Any, Any] | None:
+    """Return the members of a mapping, or the parts of a list by their number; None for anything else."""
+    return (
+        dict(enumerate(value, 1)) if isinstance(value, list | tuple) else value if isinstance(value, Mapping) else None
+    )
 
 
 def _facts(run: Run) -> Facts:
@@ -329,11 +328,10 @@ def _facts(run: Run) -> Facts:
         answers = result.answer if isinstance(result.answer, list) else [result.answer]
         if result.step.do in SCRIPTED and all(walk.is_record(one) for one in answers):
             raw, shown = [converter().unstructure(one) for one in answers], masks.masked(answers)
-            put(name, "answer", raw if len(raw) > 1 else raw[0], shown if len(raw) > 1 else shown[0])
+            put(name, "answer", *((raw, shown) if len(raw) > 1 else (raw[0], shown[0])))
         for number, event in enumerate(run.events(name), 1):
             shown = masks.masked(event)
-            kind = f"{event.get('resource')}.{event.get('action')}"
-            put(name, f"event {number}", kind, kind)
+            put(name, f"event {number}", event_kind(event), event_kind(event))
             put(name, f"event {number}", {**event, "id": ""}, shown)
     return reader.facts
 
@@ -360,12 +358,11 @@ def _rests_on(made: Run, sandbox: Any) -> dict[str, set[str]]:
 
 
 def _compare_worlds(a: Any, b: Any) -> Comparison:
-    found = []
+    found: list[Difference] = []
     for kind in RECORD_KINDS:
         ours, theirs = ({one["id"]: one for one in side.records(kind, all_tenants=True)} for side in (a, b))
         for id_ in dict.fromkeys((*ours, *theirs)):
-            facts = [_record_facts(id_, side.get(id_)) for side in (ours, theirs)]
-            found += [Difference(of=kind, step=id_, assumptions="", **parts) for _, parts in _differences(*facts)]
+            found += _found(kind, _record_facts(id_, ours.get(id_)), _record_facts(id_, theirs.get(id_)))
     return Comparison(found, list(RECORD_KINDS), {})
 
 
@@ -378,5 +375,5 @@ def _record_facts(id_: str, record: Mapping[str, Any] | None) -> Facts:
 
 def _is_open(name: str, value: Any) -> bool:
     return (
-        name in _OPEN or isinstance(value, int | None) or (isinstance(value, str) and bool(re.fullmatch(UUID, value)))
+        name in _OPEN or isinstance(value, int | None) or (isinstance(value, str) and UUID.fullmatch(value) is not None)
     )

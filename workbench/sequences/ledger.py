@@ -109,11 +109,17 @@ class Ledger:
         if amount < 0:
             raise Unbalanced(f"{step}: a {kind} of {amount} cents on transaction {transaction}")
         currency = self._currency.get(transaction)
-        self.entries.append(Entry(step, transaction, card, source, target, amount, kind, self.at, currency))
+        self._post(Entry(step, transaction, card, source, target, amount, kind, self.at, currency))
         balance = self._balances[card]
-        _post(balance, source, target, amount)
         if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
             raise Unbalanced(f"{step}: the accounts of card {card} do not add up to 0: {dict(balance)}")
+
+    def _post(self, entry: Entry) -> None:
+        """Add an entry. `refunded` counts what was given back, so it grows by what leaves it."""
+        self.entries.append(entry)
+        balance = self._balances[entry.card_id]
+        balance[entry.source] -= entry.amount if entry.source != "refunded" else -entry.amount
+        balance[entry.target] += entry.amount
 
     def differences(
         self, card_id: str, before: Mapping[str, int], after: Mapping[str, int], since: Mapping[str, int] | None = None
@@ -134,29 +140,18 @@ class Ledger:
 
     def rows(self) -> list[LedgerRow]:
         """Return the entries as rows, with the balance of their card after each; amounts in cents."""
-        rows = []
-        balances: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        rows, again = [], Ledger()
         for one in self.entries:
-            balance = balances[one.card_id]
-            _post(balance, one.source, one.target, one.amount)
-            columns: dict[str, Any] = {**attrs.asdict(one), **{name: balance[name] for name in ACCOUNTS}}
+            again._post(one)
+            columns: dict[str, Any] = attrs.asdict(one) | again.balance(one.card_id)
             rows.append(LedgerRow(**columns))
         return rows
 
     def add(self, other: "Ledger") -> None:
         """Add the entries of another ledger after those of this one."""
-        self.entries += other.entries
         for one in other.entries:
-            _post(self._balances[one.card_id], one.source, one.target, one.amount)
+            self._post(one)
 
     def __repr__(self) -> str:
-        total = self.total()
-        return (
-            f"<ledger: {len(self.entries)} entries, {', '.join(f'{name} {total[name]:+}' for name in ACCOUNTS)} cents>"
-        )
-
-
-def _post(balance: Counter[str], source: str, target: str, amount: int) -> None:
-    """Move an amount. `refunded` counts what was given back, so it grows by what leaves it."""
-    balance[source] -= amount if source != "refunded" else -amount
-    balance[target] += amount
+        total = ", ".join(f"{name} {cents:+}" for name, cents in self.total().items())
+        return f"<ledger: {len(self.entries)} entries, {total} cents>"

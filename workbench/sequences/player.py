@@ -8,7 +8,7 @@ import attrs
 
 from workbench.client.effects import Outcome
 from workbench.errors import ApiError, EventTimeout, InvalidRequest, NotSent, OutcomeUnknown, WorkbenchError, visible
-from workbench.interface import masks
+from workbench.interface import masks, walk
 from workbench.interface.rules import FULL
 from workbench.interface.walk import get_path
 from workbench.sequences.audit import SCRIPTED
@@ -145,9 +145,9 @@ class Player:
             return result
         card = arguments.get("card_id")
         if self._check_balances and step.do == "simulate_authorization" and card not in self._balances:
-            balance = self.target.balance(card)
+            balance = self.target.look("balance", card)
             if balance is not None:
-                self._balances[card] = (dict(balance), self.ledger.balance(card))
+                self._balances[card] = (walk.given(balance), self.ledger.balance(card))
         result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
         self.record(result)
         return result
@@ -187,9 +187,7 @@ class Player:
         return result
 
     def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
-        event = ExpectedEvent(
-            kind=arguments["kind"], within=duration(arguments.get("within", "0s")), where=arguments.get("where", {})
-        )
+        event = ExpectedEvent(**{**arguments, "within": duration(arguments.get("within", "0s"))})
         since = max((result.before for result in self.results.values()), default=before)
         missing = self._await_events((event,), since)
         if missing:
@@ -197,12 +195,14 @@ class Player:
 
     def _await_events(self, events: tuple[ExpectedEvent, ...], since: int) -> list[Mismatch]:
         expected = tuple(attrs.evolve(one, where=self._resolve(one.where)) for one in events)
-        missing = _missing_events(expected, self.target.events(since))
+
+        def missing() -> list[Mismatch]:
+            return _missing_events(expected, self.target.events(since))
+
         span = max((one.within for one in expected), default=timedelta(0))
-        if missing and span:
-            self.target.advance(span, lambda: not _missing_events(expected, self.target.events(since)))
-            missing = _missing_events(expected, self.target.events(since))
-        return missing
+        if span and missing():
+            self.target.advance(span, lambda: not missing())
+        return missing()
 
     def _mismatches(self, expect: Expect, result: StepResult) -> Iterator[Mismatch]:
         error = result.error
@@ -219,7 +219,7 @@ class Player:
         if expect.state:
             expected = dict(self._resolve(expect.state))
             record = expected.pop("of")
-            state = self.target.state(record)
+            state = self.target.look("state", record)
             if state is None:
                 missing = "no such record, or a service that does not show it"
                 yield Mismatch("state", f"the record {_shown(record)}", missing)
@@ -281,9 +281,9 @@ class Player:
         """Return where the target's balances moved otherwise than the ledger; empty if they agree or are not shown."""
         found: list[str] = []
         for card, (theirs, ours) in self._balances.items():
-            after = self.target.balance(card)
+            after = self.target.look("balance", card)
             if after is not None:
-                found += self.ledger.differences(card, theirs, after, ours)
+                found += self.ledger.differences(card, theirs, walk.given(after), ours)
         return found
 
 
@@ -320,16 +320,19 @@ def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[
         if found is not None:
             left.remove(found)
             continue
-        actual = ", ".join(_kind(event) for event in left[:5]) or "no event"
+        actual = ", ".join(map(event_kind, left[:5])) or "no event"
         where = " with " + ", ".join(one.where) if one.where else ""
         missing.append(Mismatch("event", f"{one.kind}{where}", visible(actual, 200)))
     return missing
 
 
-def _kind(event: Mapping[str, Any]) -> str:
+def event_kind(event: Mapping[str, Any]) -> str:
+    """Return the kind of an event of wire members: `transaction.created`."""
     return f"{event.get('resource')}.{event.get('action')}"
 
 
 def _fits(event: Mapping[str, Any], expected: ExpectedEvent) -> bool:
     members = expected.where.items()
-    return _kind(event) == expected.kind and all(get_path(event.get("body"), path) == value for path, value in members)
+    return event_kind(event) == expected.kind and all(
+        get_path(event.get("body"), path) == value for path, value in members
+    )

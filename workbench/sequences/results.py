@@ -300,29 +300,19 @@ class Record:
 
     def put(self, result: StepResult) -> None:
         """Record a step that is about to be sent, or its result: its ids and amounts, and what later steps refer to."""
-        mismatches = [attrs.astuple(one) for one in result.mismatches]
-        answer = None if result.answer is None else self._open_answer(result)
-        arguments = _open_arguments(result.step, result.arguments)
-        row = (
-            result.step.name, result.outcome, result.at.isoformat(), result.before, result.after, json.dumps(arguments),
-            json.dumps(answer), json.dumps(mismatches),
+        operation, step = OPERATIONS.get(result.step.do), result.step.name
+        sent = {"transaction_id", "card_id", "amount"} if operation is None else _open_members(operation.request)
+        read = self._read_later.get(step, set()) | {"transaction_id", "status"}
+        if operation is not None and not operation.many:
+            read &= _open_members(operation.answer)
+        answer = None if result.answer is None else {name: walk.get_path(result.answer, name) for name in sorted(read)}
+        written = (
+            {name: result.arguments[name] for name in result.arguments if name in sent}, answer,
+            [attrs.astuple(one) for one in result.mismatches],
         )  # fmt: skip
+        row = (step, result.outcome, result.at.isoformat(), result.before, result.after, *map(_to_json, written))
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-    def _open_answer(self, result: StepResult) -> dict[str, Any]:
-        """Return the members of an answer that later steps refer to, private ones left out."""
-        private = set()
-        operation = OPERATIONS.get(result.step.do)
-        if operation is not None and not operation.many:
-            private = {one.name for one in walk.members(operation.answer) if one.about.privacy is not Privacy.OPEN}
-        names = self._read_later.get(result.step.name, set()) | {"transaction_id", "status"}
-        values = {name: walk.get_path(result.answer, name) for name in sorted(names - private)}
-        return {
-            name: str(value) if isinstance(value, str) else value
-            for name, value in values.items()
-            if isinstance(value, str | int)
-        }
 
 
 def _read_later(sequence: Sequence) -> dict[str, set[str]]:
@@ -340,14 +330,13 @@ def _digest(salt: str, values: Mapping[str, Any]) -> str:
     return hmac.new(installation_secret(), f"{salt}\0{text}".encode(), hashlib.sha256).hexdigest()
 
 
-def _open_arguments(step: Step, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that are not private, FULL as a word."""
-    operation = OPERATIONS.get(step.do)
-    names = {"transaction_id", "card_id", "amount"}
-    if operation is not None:
-        names = {one.name for one in walk.members(operation.request) if one.about.privacy is Privacy.OPEN}
-    return {
-        name: "FULL" if value is FULL else value
-        for name, value in arguments.items()
-        if name in names and (value is FULL or isinstance(value, str | int))
-    }
+def _open_members(cls: type[Any]) -> set[str]:
+    return {one.name for one in walk.members(cls) if one.about.privacy is Privacy.OPEN}
+
+
+def _to_json(value: Any) -> str:
+    """Return a value as JSON; of a mapping the texts and numbers, FULL as a word."""
+    if isinstance(value, dict):
+        shown = {name: "FULL" if one is FULL else one for name, one in value.items()}
+        value = {name: one for name, one in shown.items() if isinstance(one, str | int)}
+    return json.dumps(value)

@@ -21,7 +21,7 @@ from workbench.sequences import audit
 from workbench.sequences.player import BLOCKED, Player, StepResult
 from workbench.sequences.results import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
-from workbench.sequences.targets import Target, target_of
+from workbench.sequences.targets import target_of
 from workbench.storage import FileLock
 from workbench.tables.bodies import load
 
@@ -39,22 +39,11 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     found = audit.problems(sequence, values)
     if found:
         raise InvalidSequence(found, sequence.name)
-    player = Player(sequence, _checked_target(sequence, api), values)
-    _note_run(sequence, api)
-    return player
-
-
-def _checked_target(sequence: Sequence, api: Any) -> Target:
-    target = target_of(api)
-    target.check(sequence)
-    return target
-
-
-def _note_run(sequence: Sequence, api: Any) -> None:
-    """Note in the journal that a sequence was run; its calls are recorded there one by one."""
+    player = Player(sequence, target_of(api, sequence), values)
     journal = journal_of(api) if isinstance(api, BaseClient) else None
-    if journal is not None:
+    if journal is not None:  # the calls are recorded there one by one
         recorder_of(journal).note("sequence", sequence.name)
+    return player
 
 
 @hide_arguments
@@ -230,7 +219,7 @@ def run_many(
         raise InvalidSequence(tuple(found), sequence.name)
     todo = [row for row in given for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
-    target = _checked_target(sequence, api)
+    target = target_of(api, sequence)
     numbers = range(len(earlier), len(todo))
     done: dict[int, Run] = {}
     halted = threading.Event()  # no further step of any run

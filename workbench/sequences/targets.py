@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 from workbench.client.client import Client
 from workbench.errors import ApiError, WrongEnvironment, visible
@@ -18,10 +19,14 @@ _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real servi
 
 
 class Target:
-    """A client of a service's sandbox without controls: the time of day, and only the events that were received."""
+    """A client of a service, with the controls of its sandbox if it has one, embedded or served.
 
-    def __init__(self, api: Any) -> None:
+    Without a sandbox there is the time of day, the events that were received, and no record that could be looked at.
+    """
+
+    def __init__(self, api: Any, sandbox: Any = None) -> None:
         self.api = api
+        self._sandbox = sandbox
 
     def check(self, sequence: Sequence) -> None:
         """Refuse a sequence that needs another behavior or tenant, before its first step.
@@ -29,21 +34,42 @@ class Target:
         Raises:
             WrongEnvironment: It is written for what is not there.
         """
+        if self._sandbox is None:
+            return
+        behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
+        missing = None
+        if sequence.profile not in (None, behavior):
+            missing = f'a sandbox with behavior "{sequence.profile}", as wb.connect(behavior="{sequence.profile}")'
+        elif sequence.team not in (None, team):
+            missing = f"a tenant with {sequence.team} teams"
+        if missing:
+            found = f'behavior "{behavior}", {team} teams'
+            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {found}. Nothing was sent.")
+        for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Guide)):
+            self.example(reference.path)
+
+    @cached_property
+    def _guide(self) -> Mapping[str, Any]:
+        guide: Mapping[str, Any] = self._sandbox.guide()
+        return guide
 
     def now(self) -> datetime:
         """Return the time there."""
-        return datetime.now(UTC)
+        now: datetime = datetime.now(UTC) if self._sandbox is None else self._sandbox.clock.now()
+        return now
 
     def cursor(self) -> int:
         """Return the number of events so far."""
-        return len(self.events(0))
+        return len(self.events(0)) if self._sandbox is None else int(self._sandbox.last_event())
 
     def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
         """Return the events after a cursor, and up to another one, as wire members."""
-        inbox = getattr(self.api, "inbox", None)
-        if inbox is None:
-            return []
-        return [strict_json.loads(inbox.raw(event.id)) for event in tuple(inbox.events())[after:until]]
+        if self._sandbox is not None:
+            found = self._sandbox.events(since=after)
+            return [one["event"] for one in found if until is None or one["sequence"] <= until]
+        inbox: Any = getattr(self.api, "inbox", None)
+        listed = () if inbox is None else tuple(inbox.events())[after:until]
+        return [strict_json.loads(inbox.raw(event.id)) for event in listed]
 
     def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call a control of the sandbox.
@@ -51,6 +77,8 @@ class Target:
         Raises:
             WrongEnvironment: There is no such control.
         """
+        if self._sandbox is not None:
+            return getattr(self._sandbox, name)(**arguments)
         if name != "settle":
             raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
         # assumed: settle_route, the route that public clients call
@@ -63,19 +91,21 @@ class Target:
 
     def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
         """Move the sandbox's clock; without one, wait until `until` is true or the span is over."""
-        if until is None:
+        if self._sandbox is not None:
+            self._sandbox.advance(seconds=span.total_seconds())
+        elif until is None:
             raise WrongEnvironment("a real service has no clock to move; a `wait` step waits for an event")
-        deadline = time.monotonic() + span.total_seconds()
-        while not until() and time.monotonic() < deadline:
-            time.sleep(_POLL_INTERVAL)
+        else:
+            deadline = time.monotonic() + span.total_seconds()
+            while not until() and time.monotonic() < deadline:
+                time.sleep(_POLL_INTERVAL)
 
-    def balance(self, card_id: str) -> Mapping[str, int] | None:
-        """Return the balance of a card in cents, if it can be seen."""
-        return None
-
-    def state(self, record_id: str) -> Mapping[str, Any] | None:
-        """Return a record as it is stored, if it can be seen."""
-        return None
+    def look(self, control: Literal["balance", "state"], record_id: str) -> Any:
+        """Return the balance of a card in cents, or a record as it is stored; None where it cannot be seen."""
+        try:
+            return None if self._sandbox is None else getattr(self._sandbox, control)(record_id)
+        except ApiError:
+            return None
 
     def example(self, path: str) -> Any:
         """Return an example id of the sandbox's guide.
@@ -83,92 +113,36 @@ class Target:
         Raises:
             WrongEnvironment: There is none at that path.
         """
-        raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
-
-
-class SandboxTarget(Target):
-    """A client and the controls of its sandbox, embedded or served."""
-
-    def __init__(self, api: Any, sandbox: Any) -> None:
-        super().__init__(api)
-        self._sandbox = sandbox
-        self._guide: Mapping[str, Any] | None = None
-
-    def check(self, sequence: Sequence) -> None:
-        guide = self._read_guide()
-        behavior, team = guide["behavior"], guide["tenant"]["team"]
-        missing = None
-        if sequence.profile not in (None, behavior):
-            missing = f'a sandbox with behavior "{sequence.profile}", as wb.connect(behavior="{sequence.profile}")'
-        elif sequence.team not in (None, team):
-            missing = f"a tenant with {sequence.team} teams"
-        if missing:
-            found = f'behavior "{behavior}", {team} teams'
-            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {found}. Nothing was sent.")
-        for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Guide)):
-            self.example(reference.path)
-
-    def _read_guide(self) -> Mapping[str, Any]:
-        if self._guide is None:
-            self._guide = self._sandbox.guide()
-        return self._guide
-
-    def now(self) -> datetime:
-        now: datetime = self._sandbox.clock.now()
-        return now
-
-    def cursor(self) -> int:
-        last: int = self._sandbox.last_event()
-        return last
-
-    def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
-        found = self._sandbox.events(since=after)
-        return [one["event"] for one in found if until is None or one["sequence"] <= until]
-
-    def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        return getattr(self._sandbox, name)(**arguments)
-
-    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        self._sandbox.advance(seconds=span.total_seconds())
-
-    def balance(self, card_id: str) -> Mapping[str, int] | None:
-        balance = _found(self._sandbox.balance, card_id)
-        return None if balance is None else walk.given(balance)
-
-    def state(self, record_id: str) -> Mapping[str, Any] | None:
-        state: Mapping[str, Any] | None = _found(self._sandbox.state, record_id)
-        return state
-
-    def example(self, path: str) -> Any:
-        value = walk.get_path(self._read_guide(), path)
+        if self._sandbox is None:
+            raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
+        value = walk.get_path(self._guide, path)
         value = value[0] if isinstance(value, list) and value else value
         if not value:
-            tenant = self._read_guide()["tenant"]["name"]
+            tenant = visible(self._guide["tenant"]["name"], 80)
             raise WrongEnvironment(
-                f"the tenant {visible(tenant, 80)} has nothing at {path} of the guide; give the parameter. Nothing was sent."
+                f"the tenant {tenant} has nothing at {path} of the guide; give the parameter. Nothing was sent."
             )
         return value["id"] if isinstance(value, Mapping) and "id" in value else value
 
 
-def _found(read: Callable[[str], Any], id_: str) -> Any:
-    try:
-        return read(id_)
-    except ApiError:
-        return None
-
-
-def target_of(api: Any) -> Target:
-    """Return the target for a sandbox, a session or a client.
+def target_of(api: Any, sequence: Sequence) -> Target:
+    """Return the target of a sequence for a sandbox, a session or a client.
 
     Raises:
-        WrongEnvironment: It is a production service.
+        WrongEnvironment: It is a production service, or lacks what the sequence needs.
     """
+    target = _target_of(api)
+    target.check(sequence)
+    return target
+
+
+def _target_of(api: Any) -> Target:
     if isinstance(api, Sandbox):
         client = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport(), journal=False)
-        return SandboxTarget(client, api)
+        return Target(client, api)
     if getattr(api, "environment", "sandbox") == "production":
         raise WrongEnvironment("sequences run in sandboxes only; this is production, and nothing was sent")
     try:
-        return SandboxTarget(api, api.sandbox)
+        return Target(api, api.sandbox)
     except (WrongEnvironment, AttributeError):
         return Target(api)

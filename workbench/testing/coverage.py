@@ -1,7 +1,8 @@
 """Which operations, answers, events and words of events a session or a test run has touched, and what would fill the gaps."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -10,8 +11,9 @@ from workbench.errors import WorkbenchError
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import get_path
-from workbench.rendering import markup, text
 from workbench.rendering.layout import Cell, Grid
+from workbench.sequences.player import event_kind
+from workbench.withdrawals.sheets import Shown
 
 Item = tuple[str, str]
 """A group ("answer", "event" or "word", of an event) and what was touched of it."""
@@ -45,7 +47,7 @@ def touched(sandbox: Any) -> Counter[Item]:
     )
     for one in sandbox.events():
         event = one["event"]
-        kind = f"{event['resource']}.{event['action']}"
+        kind = event_kind(event)
         found["event", kind] += 1
         member, label = _WORDS.get(kind, ("", ""))
         if member and (word := get_path(event["body"], member)) is not None:
@@ -53,7 +55,7 @@ def touched(sandbox: Any) -> Counter[Item]:
     return found
 
 
-class Coverage:
+class Coverage(Shown):
     """What was touched of everything that can be."""
 
     def __init__(self, counts: Mapping[Item, int]) -> None:
@@ -77,37 +79,24 @@ class Coverage:
         Args:
             gaps: Only the gaps.
         """
+        listed = ((item, count, "" if count else fillers().get(item, "")) for item, count in self.counts.items())
         return [
-            {
-                "group": group,
-                "what": what,
-                "count": count,
-                "fill with": "" if count else fillers().get((group, what), ""),
-            }
-            for (group, what), count in self.counts.items()
+            {"group": group, "what": what, "count": count, "fill with": filler}
+            for (group, what), count, filler in listed
             if not (gaps and count)
         ]
 
-    def grid(self) -> Grid:
+    def sheet(self) -> Grid:
         """Return the gaps as they are shown."""
-        done, total = len(self.counts) - len(self.gaps()), len(self.counts)
         rows = self.rows(gaps=True)
-        cells = tuple((Cell((row["group"],)), Cell((row["what"],)), Cell((row["fill with"],))) for row in rows)
+        cells = tuple(tuple(Cell((row[name],)) for name in ("group", "what", "fill with")) for row in rows)
         groups = Counter(group for group, _ in self.counts)
-        notes = tuple(
-            f"{group}: {sum(bool(count) for (one, _), count in self.counts.items() if one == group)} of {of}"
-            for group, of in groups.items()
-        )
-        title = f"Coverage: {done} of {total}; gaps:" if rows else f"Coverage: {total} of {total}"
+        touched = Counter(group for (group, _), count in self.counts.items() if count)
+        title = f"Coverage: {touched.total()} of {groups.total()}{'; gaps:' if rows else ''}"
+        notes = tuple(f"{group}: {touched[group]} of {of}" for group, of in groups.items())
         return Grid(
             title=title, columns=("group", "not touched", "fill with"), rows=cells, total=len(cells), notes=notes
         )
-
-    def __str__(self) -> str:
-        return text.write(self.grid())
-
-    def _repr_html_(self) -> str:
-        return markup.write(self.grid())
 
 
 @cache
@@ -116,16 +105,8 @@ def fillers() -> dict[Item, str]:
     from workbench.testing.sessions import session
 
     found: dict[Item, str] = {}
-    for name in _by_length(sequences.catalogue):
-        with session(behavior="observed") as api:
-            try:
-                sequences.run(sequences.catalogue[name], api, progress=False)
-            except WorkbenchError:  # it needs another sandbox
-                continue
-            for item in touched(api.sandbox):
-                found.setdefault(item, name)
+    for name, sequence in sorted(sequences.catalogue.items(), key=lambda entry: len(entry[1].steps)):
+        with session(behavior="observed") as api, suppress(WorkbenchError):  # it may need another sandbox
+            sequences.run(sequence, api, progress=False)
+            found = dict.fromkeys(touched(api.sandbox), name) | found
     return found
-
-
-def _by_length(catalogue: Mapping[str, Any]) -> Iterable[str]:
-    return sorted(catalogue, key=lambda name: len(catalogue[name].steps))

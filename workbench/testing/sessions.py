@@ -1,5 +1,6 @@
 """Sessions for tests, on copies of a sandbox that was made once, and assertions on what it received and sent."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -8,6 +9,7 @@ from workbench.errors import InvalidProfile, visible
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.walk import get_path
 from workbench.sandbox import Sandbox
+from workbench.sequences.player import event_kind
 from workbench.session import SandboxTime, Session
 
 
@@ -66,13 +68,8 @@ def assert_requests(
     found = [
         one for one in seen if one.operation == operation and status in (None, one.status) and _has(one.body, members)
     ]
-    if (times is None and found) or len(found) == times:
-        return
-    wanted = "at least once" if times is None else f"{times} times"
-    lines = [f"{one.operation or one.method} {one.status} {_short(one.body)}" for one in seen]
-    raise AssertionError(
-        _explained(f"{operation}{_how(status, members)}: expected {wanted}, received {len(found)} times", lines)
-    )
+    lines = (f"{one.operation or one.method} {one.status} {_short(one.body)}" for one in seen)
+    _assert(f"{operation}{_how(status, members)}", times, "received", len(found), lines)
 
 
 def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: Any) -> None:
@@ -84,34 +81,20 @@ def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: 
         times: How often; None: at least once.
         members: Only those with these members of the body, by wire name; `__` stands for a dot, as `spend__amount=420`.
     """
-    seen = sandbox.events()
+    seen = [(event_kind(one["event"]), one["event"]["body"]) for one in sandbox.events()]
     named = {name.replace("__", "."): value for name, value in members.items()}
-    found = [
-        one
-        for one in seen
-        if f"{one['event']['resource']}.{one['event']['action']}" == kind and _has(one["event"]["body"], named)
-    ]
-    if (times is None and found) or len(found) == times:
-        return
-    wanted = "at least once" if times is None else f"{times} times"
-    lines = [
-        f"{one['event']['resource']}.{one['event']['action']} "
-        + " ".join(f"{name}={get_path(one['event']['body'], name)!r}" for name in named)
-        for one in seen
-    ]
-    raise AssertionError(_explained(f"{kind}{_how(None, named)}: expected {wanted}, sent {len(found)} times", lines))
+    found = [body for one, body in seen if one == kind and _has(body, named)]
+    lines = (f"{one} {' '.join(f'{name}={get_path(body, name)!r}' for name in named)}" for one, body in seen)
+    _assert(f"{kind}{_how(None, named)}", times, "sent", len(found), lines)
 
 
 def assert_balance(sandbox: Any, card_id: str, **cents: int) -> None:
     """Assert the money of a card in cents: any of `limit`, `available`, `held`, `posted`, `refunded`."""
     balance = sandbox.balance(card_id)
-    wrong = [
-        f"{name}: expected {wanted}, is {getattr(balance, name)}"
-        for name, wanted in cents.items()
-        if getattr(balance, name) != wanted
-    ]
+    wrong = {name: wanted for name, wanted in cents.items() if getattr(balance, name) != wanted}
     if wrong:
-        raise AssertionError(_explained(f"card {card_id}: {'; '.join(wrong)}", [str(balance)]))
+        listed = "; ".join(f"{name}: expected {wanted}, is {getattr(balance, name)}" for name, wanted in wrong.items())
+        raise AssertionError(_explained(f"card {card_id}: {listed}", [str(balance)]))
 
 
 def _has(body: Any, members: dict[str, Any]) -> bool:
@@ -119,11 +102,16 @@ def _has(body: Any, members: dict[str, Any]) -> bool:
 
 
 def _how(status: int | None, members: dict[str, Any]) -> str:
-    parts = [
-        *([] if status is None else [f"status {status}"]),
-        *(f"{name}={value!r}" for name, value in members.items()),
-    ]
+    parts = [] if status is None else [f"status {status}"]
+    parts += [f"{name}={value!r}" for name, value in members.items()]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _assert(what: str, times: int | None, verb: str, count: int, lines: Iterable[str]) -> None:
+    """Raise AssertionError unless it was there so often; at least once for None."""
+    if count != times and (times is not None or not count):
+        wanted = "at least once" if times is None else f"{times} times"
+        raise AssertionError(_explained(f"{what}: expected {wanted}, {verb} {count} times", list(lines)))
 
 
 def _short(body: Any) -> str:
@@ -134,6 +122,5 @@ def _explained(message: str, lines: list[str]) -> str:
     """Return a message and the last of what there was."""
     skipped = len(lines) - _SHOWN
     more = [f"  ({skipped} earlier)"] if skipped > 0 else []
-    return "\n".join(
-        [message, "there was:" if lines else "there was nothing", *more, *(f"  {line}" for line in lines[-_SHOWN:])]
-    )
+    listed = [*more, *(f"  {line}" for line in lines[-_SHOWN:])]
+    return "\n".join([message, "there was:" if lines else "there was nothing", *listed])

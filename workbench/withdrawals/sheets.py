@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.errors import visible
 from workbench.rendering import markup, text
-from workbench.rendering.layout import Cell, Row, Sheet
+from workbench.rendering.layout import Cell, Grid, Row, Sheet
 from workbench.rendering.values import status_cell
 
 _MAX_LENGTH = 2_000
@@ -19,7 +19,7 @@ class Shown(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def sheet(self) -> Sheet:
+    def sheet(self) -> Sheet | Grid:
         """Return the content to show."""
 
     def __str__(self) -> str:
