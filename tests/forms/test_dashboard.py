@@ -35,7 +35,7 @@ def api() -> Iterator[Any]:
 def made(api: Any) -> Dashboard:
     """A dashboard that read the rewards of a few users: one in the sandbox has ten thousand."""
     found: Dashboard = wb.dashboard(api)
-    found.books.get("rewards", lambda: wb.rewards.read(api, found.books.members[:3], progress=False).frame())
+    found.books.rewards = wb.rewards.read(api, found.books.members[:3], progress=False).frame()
     return found
 
 
@@ -151,9 +151,9 @@ def test_text_of_others_is_text(shown: Dashboard) -> None:
     known = shown.books.transactions
     named = known.assign(merchant_category=HOSTILE)
     named.attrs.update(known.attrs)
-    shown.books._held["transactions"] = named
+    shown.books.transactions = named
     text = shown.document()
-    shown.books._held["transactions"] = known
+    shown.books.transactions = known
 
     assert "<img" not in text
     assert "&lt;img" in text

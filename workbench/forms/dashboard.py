@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -119,25 +120,11 @@ class DashboardWidget(anywidget.AnyWidget):
 
 
 class Books:
-    """What is known of one tenant, read once and again when something changed."""
+    """What is known of one tenant, each part read when it is first needed."""
 
-    def __init__(self, api: Any) -> None:
-        self.api = api
-        self.panel: Panel = browse(api)
-        self._stamp: Any = None
-        self._held: dict[str, Any] = {}
-
-    def get(self, name: str, read: Callable[[], Any]) -> Any:
-        """Return what was read under a name."""
-        if (stamp := things.stamp(self.api)) != self._stamp:
-            self._stamp = stamp
-            self._held.clear()
-            for listing in self.panel.lists.values():
-                if listing.is_read and listing.name != "rewards":
-                    listing.read()
-        if name not in self._held:
-            self._held[name] = read()
-        return self._held[name]
+    def __init__(self, api: Any, panel: Panel) -> None:
+        self.api, self.panel = api, panel
+        self.stamp = things.stamp(api)
 
     @property
     def now(self) -> datetime:
@@ -146,28 +133,21 @@ class Books:
         found: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
         return found
 
-    @property
+    @cached_property
     def transactions(self) -> Any:
         """All transactions, each with its category in words where it is known."""
+        table = tables.transactions(things.records(self.api, "transaction") or self.api)
+        known = table["merchant_category_code"].map({code: one.description for code, one in CATEGORIES.items()})
+        words = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
+        made = table.assign(merchant_category=words)
+        made.attrs.update(table.attrs)
+        return made
 
-        def read() -> Any:
-            table = tables.transactions(things.records(self.api, "transaction") or self.api)
-            known = table["merchant_category_code"].map({code: one.description for code, one in CATEGORIES.items()})
-            words = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
-            made = table.assign(merchant_category=words)
-            made.attrs.update(table.attrs)
-            return made
-
-        return self.get("transactions", read)
-
-    @property
+    @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
         """What is known of each user, by id."""
         data = self.panel.lists["users"].data
-        found: Mapping[str, Mapping[str, Any]] = self.get(
-            "users", lambda: {key: data.facts(number) for number, key in enumerate(data.ids)}
-        )
-        return found
+        return {key: data.facts(number) for number, key in enumerate(data.ids)}
 
     @property
     def programs(self) -> list[str]:
@@ -179,14 +159,10 @@ class Books:
         """The ids of the known users, owners of companies left out."""
         return [key for key, one in self.users.items() if one.get("kind") == "user"]
 
-    @property
+    @cached_property
     def rewards(self) -> Any:
         """The rewards activity of all known users."""
-
-        def read() -> Any:
-            return read_rewards(self.api, self.members, progress=False).frame()
-
-        return self.get("rewards", read)
+        return read_rewards(self.api, self.members, progress=False).frame()
 
 
 def program_of(user: Mapping[str, Any]) -> str:
@@ -214,11 +190,16 @@ class Dashboard(Displayed):
 
     @property
     def books(self) -> Books:
-        """What is known of the chosen tenant."""
-        name = self.filters.tenant
-        if name not in self._books:
-            self._books[name] = Books(self.sessions[name])
-        return self._books[name]
+        """What is known of the chosen tenant, anew when something changed."""
+        name, api = self.filters.tenant, self.sessions[self.filters.tenant]
+        known = self._books.get(name)
+        if known is None or known.stamp != things.stamp(api):
+            panel = browse(api) if known is None else known.panel
+            for listing in panel.lists.values():
+                if listing.is_read and listing.name != "rewards":
+                    listing.read()
+            known = self._books[name] = Books(api, panel)
+        return known
 
     @property
     def html(self) -> str:

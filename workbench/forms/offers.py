@@ -1,7 +1,6 @@
 """The actions offered from a tab, an opened row or an answer: operations as forms, with the ids that are known."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -9,7 +8,14 @@ import attrs
 from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.table import OPERATIONS
 
-_ANY: Mapping[str, Any] = MappingProxyType({})
+
+def _takes(text: str) -> Mapping[str, str]:
+    pairs = (one.partition("=") for one in text.split())
+    return {argument: fact or argument for argument, _, fact in pairs}
+
+
+def _only(text: str) -> Mapping[str, frozenset[str]]:
+    return {fact: frozenset(values.split(",")) for fact, values in _takes(text).items()}
 
 
 @attrs.frozen
@@ -18,18 +24,18 @@ class Offer:
 
     Args:
         do: The operation or control, or the list that has the thing.
-        takes: For each argument the column of the row, or the path in the answer or request ("request.id").
-        only: For each column the values for which it is offered; an unknown value is allowed.
+        takes: Each argument as `name`, or as `name=column` of the row; after a call the path in the answer or request.
+        only: Each column with the values for which it is offered, as `status=active,locked`; an unknown value is allowed.
         extra: Further arguments of a control.
         asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
     """
 
     do: str
     label: str
-    takes: Mapping[str, str] = _ANY
-    only: Mapping[str, frozenset[str]] = _ANY
-    extra: Mapping[str, str] = _ANY
-    asks: Mapping[str, tuple[str, ...] | str] = _ANY
+    takes: Mapping[str, str] = attrs.field(default="", converter=_takes)
+    only: Mapping[str, frozenset[str]] = attrs.field(default="", converter=_only)
+    extra: Mapping[str, str] = attrs.field(factory=dict)
+    asks: Mapping[str, tuple[str, ...] | str] = attrs.field(factory=dict)
     opens: bool = False
 
     @property
@@ -47,14 +53,10 @@ class Offer:
         return all(value(fact) is None or str(value(fact)) in values for fact, values in self.only.items())
 
 
-def _only(fact: str, *values: str) -> Mapping[str, frozenset[str]]:
-    return {fact: frozenset(values)}
-
-
 _ADD_ACCOUNT = "Add payment account"
-_USER, _APPROVED = frozenset({"user"}), frozenset({"approved"})
-_OPEN, _DECISIONS = ("pending", "inReview"), ("inReview", "accepted", "rejected")
 _STATUSES = tuple(str(one) for one in EventApplicationStatus)
+_REVIEW = Offer("review", "Review", "user_or_owner_id=id", asks={"status": _STATUSES})
+_DECISIONS = ("inReview", "accepted", "rejected")
 OF_TABS: Mapping[str, tuple[Offer, ...]] = {
     "users": (
         Offer("create_user_application", "Create application"),
@@ -74,105 +76,81 @@ OF_TABS: Mapping[str, tuple[Offer, ...]] = {
 }
 """Offered whatever is opened: the service lists little, so a person may know an id that the panel does not."""
 OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
-    "contracts": (Offer("sign_withdrawal", "Withdraw this token", {"chain_id": "chain_id", "token": "token"}),),
+    "contracts": (Offer("sign_withdrawal", "Withdraw this token", "chain_id token"),),
     "users": (
-        Offer("update_user", "Edit user", {"user_id": "id"}, _only("kind", "user")),
-        Offer("list_rewards_activity", "Show rewards", {"user_id": "id"}, _only("kind", "user")),
-        Offer("create_payment_account", _ADD_ACCOUNT, {"user_id": "id"}, _only("kind", "user")),
-        Offer("update_ubo", "Edit owner", {"company_id": "company_id", "ubo_id": "id"}, _only("kind", "owner")),
-        Offer("accept_terms", "Accept terms", {"user_id": "id"}, _only("application_status", "tosNotAccepted")),
-        Offer("review", "Review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
+        Offer("update_user", "Edit user", "user_id=id", "kind=user"),
+        Offer("list_rewards_activity", "Show rewards", "user_id=id", "kind=user"),
+        Offer("create_payment_account", _ADD_ACCOUNT, "user_id=id", "kind=user"),
+        Offer("update_ubo", "Edit owner", "company_id ubo_id=id", "kind=owner"),
+        Offer("accept_terms", "Accept terms", "user_id=id", "application_status=tosNotAccepted"),
+        _REVIEW,
         Offer(
-            "issue_card",
-            "Issue card",
-            {"user_id": "id"},
-            {"kind": _USER, "application_status": _APPROVED},
-            asks={"limit": "money"},
+            "issue_card", "Issue card", "user_id=id", "kind=user application_status=approved", asks={"limit": "money"}
         ),
     ),
-    "companies": (
-        Offer("create_payment_account", _ADD_ACCOUNT, {"company_id": "id"}),
-        Offer("review", "Review", {"user_or_owner_id": "id"}, asks={"status": _STATUSES}),
-    ),
+    "companies": (Offer("create_payment_account", _ADD_ACCOUNT, "company_id=id"), _REVIEW),
     "cards": (
-        Offer("simulate_authorization", "Simulate purchase", {"card_id": "id"}, _only("status", "active")),
-        Offer("activate_card", "Activate card", {"card_id": "id"}, _only("status", "notActivated")),
-        Offer("lock_card", "Lock card", {"card_id": "id"}, _only("status", "active")),
-        Offer("unlock_card", "Unlock card", {"card_id": "id"}, _only("status", "locked")),
-        Offer("cancel_card", "Cancel card", {"card_id": "id"}, _only("status", "active", "locked", "notActivated")),
+        Offer("simulate_authorization", "Simulate purchase", "card_id=id", "status=active"),
+        Offer("activate_card", "Activate card", "card_id=id", "status=notActivated"),
+        Offer("lock_card", "Lock card", "card_id=id", "status=active"),
+        Offer("unlock_card", "Unlock card", "card_id=id", "status=locked"),
+        Offer("cancel_card", "Cancel card", "card_id=id", "status=active,locked,notActivated"),
     ),
-    "payment accounts": (Offer("delete_payment_account", "Delete account", {"payment_account_id": "id"}),),
+    "payment accounts": (Offer("delete_payment_account", "Delete account", "payment_account_id=id"),),
     "disputes": (
-        Offer("update_dispute", "Edit dispute", {"dispute_id": "id"}),
+        Offer("update_dispute", "Edit dispute", "dispute_id=id"),
         Offer(
-            "resolve_dispute",
-            "Decide dispute",
-            {"dispute_id": "id"},
-            _only("status", *_OPEN),
-            asks={"status": _DECISIONS},
+            "resolve_dispute", "Decide dispute", "dispute_id=id", "status=pending,inReview", asks={"status": _DECISIONS}
         ),
     ),
     "transactions": (
-        Offer("simulate_reversal", "Reverse", {"transaction_id": "id"}, _only("status", "authorized")),
-        Offer("settle", "Settle", {"transaction_id": "id"}, _only("status", "authorized"), asks={"amount": "money"}),
-        Offer("simulate_refund", "Refund", {"transaction_id": "id"}, _only("status", "settled")),
-        Offer(
-            "open_dispute",
-            "Dispute",
-            {"transaction_id": "id"},
-            _only("status", "settled"),
-            asks={"text_evidence": "text"},
-        ),
+        Offer("simulate_reversal", "Reverse", "transaction_id=id", "status=authorized"),
+        Offer("settle", "Settle", "transaction_id=id", "status=authorized", asks={"amount": "money"}),
+        Offer("simulate_refund", "Refund", "transaction_id=id", "status=settled"),
+        Offer("open_dispute", "Dispute", "transaction_id=id", "status=settled", asks={"text_evidence": "text"}),
     ),
-    "events": (Offer("resend", "Redeliver", {"event_id": "id"}),),
-    "deliveries": (Offer("resend", "Redeliver", {"event_id": "event_id"}),),
+    "events": (Offer("resend", "Redeliver", "event_id=id"),),
+    "deliveries": (Offer("resend", "Redeliver", "event_id"),),
 }
 """Offered for an opened row."""
 _FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
-
-
-def _open(name: str, label: str, fact: str = "id") -> Offer:
-    return Offer(name, label, {"id": fact}, opens=True)
-
-
 _EDIT_USER = (
-    Offer("update_user", "Edit user", {"user_id": "id"}),
-    Offer("create_payment_account", _ADD_ACCOUNT, {"user_id": "id"}),
-    _open("users", "Open user"),
+    Offer("update_user", "Edit user", "user_id=id"),
+    Offer("create_payment_account", _ADD_ACCOUNT, "user_id=id"),
+    Offer("users", "Open user", "id", opens=True),
 )
-_TRANSACTION = {"transaction_id": "transaction_id"}
-_OPEN_TRANSACTION = _open("transactions", "Open transaction", "transaction_id")
+_OPEN_TRANSACTION = Offer("transactions", "Open transaction", "id=transaction_id", opens=True)
 AFTER: Mapping[str, tuple[Offer, ...]] = {
     "create_user_application": (
-        Offer("review", "Approve in the sandbox", {"user_or_owner_id": "id"}, extra={"status": "approved"}),
+        Offer("review", "Approve in the sandbox", "user_or_owner_id=id", extra={"status": "approved"}),
         *_EDIT_USER,
     ),
     "update_user": _EDIT_USER,
     "update_ubo": (
-        Offer("update_ubo", "Edit owner again", {"company_id": "request.company_id", "ubo_id": "request.ubo_id"}),
-        _open("users", "Open owner", "request.ubo_id"),
+        Offer("update_ubo", "Edit owner again", "company_id=request.company_id ubo_id=request.ubo_id"),
+        Offer("users", "Open owner", "id=request.ubo_id", opens=True),
     ),
     "create_payment_account": (
-        Offer("delete_payment_account", "Delete account", {"payment_account_id": "id"}),
-        _open("payment accounts", "Open account"),
+        Offer("delete_payment_account", "Delete account", "payment_account_id=id"),
+        Offer("payment accounts", "Open account", "id", opens=True),
     ),
     "simulate_authorization": (
-        Offer("settle", "Settle", _TRANSACTION, _only("status", "authorized")),
-        Offer("simulate_reversal", "Reverse", _TRANSACTION, _only("status", "authorized")),
+        Offer("settle", "Settle", "transaction_id", "status=authorized"),
+        Offer("simulate_reversal", "Reverse", "transaction_id", "status=authorized"),
         _OPEN_TRANSACTION,
     ),
     "simulate_reversal": (
-        Offer("settle", "Settle the remaining amount", _TRANSACTION, _only("status", "authorized")),
+        Offer("settle", "Settle the remaining amount", "transaction_id", "status=authorized"),
         _OPEN_TRANSACTION,
     ),
-    "settle": (Offer("simulate_refund", "Refund", _TRANSACTION),),
+    "settle": (Offer("simulate_refund", "Refund", "transaction_id"),),
     "simulate_refund": (
-        Offer("simulate_refund", "Refund more", {"transaction_id": "request.transaction_id"}),
-        _open("transactions", "Open transaction", "request.transaction_id"),
+        Offer("simulate_refund", "Refund more", "transaction_id=request.transaction_id"),
+        Offer("transactions", "Open transaction", "id=request.transaction_id", opens=True),
     ),
     "update_dispute": (
-        Offer("update_dispute", "Add evidence", {"dispute_id": "request.dispute_id"}),
-        _open("disputes", "Open dispute", "request.dispute_id"),
+        Offer("update_dispute", "Add evidence", "dispute_id=request.dispute_id"),
+        Offer("disputes", "Open dispute", "id=request.dispute_id", opens=True),
     ),
 }
 """Offered after a call."""

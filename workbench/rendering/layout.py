@@ -1,7 +1,5 @@
 """What is shown, independent of text and HTML: cells, rows, sheets and grids."""
 
-from collections.abc import Iterator
-
 import attrs
 
 MAX_ROWS = 200
@@ -72,13 +70,8 @@ class Stack:
 Block = Cell | Sheet | Grid | Stack
 
 
-def assumptions(block: Block) -> Iterator[str]:
-    """Yield the reasons of the assumptions that a block shows."""
+def is_assumed(block: Block) -> bool:
+    """Whether a block shows something that is assumed."""
     if isinstance(block, Stack):
-        for part in block.parts:
-            yield from assumptions(part)
-    if isinstance(block, Sheet):
-        for row in block.rows:
-            if row.assumed:
-                yield row.assumed
-            yield from assumptions(row.value)
+        return any(map(is_assumed, block.parts))
+    return isinstance(block, Sheet) and any(row.assumed or is_assumed(row.value) for row in block.rows)

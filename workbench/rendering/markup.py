@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from workbench.rendering import palette
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, assumptions
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
 from workbench.rendering.states import state_diagram
 from workbench.rendering.text import ASSUMED, LEGEND
 
@@ -22,9 +22,7 @@ _PROSE = 2  # spaces of a text that stays on its line
 
 def write(block: Block) -> str:
     """Return a block as HTML."""
-    legend = (
-        f'<div style="{_QUIET};font-size:85%">{escape(LEGEND)}</div>' if any(True for _ in assumptions(block)) else ""
-    )
+    legend = f'<div style="{_QUIET};font-size:85%">{escape(LEGEND)}</div>' if is_assumed(block) else ""
     return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{legend}</div>'
 
 

@@ -4,7 +4,7 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, assumptions
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
 
 Paint = Callable[[str, str], str]
 """Returns text in the colors of its role; see `palette.paint`."""
@@ -34,7 +34,7 @@ def cells(text: str) -> int:
 def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
     """Return a block as plain text, without a line break at its end."""
     lines = list(_lines(block, width, paint))
-    if any(True for _ in assumptions(block)):
+    if is_assumed(block):
         lines += [paint(line, "muted") for line in wrapped(LEGEND, width)]
     return "\n".join(line.rstrip() for line in lines)
 

@@ -17,7 +17,7 @@ _EXAMPLES = {
     "chaos": "workbench chaos run --handler http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
     "class": "workbench class serve --folder class --learners names.csv",
     "class results": "workbench class results --folder class",
-    "compare": "workbench compare --help",
+    "compare": "workbench compare documented observed --sequence refund-full",
     "completion": "workbench completion zsh > ~/.zfunc/_workbench",
     "config": "workbench config",
     "contracts": "workbench contracts list --fields id,tokens.balance",

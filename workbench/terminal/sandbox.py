@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -23,7 +22,7 @@ from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
-from workbench.terminal.options import App, Group, Parameter
+from workbench.terminal.options import App, Group, Parameter, described
 from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, chosen_profile, session
 
@@ -35,15 +34,9 @@ _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 _HELP = {
     "card_id": "Id of the card.",
-    "days": "Days to move the clock forward.",
     "enabled": "Whether deliveries are sent to the endpoint.",
     "endpoint_id": "Id of the endpoint.",
-    "event_id": "Id of the event.",
-    "hours": "Hours to move the clock forward.",
-    "minutes": "Minutes to move the clock forward.",
     "name": "Name of the snapshot.",
-    "record_id": "Id of the record, of any kind.",
-    "seconds": "Seconds to move the clock forward.",
     "user_id": "Id of the user.",
 }
 """What an argument is, where the control's own documentation does not say."""
@@ -77,7 +70,7 @@ def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> insp
     annotation: Any = Literal[choices] if choices else str
     options = Parameter(
         name=f"--{kebab(name)}",
-        help=_help(control, one.name) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
+        help=(described(control.doc, one.name) or _HELP[one.name]) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
         group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
         completer=None if choices else complete_ids(one.name),
     )  # fmt: skip
@@ -87,14 +80,6 @@ def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> insp
         default=one.default if required or one.default in (None, "") or _kind(one) is str else json.dumps(one.default),
         annotation=Annotated[annotation if required else annotation | None, options],
     )
-
-
-def _help(control: Control, name: str) -> str:
-    """Return what an argument is: from the control's documentation, else from the table here."""
-    found = re.search(rf"^ +{name}: (.+(?:\n {{8}}.+)*)", control.doc, re.MULTILINE)
-    if found:
-        return " ".join(found[1].split())
-    return _HELP[name]
 
 
 def _kind(one: inspect.Parameter) -> Any:

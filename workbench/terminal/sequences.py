@@ -106,10 +106,7 @@ def compare(
     ] = None,
     how: Output = _OUTPUT,
 ) -> int:
-    """Run sequences on two services and list what differs. Exit code 5 if anything does.
-
-    Example: `workbench compare documented observed --sequence refund-full`.
-    """
+    """Run sequences on two services and list what differs. Exit code 5 if anything does."""
     from workbench import compare, sequences
 
     if evidence is not None:
@@ -190,8 +187,6 @@ def run_chaos(
     """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
 
     Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `chaos-signing-key-1`. Exit code 5 if something broke.
-
-    Example: workbench chaos run --handler http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books
     """
     from workbench import chaos
     from workbench.terminal.events import KEY_VARIABLE

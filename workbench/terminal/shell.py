@@ -320,8 +320,6 @@ def mcp(*, where: Where = _WHERE) -> int:
 
     Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each of them the
     confirmation of the person at the client.
-
-    Example: workbench mcp --fresh
     """
     import asyncio
 

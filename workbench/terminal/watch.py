@@ -43,10 +43,7 @@ def tail(
     failed: Annotated[bool, Parameter(help="Only what was refused, or not delivered.")] = False,
     where: Where = _WHERE,
 ) -> int:
-    """Print requests, events and deliveries as they happen.
-
-    Example: workbench logs tail --url http://127.0.0.1:8700 --json
-    """
+    """Print requests, events and deliveries as they happen."""
     screen, seen = screen_of(sys.stdout), set[str]()
     with session(where) as api:
         while True:
@@ -73,8 +70,6 @@ def watch(*, journal: Path | None = None, where: Where = _WHERE) -> int:
 
     Args:
         journal: Journal of your application, in this file: its entries stand beside their requests.
-
-    Example: workbench watch --url http://127.0.0.1:8700 --journal journal.db
     """
     if not sys.stdout.isatty():
         raise usage_error("watch needs a terminal; without one: workbench logs tail")
