@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -328,6 +328,7 @@ class Dashboard(Displayed):
     def parts(self, *, live: bool) -> Iterator[Part]:
         """Yield the parts of the page, each when it is ready: tiles, then one chart after the other."""
         books, chosen = self.books, self.filters
+        tile, card = partial(_tile, live=live), partial(_card, live=live)
         since, until = chosen.period(books.now)
         table = books.transactions
         if chosen.program:
@@ -337,35 +338,30 @@ class Dashboard(Displayed):
         posted = _between(table, "posted_at", since, until)
         today = attrs.evolve(chosen, range="today").period(books.now)
         seen = f'authorized_at>="{since:%Y-%m-%d %H:%M}" authorized_at<"{until:%Y-%m-%d %H:%M}"'
-        paid = seen.replace("authorized_at", "posted_at")
-        rate, note = _rate(asked), f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
-        today_rate = _rate(_between(table, "authorized_at", *today))
+        declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
+        note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
+        note += f", today {_rate(_between(table, 'authorized_at', *today))}"
         spent = [int(tables.spend(one)["net"].sum()) for one in (posted, _between(table, "posted_at", *today))]
         held = table["held"][table["held"] > 0]
+        to = "transactions"
         made = [
-                _tile("Approval rate", rate, f"{note}, today {today_rate}", "transactions", f"{seen} status:declined", live),
-                _tile("Net spend", money(spent[0]), f"today {money(spent[1])}", "transactions", paid, live),
-                _tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized", "transactions", "status:authorized", live),
-                *(
-                    _tile(one["label"], one["figure"], one["note"], one["list"], one["filter"], live)
-                    for one in tiles(books.panel)
-                    if one["label"] in _OF_PANEL
-                ),
-            ]  # fmt: skip
-        yield "tiles", _tiles(made, _tile("Points outstanding", "…", "being read", "rewards", "", live))
-        by = (
-            "day"
-            if until - since <= timedelta(days=35)
-            else "week"
-            if until - since <= timedelta(days=190)
-            else "month"
-        )
-        yield "approvals", _card("Approvals", charts.approvals_chart(tables.approvals(asked, by, tz=chosen.zone), size="compact"), "transactions", seen, live)  # type: ignore[arg-type]  # fmt: skip
-        yield "declines", _card("Declines by reason", charts.declines_chart(asked, top=_TOP, size="compact"), "transactions", f"{seen} status:declined", live)  # fmt: skip
-        yield "spend", _card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), "transactions", paid, live)  # fmt: skip
+            tile("Approval rate", _rate(asked), note, to, declined),
+            tile("Net spend", money(spent[0]), f"today {money(spent[1])}", to, paid),
+            tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized", to, "status:authorized"),
+            *(tile(*one.values()) for one in tiles(books.panel) if one["label"] in _OF_PANEL),
+        ]
+        yield "tiles", _tiles(made, tile("Points outstanding", "…", "being read", "rewards", ""))
+        days = until - since
+        by: Any = "day" if days <= timedelta(35) else "week" if days <= timedelta(190) else "month"
+        approvals = charts.approvals_chart(tables.approvals(asked, by, tz=chosen.zone), size="compact")
+        yield "approvals", card("Approvals", approvals, to, seen)
+        declines = charts.declines_chart(asked, top=_TOP, size="compact")
+        yield "declines", card("Declines by reason", declines, to, declined)
+        yield "spend", card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), to, paid)
         users = [one for one in books.users.values() if not chosen.program or program_of(one) == chosen.program]
         statuses = to_frame([{"application_status": one.get("application_status")} for one in users])
-        yield "reviews", _card("Applications and reviews", charts.funnel_chart(statuses, size="compact"), "users", '"manual review"', live)  # fmt: skip
+        reviews = charts.funnel_chart(statuses, size="compact")
+        yield "reviews", card("Applications and reviews", reviews, "users", '"manual review"')
         if (sandbox := sandbox_of(books.api)) is None:
             yield "deliveries", _words("Deliveries", "The service does not report its deliveries.")
         else:
@@ -374,28 +370,16 @@ class Dashboard(Displayed):
                 for one in sandbox.deliveries()
                 if (at := one.attempts[-1].at if one.attempts else one.due) is not None and since <= at < until
             ]
-            yield "deliveries", _card("Deliveries", charts.deliveries_chart(sent, top=_TOP, size="compact"), "deliveries", "", live)  # fmt: skip
+            chart = charts.deliveries_chart(sent, top=_TOP, size="compact")
+            yield "deliveries", card("Deliveries", chart, "deliveries", "")
         rewards = books.rewards
         if chosen.program:
             rewards = _kept(rewards, rewards["user_id"].isin(members))
-        until_then = _kept(rewards, rewards["created_at"] < until)
-        owed = liability(until_then, tz=chosen.zone)
+        owed = liability(_kept(rewards, rewards["created_at"] < until), tz=chosen.zone)
         figure = f"{owed['outstanding'].iloc[-1]:,.0f}" if len(owed) else "0"
-        yield (
-            "tiles",
-            _tiles(
-                made,
-                _tile(
-                    "Points outstanding",
-                    figure,
-                    f"of {len(books.members):,} users, at the end of the range",
-                    "rewards",
-                    "",
-                    live,
-                ),
-            ),
-        )
-        yield "points", _card("Points outstanding", charts.liability_chart(owed, size="compact"), "rewards", "", live)
+        note = f"of {len(books.members):,} users, at the end of the range"
+        yield "tiles", _tiles(made, tile("Points outstanding", figure, note, "rewards", ""))
+        yield "points", card("Points outstanding", charts.liability_chart(owed, size="compact"), "rewards", "")
 
 
 PARTS = ("approvals", "declines", "spend", "points", "reviews", "deliveries")
@@ -432,7 +416,7 @@ def _select(label: str, name: str, options: Mapping[str, str], chosen: str) -> s
     return f'<label>{label}<select data-filter-name="{name}">{made}</select></label>'
 
 
-def _tile(label: str, figure: str, note: str, to: str, text: str, live: bool) -> str:
+def _tile(label: str, figure: str, note: str, to: str, text: str, *, live: bool) -> str:
     inside = (
         f'<span class="quiet">{escape(label)}</span><b>{escape(figure)}</b><span class="quiet">{escape(note)}</span>'
     )
@@ -445,7 +429,7 @@ def _tiles(made: list[str], last: str) -> str:
     return f'<div class="tiles">{"".join(made)}{last}</div>'
 
 
-def _card(title: str, axes: Any, to: str, text: str, live: bool) -> str:
+def _card(title: str, axes: Any, to: str, text: str, *, live: bool) -> str:
     way = f'<button type="button" data-list="{escape(to)}" data-filter="{escape(text)}" aria-label="{escape(title)}: open {escape(to)}">Open {escape(to)}</button>'
     return f"<h2>{escape(title)}</h2>{way if live else ''}{axes._repr_html_()}"
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import attrs
+
 from workbench import rendering
 from workbench.errors import visible
 from workbench.forms import things
@@ -31,12 +33,7 @@ def block(shown: Block) -> dict[str, Any]:
             return {"text": "\n".join(shown.lines), "role": shown.role}
         case Sheet():
             rows = [
-                {
-                    "label": sentence(one.label),
-                    "value": block(one.value),
-                    "assumed": one.assumed,
-                    "warning": one.warning,
-                }
+                {**attrs.asdict(one, recurse=False), "label": sentence(one.label), "value": block(one.value)}
                 for one in shown.rows
             ]
             status = None if shown.status is None else block(shown.status)

@@ -50,7 +50,8 @@ class Form(Displayed):
             raise InvalidArguments("form() takes an operation of a Client or session, not of an AsyncClient", of="form")
         if not walk.members(call.operation.request):
             raise InvalidArguments(f"{call.operation.name} has no arguments; call it directly", of="form")
-        self._operation = call.operation
+        self.operation = call.operation
+        """The operation that it calls."""
         self.script = Script() if script is None else script
         self.draft = Draft(call.operation)
         self.answer: Any = None
@@ -65,11 +66,6 @@ class Form(Displayed):
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked)
         self.widget, self.static = self.view.widget, self.view.static
-
-    @property
-    def operation(self) -> Any:
-        """The operation that it calls."""
-        return self._operation
 
     @property
     def state(self) -> State:
@@ -116,7 +112,7 @@ class Form(Displayed):
     @property
     def asks(self) -> Confirmation | None:
         """What must be typed before this call in production; None if nothing must."""
-        return asked_confirmation(self._operation, self._api, self.draft.review())
+        return asked_confirmation(self.operation, self._api, self.draft.review())
 
     @property
     def snippets(self) -> Mapping[str, str]:
@@ -148,11 +144,11 @@ class Form(Displayed):
             review = self.draft.review()
             self.view.refresh(review)
             if review.problems:
-                raise InvalidRequest(review.problems, of=self._operation.name)
-            asked = asked_confirmation(self._operation, self._api, review)
+                raise InvalidRequest(review.problems, of=self.operation.name)
+            asked = asked_confirmation(self.operation, self._api, review)
             if asked is not None and (typed if typed is not None else self.view.typed.value) != asked.types:
                 wanted = Problem("", "confirm", f"{asked.says}: type {asked.types} to confirm")
-                raise InvalidRequest([wanted], of=self._operation.name)
+                raise InvalidRequest([wanted], of=self.operation.name)
             self.view.set_state("sending")
         inbox, before = getattr(self._api, "inbox", None), self._last_entry()
         mark = None if inbox is None else inbox.mark()
@@ -168,7 +164,7 @@ class Form(Displayed):
     def _last_entry(self, before: str | None = None) -> str | None:
         """Return the id of the last call of the operation in the journal, unless it is the one before."""
         journal = journal_of(self._api)
-        found = journal.list(operation=self._operation.name) if journal is not None and self._operation.effect else ()
+        found = journal.list(operation=self.operation.name) if journal is not None and self.operation.effect else ()
         return found[-1].id if found and found[-1].id != before else None
 
     def close(self) -> None:
@@ -191,7 +187,7 @@ class Form(Displayed):
                 for leaf in self.draft.leaves.values()
             ]
             text = "<div>Nothing was sent. Run the cell for a live form.</div>" + rendering.html_table(rows)
-        return form_head(self._operation, self._api) + text
+        return form_head(self.operation, self._api) + text
 
     def _send_clicked(self) -> None:
         with warnings.catch_warnings(record=True) as noted:
@@ -225,8 +221,8 @@ class Form(Displayed):
         self.view.finish("done")
         self.view.show_card(
             AnswerCard(
-                self._api, self._operation.name, answer, mark=mark, entry=entry,
-                steps=after_call(self._operation.name, request, answer), open_form=self._open, show_thing=self.show_thing,
+                self._api, self.operation.name, answer, mark=mark, entry=entry,
+                steps=after_call(self.operation.name, request, answer), open_form=self._open, show_thing=self.show_thing,
             )
         )  # fmt: skip
         self.update_static()
@@ -243,12 +239,12 @@ class Form(Displayed):
 
     def _check_open(self) -> None:
         if self.state in _CLOSED:
-            raise InvalidRequest([Problem("", "spent", _CLOSED[self.state])], of=self._operation.name)
+            raise InvalidRequest([Problem("", "spent", _CLOSED[self.state])], of=self.operation.name)
 
     def __repr__(self) -> str:
         given, wrong = len(self.draft.given), len(self.problems)
         return (
-            f"<form {self._operation.name} in {self._api.environment}, {self.state}: {given} values, {wrong} problems>"
+            f"<form {self.operation.name} in {self._api.environment}, {self.state}: {given} values, {wrong} problems>"
         )
 
     def _ipython_display_(self) -> None:

@@ -557,7 +557,7 @@ def tiles(panel: Panel) -> Any:
     rate = f"{(len(found) - declined) / len(found):.0%}" if found else "–"
     yield tile("Approval rate", rate, f"{declined:,} of {len(found):,} declined", "transactions", "status:declined")
     yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
-    waiting = [one for one in rows("users") if one.get("application_status") in _REVIEWED]
+    waiting = [one for one in rows("users") if one.get("application_status") == "manualReview"]
     yield tile("Pending reviews", f"{len(waiting):,}", "users and owners in manual review", "users", '"manual review"')
     failed = [one for one in rows("deliveries") if one.get("state") not in ("delivered", "waiting")]
     yield tile(
@@ -567,6 +567,3 @@ def tiles(panel: Panel) -> Any:
     yield tile(
         "Unknown outcomes", f"{len(unknown):,}", "calls to be resolved in the journal", "requests", "outcome:unknown"
     )
-
-
-_REVIEWED = ("manualReview",)

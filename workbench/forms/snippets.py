@@ -17,6 +17,7 @@ from workbench.forms.widgets import button, row, shell
 from workbench.interface import masks, strict_json
 from workbench.interface.rules import Full
 from workbench.interface.table import PREFIX
+from workbench.interface.text import text_of
 from workbench.rendering.show import curl as curl_command
 from workbench.sequences import Parameter, Sequence, Step, param
 from workbench.session import profile_of, sandbox_of
@@ -51,9 +52,10 @@ def _literal(value: Any) -> str:
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
     words = ["workbench", draft.operation.name.replace("_", "-")]
-    for path in draft.leaves:
+    for path, leaf in draft.leaves.items():
         if path in draft.given:
-            words += [f"--{path.replace('_', '-')}", shlex.quote(_typed(_masked(draft, path, draft.given[path])))]
+            text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
+            words += [f"--{path.replace('_', '-')}", shlex.quote(text)]
     if (url := _url(api)) and url != class_url().rstrip("/"):  # commands of a class find it by themselves
         words += ["--url", url]
     elif name := profile_of(api):
@@ -78,12 +80,6 @@ def note(snippet: str, api: Any) -> str:
     if snippet == "Terminal":
         return ""
     return f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields api_keys.full | tail -1)"
-
-
-def _typed(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "FULL" if isinstance(value, Full) else value.isoformat() if isinstance(value, date) else str(value)
 
 
 def curl(draft: Draft, api: Any) -> str:

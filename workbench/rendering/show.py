@@ -351,14 +351,9 @@ _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], st
 """How a call ended, by the error that says so."""
 
 
-def _outcome_of(error: BaseException) -> str | None:
-    """Return how a call ended by its error: "refused", "not_sent", "unknown", "done", or None where none was made."""
-    return next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
-
-
 def error_sheet(error: BaseException) -> Sheet:
     """Put an error on a sheet: what happened, what it means, and each problem on a line of its own."""
-    outcome = _outcome_of(error)
+    outcome = next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
     ours = isinstance(error, WorkbenchError)
     rows: list[Row] = []
     words: tuple[str, ...] = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Literal
 
-import attrs
-
 from workbench.interface import lifecycle
 from workbench.rendering.design import Drawing
 from workbench.rendering.palette import look, word
@@ -50,45 +48,37 @@ def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
         kind: "transaction", "application", "card" or "dispute".
         state: The present state, as a record, an event or a list calls it; an unknown one marks nothing.
     """
-    return Drawing("".join(_Diagram.of(kind).svg(_SAME.get((kind, str(state)), str(state)))))
+    return Drawing("".join(_Diagram(kind).svg(_SAME.get((kind, str(state)), str(state)))))
 
 
-@attrs.frozen
 class _Diagram:
-    kind: Kind
-    places: Mapping[str, Place]
-    edges: Mapping[tuple[str, str], list[str]]  # the actions from a state to another
-    loops: Mapping[str, list[str]]  # the actions that keep a state
-    free: Mapping[str, list[str]]  # the actions to a state of their choice, and where they start
-    lefts: tuple[float, ...]  # of the columns
-    widths: tuple[float, ...]
-
-    @classmethod
-    def of(cls, kind: Kind) -> "_Diagram":
-        places, table = dict(_PLACES[kind]), _TABLES[kind]
-        edges: dict[tuple[str, str], list[str]] = {}
-        loops: dict[str, list[str]] = {}
-        free: dict[str, list[str]] = {}
-        for (start, action), transition in table.items():
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.places = places = dict(_PLACES[kind])
+        self.edges: dict[tuple[str, str], list[str]] = {}  # the actions from a state to another
+        self.loops: dict[str, list[str]] = {}  # the actions that keep a state
+        self.free: dict[str, list[str]] = {}  # the actions to a state of their choice, and where they start
+        self.lefts: list[float] = []  # of the columns
+        self.widths: list[float] = []
+        for (start, action), transition in _TABLES[kind].items():
             name, to = word(action), transition.to
             for one in (start, to):
                 if one:
                     places.setdefault(str(one), (1, 1 + max(row for _, row in places.values())))
             if to is None:
-                free.setdefault(name, []).append(start)
+                self.free.setdefault(name, []).append(start)
             elif to == start:
-                loops.setdefault(start, []).append(name)
+                self.loops.setdefault(start, []).append(name)
             else:
-                edges.setdefault((str(start), str(to)), []).append(name)
-        widths, lefts, x = [], [], 4.0
+                self.edges.setdefault((str(start), str(to)), []).append(name)
+        x = 4.0
         for column in range(1 + int(max(column for column, _ in places.values()))):
             held = [state for state, place in places.items() if place[0] == column]
-            incoming = [", ".join(names) for (_, to), names in edges.items() if to in held]
+            incoming = [", ".join(names) for (_, to), names in self.edges.items() if to in held]
             x += (max(map(len, incoming), default=0) * _LETTER + _GAP) if column else 2
-            lefts.append(x)
-            widths.append(max(_width(state) for state in held))
-            x += widths[-1]
-        return cls(kind, places, edges, loops, free, tuple(lefts), tuple(widths))
+            self.lefts.append(x)
+            self.widths.append(max(_width(state) for state in held))
+            x += self.widths[-1]
 
     def box(self, state: str) -> tuple[float, float, float]:
         """Return left, middle and width of a state, in pixels."""

@@ -20,6 +20,7 @@ from workbench.terminal.where import Where, session
 
 _WHERE = Where()
 _POLL_INTERVAL = 0.5  # seconds
+_FILTER = "Filter: part of any column, or failed"
 
 
 def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
@@ -120,7 +121,7 @@ def screen(api: Any, journal: Any = None) -> Any:
 
         def compose(self) -> Any:
             yield Header(icon=" ")
-            yield Input(placeholder="Filter: part of any column, or failed")
+            yield Input(placeholder=_FILTER)
             with Horizontal():
                 yield DataTable(cursor_type="row", zebra_stripes=True)
                 with VerticalScroll():
@@ -186,7 +187,7 @@ def screen(api: Any, journal: Any = None) -> Any:
                 answered(event.value.strip())
             self.query_one(DataTable).focus()
 
-        def ask(self, what: str, usual: str, answered: Callable[[str], None]) -> None:
+        def ask(self, what: str, usual: str, answered: Callable[[str], None] | None) -> None:
             """Ask for a line of text; Enter takes the usual one, Escape none."""
             field = self.query_one(Input)
             self.answered = answered
@@ -203,11 +204,7 @@ def screen(api: Any, journal: Any = None) -> Any:
             self.query_one(VerticalScroll).add_class("shown")
 
         def action_filter(self) -> None:
-            field = self.query_one(Input)
-            self.answered = None
-            field.placeholder, field.value = "Filter: part of any column, or failed", self.wanted
-            field.add_class("shown")
-            field.focus()
+            self.ask(_FILTER, self.wanted, None)
 
         def action_close(self) -> None:
             self.answered = None
