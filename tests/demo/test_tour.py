@@ -13,7 +13,7 @@ from workbench.demo.bodies import Bodies, read_all
 from workbench.demo.walkthrough import Page
 from workbench.errors import InvalidRequest
 from workbench.interface.fields import Confidence
-from workbench.rendering.screen import Screen
+from workbench.rendering.text import Screen
 
 
 def written(tmp_path: Path, bodies: Path | None = None, **screen: object) -> str:

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from workbench.rendering.palette import LOOKS, OTHER
-from workbench.rendering.screen import _IN_ASCII, screen_of
+from workbench.rendering.text import _IN_ASCII, screen_of
 
 
 class Terminal(io.TextIOWrapper):

@@ -17,8 +17,8 @@ from workbench.interface.events import Event
 from workbench.interface.fields import Confidence
 from workbench.interface.rules import FULL
 from workbench.interface.walk import get_path
-from workbench.rendering.screen import Screen, screen_of
-from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
+from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
+from workbench.rendering.text import Screen, screen_of
 from workbench.session import Session, connect
 
 _INSET = 3

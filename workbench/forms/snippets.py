@@ -15,9 +15,9 @@ from workbench.client.guards import class_url
 from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row, shell
 from workbench.interface import masks, strict_json
+from workbench.interface.readers import text_of
 from workbench.interface.rules import Full
 from workbench.interface.table import PREFIX
-from workbench.interface.text import text_of
 from workbench.rendering.show import curl as curl_command
 from workbench.sequences import Parameter, Sequence, Step, param
 from workbench.session import profile_of, sandbox_of

@@ -12,7 +12,7 @@ from workbench import chains
 from workbench.client.base import journal_of
 from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
-from workbench.rendering.values import NO_FUNDS, TEST_CHAINS
+from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
 from workbench.sandbox.results import StoredRecord
 from workbench.session import sandbox_of, sandbox_times
 

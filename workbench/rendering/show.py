@@ -32,9 +32,23 @@ from workbench.interface.table import KEY_HEADER, OPERATIONS
 from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of, records
 from workbench.rendering import text
-from workbench.rendering.layout import MAX_ROWS, Block, Cell, Grid, Row, Sheet, Stack
+from workbench.rendering.layout import (
+    LONGEST,
+    MAX_ROWS,
+    NO_FUNDS,
+    TEST_CHAINS,
+    Block,
+    Cell,
+    Grid,
+    Row,
+    Sheet,
+    Stack,
+    cell,
+    label,
+    member_cell,
+    status_cell,
+)
 from workbench.rendering.text import Paint, unpainted
-from workbench.rendering.values import LONGEST, NO_FUNDS, TEST_CHAINS, cell, label, member_cell, status_cell
 
 Reveal = Collection[str]
 

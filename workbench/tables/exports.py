@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.errors import visible
-from workbench.rendering.values import FORMULA as FORMULA
+from workbench.rendering.layout import FORMULA as FORMULA
 
 LOG = logging.getLogger("workbench.tables")
 EXCEL_ROWS = 1_048_576

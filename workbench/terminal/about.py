@@ -19,7 +19,7 @@ from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
 from workbench.interface.walk import Member, described, leaves
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.terminal import completion
 from workbench.terminal.commands import kebab
 from workbench.terminal.completion import kept_path

@@ -175,7 +175,7 @@ def _style(app: Any, example: str) -> None:
         if isinstance(text, Text):
             text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
 
-    from workbench.rendering.screen import screen_of
+    from workbench.rendering.text import screen_of
 
     screen = screen_of(sys.stdout)
     app.help_epilogue = f"Example: {example}"

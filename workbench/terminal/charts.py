@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.errors import visible
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.where import Where, session
 

@@ -16,7 +16,7 @@ from workbench.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.masks import DOTS
 from workbench.interface.walk import is_record, leaves
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show

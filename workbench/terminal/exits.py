@@ -111,7 +111,7 @@ def _failed(error: Exception) -> int:
         say("Set WORKBENCH_TRACE=1 to see the traceback.")
         return 1
     from workbench import rendering
-    from workbench.rendering.screen import screen_of
+    from workbench.rendering.text import screen_of
 
     screen = screen_of(sys.stderr)
     say(prompt_words(rendering.plain(error, screen.width, paint=screen.paint)), error=True)
@@ -148,7 +148,7 @@ def say(message: str, *, error: bool = False) -> None:
     if not message or (_QUIET.get() and not error):
         return
     try:
-        from workbench.rendering.screen import screen_of
+        from workbench.rendering.text import screen_of
 
         print(screen_of(sys.stderr).fit(message), file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -174,7 +174,7 @@ def _unwritten(error: Exception, code: int) -> int:
 
 def _prepare_streams() -> None:
     """Open closed streams on the null device, and let no character that a terminal cannot show end a command."""
-    from workbench.rendering.screen import LIKENESS
+    from workbench.rendering.text import LIKENESS
 
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller closed it, as `>&-` does

@@ -18,8 +18,8 @@ from workbench.interface.operation import Operation
 from workbench.interface.readers import value_of
 from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
 from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
-from workbench.rendering.screen import screen_of
 from workbench.rendering.show import curl
+from workbench.rendering.text import screen_of
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.options import Group, Parameter

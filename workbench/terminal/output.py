@@ -19,8 +19,8 @@ from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
 from workbench.interface.readers import write_time
 from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
-from workbench.rendering.screen import LIKENESS, screen_of
-from workbench.rendering.values import guarded
+from workbench.rendering.layout import guarded
+from workbench.rendering.text import LIKENESS, screen_of
 from workbench.terminal.exits import usage_error
 from workbench.terminal.options import Group, Parameter
 from workbench.terminal.where import Where

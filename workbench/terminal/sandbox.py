@@ -15,7 +15,7 @@ import attrs
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.commands import kebab, read_duration

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import attrs
 
 from workbench.errors import WorkbenchError, visible
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from workbench.errors import visible
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.terminal.exits import (
     DONE,
     INTERRUPTED,

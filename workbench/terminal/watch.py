@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from workbench.client.journal import Journal
 from workbench.errors import WorkbenchError, visible
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.sandbox.timeline import LANES
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error

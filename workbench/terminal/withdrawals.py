@@ -14,7 +14,7 @@ import attrs
 from workbench.errors import visible
 from workbench.interface import strict_json
 from workbench.interface.table import SIGN_WITHDRAWAL
-from workbench.rendering.screen import screen_of
+from workbench.rendering.text import screen_of
 from workbench.session import sandbox_of
 from workbench.terminal.completion import complete_ids
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error

@@ -7,8 +7,7 @@ from typing import Any
 
 from workbench.errors import visible
 from workbench.rendering import markup, text
-from workbench.rendering.layout import Cell, Grid, Row, Sheet
-from workbench.rendering.values import status_cell
+from workbench.rendering.layout import Cell, Grid, Row, Sheet, status_cell
 
 _MAX_LENGTH = 2_000
 
