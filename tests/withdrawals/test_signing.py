@@ -186,7 +186,7 @@ def test_production_asks_for_typing(api, contract):
         api_key="a-key",
         environment="production",
         transport=httpx.MockTransport(answer),
-        journal=wb.client.Journal(),
+        journal=wb.Journal(),
     )
     plan = planned(client, contract=mainnet)
     typed = f"2500 {RECIPIENT[-8:]}"

@@ -26,7 +26,6 @@ from workbench.chains.values import (
     read_unsigned,
     refuse_private_key,
 )
-from workbench.errors import hide_arguments
 
 _WORD = 32
 
@@ -161,7 +160,6 @@ def function_signature(version: int) -> str:
     return f"withdrawAsset({','.join(_TYPES[_version(version)])})"
 
 
-@hide_arguments
 def withdraw_call_data(
     *, version: int, proxy: str, asset: str, amount: int, recipient: str, expires_at: int | datetime, salt: BytesLike,
     signature: BytesLike, admin_salts: Sequence[BytesLike] = (), admin_signatures: Sequence[BytesLike] = (),
@@ -220,7 +218,6 @@ def _admin_arguments(
     ]
 
 
-@hide_arguments
 def read_call_data(data: str | bytes) -> WithdrawCall:
     """Decode the call data of a withdrawal.
 
@@ -254,7 +251,6 @@ def _version(version: object) -> int:
     raise invalid("version", "version", "must be 1 or 2; the call of other contract versions is not known")
 
 
-@hide_arguments
 def write_signature(chain_id: int, signature: bytes) -> str:
     """Return a signature in the service's form for a chain: EVM 0x hex, Solana base64, Stellar plain hex."""
     family = chain_of(chain_id).family
@@ -264,19 +260,16 @@ def write_signature(chain_id: int, signature: bytes) -> str:
     return ("0x" if family is Family.EVM else "") + raw.hex()
 
 
-@hide_arguments
 def read_signature(chain_id: int, text: BytesLike) -> bytes:
     """Read a signature of a chain from any form that `read_bytes` takes."""
     return read_bytes(text, _SIGNATURE_LENGTH[chain_of(chain_id).family], "signature")
 
 
-@hide_arguments
 def write_salt(salt: bytes) -> str:
     """Return a salt in the service's form, base64."""
     return base64.b64encode(read_bytes(salt, 32, "salt")).decode()
 
 
-@hide_arguments
 def withdraw_parameters(
     *, chain_id: int, proxy: str, asset: str, amount: int, recipient: str, expires_at: int | datetime, salt: BytesLike,
     signature: BytesLike, public_key: BytesLike | None = None,
@@ -297,7 +290,6 @@ def withdraw_parameters(
     return parameters
 
 
-@hide_arguments
 def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     """Read the service's `parameters` into `WithdrawParameters`.
 

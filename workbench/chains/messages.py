@@ -25,7 +25,6 @@ from workbench.chains.values import (
     read_unsigned,
     strkey_decode,
 )
-from workbench.errors import hide_arguments
 
 DOMAIN_FIELDS = {
     "name": "string",
@@ -48,7 +47,6 @@ _MAX_DEPTH = 32
 _MAX_TYPES = 64
 
 
-@hide_arguments
 def digest(typed_data: Mapping[str, Any]) -> bytes:
     """Return the 32 bytes that are signed for typed data.
 
@@ -187,19 +185,10 @@ def _encode_bytes(kind: str, value: Any, path: str) -> bytes:
 
 
 _ADMIN_FIELDS = {"user": "address", "asset": "address", "amount": "uint256", "recipient": "address", "nonce": "uint256"}
-_SERVICE_FIELDS = {
-    "user": "address",
-    "collateral": "address",
-    "asset": "address",
-    "amount": "uint256",
-    "recipient": "address",
-    "nonce": "uint256",
-    "expiresAt": "uint256",
-}
+_SERVICE_FIELDS = {"user": "address", "collateral": "address", **_ADMIN_FIELDS, "expiresAt": "uint256"}
 _SOLANA_CHAIN_ID = 900  # assumed: public examples sign with 900 on the test networks too
 
 
-@hide_arguments
 def withdraw_typed_data(
     *, chain_id: int, proxy: str, user: str, asset: str, amount: int, recipient: str, nonce: int, salt: BytesLike
 ) -> dict[str, Any]:
@@ -216,7 +205,6 @@ def withdraw_typed_data(
     return _typed_data("Collateral", chain_id, "proxy", proxy, salt, _ADMIN_FIELDS, message)
 
 
-@hide_arguments
 def coordinator_typed_data(
     *, chain_id: int, controller: str, user: str, collateral: str, asset: str, amount: int, recipient: str, nonce: int,
     expires_at: int | datetime, salt: BytesLike,
@@ -273,7 +261,6 @@ def _typed_data(
     return {"types": types, "primaryType": "Withdraw", "domain": domain, "message": message}
 
 
-@hide_arguments
 def solana_message(
     *, chain_id: int, controller: str, proxy: str, user: str, asset: str, amount: int, recipient: str, nonce: int,
     expires_at: int | datetime, salt: BytesLike,
@@ -306,7 +293,6 @@ def solana_message(
     return keccak256(b"\x19\x01" + domain + message)
 
 
-@hide_arguments
 def stellar_message(
     *, chain_id: int, proxy: str, user: str, asset: str, amount: int, recipient: str, expires_at: int | datetime,
     salt: BytesLike,

@@ -10,7 +10,6 @@ from typing import Any
 
 from workbench.chains.addresses import eip55
 from workbench.chains.values import BytesLike, invalid, keccak256, read_bytes
-from workbench.errors import hide_arguments
 
 _ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
@@ -24,7 +23,6 @@ def _coincurve() -> Any:
     return coincurve
 
 
-@hide_arguments
 def recover(digest: bytes, signature: BytesLike) -> str:
     """Return the address (EIP-55) whose key signed a 32-byte digest.
 
@@ -86,7 +84,6 @@ def sign_ed25519(message: bytes, secret: bytes) -> bytes:
     return SigningKey(secret).sign(message).signature
 
 
-@hide_arguments
 def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) -> bool:
     """Return whether a signature fits; keys of small order and non-canonical signatures never do.
 
@@ -105,7 +102,6 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
     return True
 
 
-@hide_arguments
 def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
     """Return the data of Solana's own instruction that checks an Ed25519 signature; its program is `ED25519_PROGRAM`.
 

@@ -124,7 +124,6 @@ def invalid(path: str, rule: str, message: str) -> InvalidRequest:
     return InvalidRequest([Problem(path, rule, message)])
 
 
-@hide_arguments
 def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
     """Read exactly `length` bytes from bytes, hex with or without 0x, base64, or a list of numbers.
 

@@ -15,6 +15,7 @@ import attrs
 
 from workbench.client.effects import Entry, Outcome, unknown_text, what
 from workbench.client.guards import Guards
+from workbench.client.journal import Recorder
 from workbench.client.keys import Key
 from workbench.client.messages import (
     CAP,
@@ -32,7 +33,6 @@ from workbench.client.messages import (
     without_private,
 )
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, http_date, retry_after
-from workbench.client.recorder import Recorder
 from workbench.client.requests import encode, request_problems
 from workbench.errors import (
     LOG,

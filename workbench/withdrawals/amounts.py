@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from workbench.chains.values import refuse_private_key
-from workbench.errors import InvalidRequest, Problem, hide_arguments
+from workbench.errors import InvalidRequest, Problem
 from workbench.rendering import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
@@ -42,7 +42,6 @@ class NativeUnits:
 Amount = Cents | NativeUnits
 
 
-@hide_arguments
 def usd(dollars: str | Decimal) -> Cents:
     """Return an amount in US dollars: `usd("25.00")` is 25 dollars.
 
@@ -67,7 +66,6 @@ def usd(dollars: str | Decimal) -> Cents:
     return Cents(number)
 
 
-@hide_arguments
 def native_units(units: int | str) -> NativeUnits:
     """Return an amount in native units of the token: `native_units(25_000_000)`.
 

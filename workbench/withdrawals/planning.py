@@ -9,7 +9,7 @@ import attrs
 from workbench import chains
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments
+from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
@@ -20,7 +20,6 @@ from workbench.withdrawals.withdrawal import Withdrawal
 MAX_WAIT = 3_600.0  # seconds
 
 
-@hide_arguments
 def plan(
     api: Any, contract: IssuingContract | str, *, token: str | Token, amount: Amount, admin: str, to: str,
     decimals: int | None = None, allow: str | None = None, clock: Any = None, names: Mapping[str, str] | None = None,

@@ -246,7 +246,6 @@ class Explanation(Shown):
         return f"<call of withdrawAsset, version {self.version}: {self.units} to {self.recipient}>"
 
 
-@hide_arguments
 def explain(data: Any, *, decimals: int | None = None) -> Explanation:
     """Explain call data (hex text or bytes), or a transaction that has it, in plain words.
 
