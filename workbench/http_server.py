@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -19,7 +19,7 @@ import attrs
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from workbench.errors import UnusableFile, WorkbenchError
+from workbench.errors import UnusableFile, WorkbenchError, advise
 from workbench.http_post import LOOPBACK
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
@@ -309,57 +309,66 @@ def url_of(listening: socket.socket, *, host: str | None = None, secure: bool = 
     return f"http{'s' if secure else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
+    """Serve a handler that needs no URL; see `serving`."""
+    return serving(lambda _: handler, **options)
+
+
 @contextmanager
-def running(
-    handler: Handler,
+def serving(
+    make_handler: Callable[[str], Handler],
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    listening: socket.socket | None = None,
-    hosts: frozenset[str] = LOOPBACK,
+    hosts: Collection[str] = (),
     max_body: int = 2**20,
     refusal: RefusalHandler = bare,
     certfile: str | os.PathLike[str] | None = None,
     keyfile: str | os.PathLike[str] | None = None,
+    private: str = "",
 ) -> Iterator[str]:
     """Serve a handler in a thread while the context is open, and yield the base URL.
 
     Args:
-        listening: A socket from `bind`, in place of host and port.
-        hosts: Host names that are served; see `served_names`.
+        make_handler: Makes the handler, from the URL.
+        host: Address to listen on.
+        hosts: Host names under which it is reached, besides those of the address; the URL has the first one.
         max_body: Largest request body in bytes.
         refusal: Makes the responses to requests that break a limit.
         certfile: Certificate for TLS.
         keyfile: Its private key, if that is in another file.
+        private: What others could read on the way without TLS, for a warning; by default there is none.
 
     Raises:
         PortTaken: The port is in use.
         UnusableFile: The certificate or its key cannot be used.
+        ValueError: The address is a wildcard, and no host name is given.
     """
+    names = served_names(host, hosts)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
-    config = uvicorn.Config(
-        _App(handler, refusal, hosts, max_body), http=_LimitedProtocol, ws="none", lifespan="off", loop="auto",
-        log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
-        timeout_keep_alive=30, timeout_graceful_shutdown=1, interface="asgi3", ssl_certfile=certfile, ssl_keyfile=keyfile,
-    )  # fmt: skip
-    try:
-        config.load()
-    except OSError as error:
-        if listening is not None:
-            listening.close()
-        raise UnusableFile(
-            f"{keyfile or certfile} is not a certificate with its key: {error.strerror or error}"
-        ) from None
-    listening = listening or bind(host, port)
-    server = uvicorn.Server(config)
-    # Connections wait in the backlog until the thread is up, so none is refused.
-    thread = threading.Thread(
-        target=server.run, kwargs={"sockets": [listening]}, name="workbench-http-server", daemon=True
-    )
-    thread.start()
-    try:
-        yield url_of(listening, secure=certfile is not None)
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
+    with closing(bind(host, port)) as listening:
+        named = None if host in LOOPBACK else next(iter(hosts), None)
+        url = url_of(listening, host=named, secure=certfile is not None)
+        if private and certfile is None and host not in LOOPBACK:
+            advise(f"{url} is reached by others without TLS: they can read {private} on the way. Give a certificate.")
+        config = uvicorn.Config(
+            _App(make_handler(url), refusal, names, max_body), http=_LimitedProtocol, ws="none", lifespan="off",
+            loop="auto", log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
+            timeout_keep_alive=30, timeout_graceful_shutdown=1, interface="asgi3", ssl_certfile=certfile, ssl_keyfile=keyfile,
+        )  # fmt: skip
+        try:
+            config.load()
+        except OSError as error:
+            why = error.strerror or error
+            raise UnusableFile(f"{keyfile or certfile} is not a certificate with its key: {why}") from None
+        server = uvicorn.Server(config)
+        # Connections wait in the backlog until the thread is up, so none is refused.
+        thread = threading.Thread(
+            target=server.run, kwargs={"sockets": [listening]}, name="workbench-http-server", daemon=True
+        )
+        thread.start()
+        try:
+            yield url
+        finally:
+            server.should_exit = True
+            thread.join(10)

@@ -13,8 +13,8 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -23,16 +23,15 @@ from urllib.parse import unquote
 
 import attrs
 
-from workbench import http_server
 from workbench.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.classroom.exports import export
 from workbench.classroom.results import ExerciseResult, Learner, Results, minutes_since
 from workbench.course.drills import DRILLS
 from workbench.course.exercise import SandboxEvidence
 from workbench.course.learner import EXERCISES
-from workbench.errors import ApiError, WorkbenchError, advise
+from workbench.errors import ApiError, WorkbenchError
 from workbench.http_post import LOOPBACK
-from workbench.http_server import Request, Response
+from workbench.http_server import Handler, Request, Response, serving
 from workbench.interface import strict_json
 from workbench.rendering import design
 from workbench.sandbox import Sandbox
@@ -70,48 +69,45 @@ _TITLES: Mapping[str, Mapping[str, str]] = {
 class _LearnerSandboxes:
     """What one learner has: a sandbox, and a production environment of the same seed once it is used."""
 
-    def __init__(self, server: "ClassServer", learner: Learner) -> None:
+    def __init__(self, learner: Learner, make: Callable[[Learner, str], App]) -> None:
         self.learner = learner
-        self._server = server
-        self._made: dict[str, tuple[Sandbox, App]] = {}
+        self._make = make
+        self._made: dict[str, App] = {}
         self._lock = threading.Lock()
 
     @property
     def sandbox(self) -> Sandbox:
-        return self._make("")[0]
+        found: Sandbox = self._app("").sandbox
+        return found
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer a request whose target no longer contains the code."""
         prefix = _PRODUCTION if request.target.startswith(f"{_PRODUCTION}/") else ""
         # the code in the path is what a connection from this machine is elsewhere
         inner = attrs.evolve(request, target=request.target.removeprefix(prefix), local=True)
-        made = self._made.get(prefix)
-        return self._handle_first(prefix, inner) if made is None else self._answer(*made, inner)
+        app = self._made.get(prefix)
+        return self._handle_first(prefix, inner) if app is None else self._answer(app, inner)
 
     async def _handle_first(self, prefix: str, request: Request) -> Response:
         """Make the sandbox in a thread, so that others do not wait, then answer."""
-        answer = self._answer(*await asyncio.to_thread(self._make, prefix), request)
+        answer = self._answer(await asyncio.to_thread(self._app, prefix), request)
         return answer if isinstance(answer, Response) else await answer
 
     @staticmethod
-    def _answer(sandbox: Sandbox, app: App, request: Request) -> Response | Awaitable[Response]:
+    def _answer(app: App, request: Request) -> Response | Awaitable[Response]:
         if request.target == f"{CONTROL_PATH}guide" and request.header("api-key") is None:  # the code opens the guide
-            request = attrs.evolve(request, headers=(*request.headers, ("api-key", sandbox.full_key)))
+            request = attrs.evolve(request, headers=(*request.headers, ("api-key", app.sandbox.full_key)))
         return app.handle(request)
 
-    def _make(self, prefix: str) -> tuple[Sandbox, App]:
+    def _app(self, prefix: str) -> App:
         with self._lock:
             if prefix not in self._made:
-                sandbox = self._server.make_sandbox(self.learner, "production" if prefix else "sandbox")
-                self._made[prefix] = (
-                    sandbox,
-                    self._server.make_app(sandbox, f"{self._server.url}/{self.learner.code}{prefix}"),
-                )
+                self._made[prefix] = self._make(self.learner, prefix)
             return self._made[prefix]
 
     def close(self) -> None:
-        for sandbox, _ in self._made.values():
-            sandbox.close()
+        for app in self._made.values():
+            app.sandbox.close()
 
 
 class ClassServer:
@@ -132,7 +128,7 @@ class ClassServer:
         self.trainer_key: str = self.results.get("trainer_key")
         self.url = ""
         self._local = True
-        self._places = {learner.code: _LearnerSandboxes(self, learner) for learner in self.results.learners()}
+        self._places = {learner.code: _LearnerSandboxes(learner, self._make_app) for learner in self.results.learners()}
         self._by_name = {place.learner.name: place for place in self._places.values()}
         self._wrong_codes: deque[float] = deque(maxlen=MAX_WRONG_CODES)
         self._connected: dict[str, float] = {}
@@ -143,20 +139,17 @@ class ClassServer:
         """The learners with their codes, which are to be given to each alone."""
         return [place.learner for place in self._places.values()]
 
-    def make_sandbox(self, learner: Learner, environment: Any) -> Sandbox:
-        """Make or open the sandbox of a learner."""
+    def _make_app(self, learner: Learner, prefix: str) -> App:
+        """Make or open a sandbox of a learner; webhooks of a class that others reach do not go to this machine."""
+        environment: Any = prefix.removeprefix("/") or "sandbox"
         path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
-        return Sandbox(self.seed, environment, path=path, random_keys=True)
+        sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
+        return sandbox.http_app(f"{self.url}/{learner.code}{prefix}", self._local)
 
-    def make_app(self, sandbox: Sandbox, url: str) -> App:
-        """Return the HTTP application of a sandbox; webhooks of a class that others reach do not go to this machine."""
-        return sandbox.http_app(url, self._local)
-
-    @contextmanager
     def serve(
         self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), *,
         certfile: Path | None = None, keyfile: Path | None = None,
-    ) -> Iterator[str]:  # fmt: skip
+    ) -> AbstractContextManager[str]:  # fmt: skip
         """Serve the class while the context is open, and yield its URL.
 
         Args:
@@ -171,21 +164,17 @@ class ClassServer:
             UnusableFile: The certificate or its key cannot be used.
             ValueError: The address is a wildcard, and no host name is given.
         """
-        self._local = host in LOOPBACK
-        names = http_server.served_names(host, hosts)
-        if host not in LOOPBACK and certfile is None:
-            advise(
-                "A class is reached by others without TLS: they can read codes and keys on the way. Give a certificate."
-            )
-        listening = http_server.bind(host, port)
-        named = None if self._local else next(iter(hosts), None)
-        self.url = http_server.url_of(listening, host=named, secure=certfile is not None)
-        self.results.set("url", self.url)
-        self.results.set("certificate", None if certfile is None else str(Path(certfile).resolve()))
-        with http_server.running(
-            self.handle, listening=listening, hosts=names, refusal=refused, certfile=certfile, keyfile=keyfile
-        ):
-            yield self.url
+
+        def begin(url: str) -> Handler:
+            self.url, self._local = url, host in LOOPBACK
+            self.results.set("url", url)
+            self.results.set("certificate", None if certfile is None else str(Path(certfile).resolve()))
+            return self.handle
+
+        return serving(
+            begin, host=host, port=port, hosts=hosts, refusal=refused, certfile=certfile, keyfile=keyfile,
+            private="codes and keys",
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close all files."""

@@ -17,7 +17,7 @@ from workbench.interface.table import PREFIX
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.engine import Deliveries, Engine
-from workbench.sandbox.service import Request, Response
+from workbench.sandbox.service import MAX_BODY, Request, Response
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
@@ -230,7 +230,8 @@ class Sandbox(Controls):
             UnusableFile: The certificate or its key cannot be used.
             ValueError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
         """
-        from workbench.sandbox.server import serving
+        from workbench import http_server
+        from workbench.sandbox.server import refused
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):
@@ -238,7 +239,10 @@ class Sandbox(Controls):
                 "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
                 "random_keys=True."
             )
-        return serving(self.http_app, host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile)
+        return http_server.serving(
+            lambda url: self.http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
+            max_body=MAX_BODY, refusal=refused, certfile=certfile, keyfile=keyfile, private="the API keys",
+        )  # fmt: skip
 
     def share(self) -> str:
         """Serve to this machine until this sandbox is closed, and return the URL: commands and curl act on it as well.

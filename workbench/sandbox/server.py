@@ -11,21 +11,17 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 
 import asyncio
 import json
-import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from workbench import http_server
-from workbench.errors import ApiError, FileBusy, UnusableFile, advise
-from workbench.http_post import LOOPBACK
+from workbench.errors import ApiError, FileBusy, UnusableFile
 from workbench.http_server import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
 from workbench.sandbox import service
-from workbench.sandbox.controls import CONTROLS, Controls, perform
+from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.results import to_json
@@ -66,14 +62,14 @@ class App:
 
     Args:
         engine: The sandbox without its controls.
-        controls: Its controls.
+        sandbox: The sandbox.
         url: Address it is served at.
         local: Whether only this machine can connect.
     """
 
-    def __init__(self, engine: Engine, controls: Controls, url: str, local: bool) -> None:
+    def __init__(self, engine: Engine, sandbox: Any, url: str, local: bool) -> None:
         self._engine = engine
-        self._controls = controls
+        self.sandbox = sandbox
         self._url = url
         self._local = local
         engine.keep_time()
@@ -149,7 +145,7 @@ class App:
         return Response(status=200, headers=(_JSON, self._identity), body=strict_json.dumps(result))
 
     def _result(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        result = to_json(perform(self._controls, name, arguments))
+        result = to_json(perform(self.sandbox, name, arguments))
         return {**result, "base_url": f"{self._url}{table.PREFIX}"} if name == "guide" else result
 
     def _drain(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -183,38 +179,6 @@ def _unusable(error: UnusableFile) -> Response:
     return refused(
         503, "The sandbox's file is busy" if isinstance(error, FileBusy) else "The sandbox's file cannot be used"
     )
-
-
-@contextmanager
-def serving(
-    make_app: Callable[[str, bool], App],
-    *,
-    host: str,
-    port: int,
-    hosts: Sequence[str],
-    certfile: str | os.PathLike[str] | None,
-    keyfile: str | os.PathLike[str] | None,
-) -> Iterator[str]:
-    """Serve a sandbox in a thread, and yield its URL.
-
-    Args:
-        make_app: Makes the application, from its URL and whether only this machine can connect.
-
-    Raises:
-        PortTaken: The port is in use.
-        UnusableFile: The certificate or its key cannot be used.
-        ValueError: The address is a wildcard, and no host name is given.
-    """
-    names, local = http_server.served_names(host, hosts), host in LOOPBACK
-    listening = http_server.bind(host, port)
-    url = http_server.url_of(listening, host=None if local else next(iter(hosts), None), secure=certfile is not None)
-    if not local and certfile is None:
-        advise(f"{url} is reached by others without TLS: they can read the API keys on the way. Give a certificate.")
-    with http_server.running(
-        make_app(url, local).handle, listening=listening, hosts=names, max_body=service.MAX_BODY, refusal=refused,
-        certfile=certfile, keyfile=keyfile,
-    ):  # fmt: skip
-        yield url
 
 
 def introduction(sandbox: Any, url: str) -> list[str]:

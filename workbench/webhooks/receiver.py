@@ -48,8 +48,7 @@ def receiving(
         note(f"{reason} ({status}).")
         return http_server.bare(status, reason)
 
-    names = http_server.served_names(host, hosts)
-    with http_server.running(answer, host=host, port=port, hosts=names, max_body=max_body, refusal=refusal) as url:
+    with http_server.running(answer, host=host, port=port, hosts=hosts, max_body=max_body, refusal=refusal) as url:
         yield url + path
 
 
