@@ -17,8 +17,7 @@ from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sandbox.results import Delivery
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.reading import read_delivery
-from workbench.webhooks.verify import hmac_signature, sign
+from workbench.webhooks.verify import hmac_signature, read_delivery, sign
 
 TRIES, FIRST, FACTOR, MOST = BEHAVIORS["event_retries"].documented
 SPREAD = BEHAVIORS["event_retry_spread"].documented

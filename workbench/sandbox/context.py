@@ -288,3 +288,23 @@ def plain(record: Any) -> dict[str, Any]:
         else:
             kept[name] = str(value) if isinstance(value, str) else value
     return kept
+
+
+class Refused(Exception):
+    """A control cannot be carried out: status, error and message of its answer."""
+
+
+def usage_error(message: str) -> Refused:
+    """Return the 400 of a control."""
+    return Refused(400, "BadRequestError", message)
+
+
+def not_found(what: str) -> Refused:
+    """Return the 404 of a control."""
+    return Refused(404, "NotFoundError", f"{what} not found")
+
+
+def error_of(name: str, refused: Refused) -> ApiError:
+    """Return the error of a control that was refused."""
+    status, error, message = refused.args
+    return ApiError.of(status)(operation=name, status=status, error=error, message=message)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 import attrs
 
-from workbench.errors import ApiError
+from workbench.sandbox.context import Refused, error_of, not_found, usage_error
 from workbench.sandbox.engine import Engine
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,26 +54,6 @@ class Control:
         """The values that arguments allow."""
         limits = {name: _parts(hint)[1] for name, hint in self.hints.items()}
         return {name: tuple(map(str, one)) for name, one in limits.items() if one and not isinstance(one, Between)}
-
-
-class Refused(Exception):
-    """A control cannot be carried out: status, error and message of its answer."""
-
-
-def usage_error(message: str) -> Refused:
-    """Return the 400 of a control."""
-    return Refused(400, "BadRequestError", message)
-
-
-def not_found(what: str) -> Refused:
-    """Return the 404 of a control."""
-    return Refused(404, "NotFoundError", f"{what} not found")
-
-
-def error_of(name: str, refused: Refused) -> ApiError:
-    """Return the error of a control that was refused."""
-    status, error, message = refused.args
-    return ApiError.of(status)(operation=name, status=status, error=error, message=message)
 
 
 def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:

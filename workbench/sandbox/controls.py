@@ -23,9 +23,10 @@ from workbench.interface.rules import (
 from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import build, change
 from workbench.sandbox import accounts, cards, chain, people, rewards
-from workbench.sandbox.control import Between, Control, Record, control, error_of, not_found, usage_error
+from workbench.sandbox.context import error_of, not_found, usage_error
+from workbench.sandbox.control import Between, Control, Record, control
 from workbench.sandbox.creation import CreationControls, application_state
-from workbench.sandbox.events import listed
+from workbench.sandbox.delivery import listed
 from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.sandbox.results import (
     ApplicationState,

@@ -6,8 +6,8 @@ from typing import Annotated
 from workbench.interface.contracts import IssuingContract
 from workbench.interface.rules import EventApplicationStatus, Role
 from workbench.sandbox import accounts, contracts, people
-from workbench.sandbox.context import RequestContext
-from workbench.sandbox.control import Between, ControlGroup, Record, control, not_found, usage_error
+from workbench.sandbox.context import RequestContext, not_found, usage_error
+from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 

@@ -11,8 +11,7 @@ from workbench.errors import UnusableFile
 from workbench.interface.convert import Names, converter
 from workbench.sandbox import cards, people
 from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by
-from workbench.sandbox.delivery import WebhookDispatcher
-from workbench.sandbox.events import signed
+from workbench.sandbox.delivery import WebhookDispatcher, signed
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.request_log import RequestLog

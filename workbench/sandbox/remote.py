@@ -14,7 +14,7 @@ from workbench.http_post import LOOPBACK
 from workbench.interface import strict_json, table
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS, Controls
-from workbench.sandbox.events import Delivered
+from workbench.sandbox.delivery import Delivered
 from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 

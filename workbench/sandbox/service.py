@@ -19,7 +19,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
 from workbench.interface.walk import members
-from workbench.sandbox import accounts, cards, contracts, extensions, people, rewards, signatures
+from workbench.sandbox import accounts, cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
@@ -43,7 +43,7 @@ Handler = Callable[[RequestContext, Any], Any]
 
 HANDLERS: Mapping[str, Handler] = {
     "list_contracts": contracts.list_contracts,
-    "sign_withdrawal": signatures.sign_withdrawal,
+    "sign_withdrawal": chain.sign_withdrawal,
     "simulate_authorization": cards.authorize,
     "simulate_reversal": cards.reverse,
     "simulate_refund": cards.refund,

@@ -8,8 +8,8 @@ from workbench.http_post import ForbiddenUrl
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.walk import build
-from workbench.sandbox.context import moment_of
-from workbench.sandbox.control import Between, ControlGroup, Record, control, not_found, usage_error
+from workbench.sandbox.context import moment_of, not_found, usage_error
+from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
 from workbench.sandbox.results import Delivery, Endpoint, FaultRule, FlushResult

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import attrs
 
 from workbench.interface.events import Event
-from workbench.webhooks.reading import read_delivery
 from workbench.webhooks.store import Store
+from workbench.webhooks.verify import read_delivery
 
 log = logging.getLogger("workbench.webhooks")
 T = TypeVar("T")

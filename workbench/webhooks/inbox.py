@@ -25,9 +25,21 @@ import attrs
 from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments, visible
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
-from workbench.webhooks.reading import MAX_BODY, TooLarge, Where, describe_mismatch, matches, read_delivery
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
-from workbench.webhooks.verify import Headers, Scheme, SignatureRefused, as_key, hmac_signature, lower_headers
+from workbench.webhooks.verify import (
+    MAX_BODY,
+    Headers,
+    Scheme,
+    SignatureRefused,
+    TooLarge,
+    Where,
+    as_key,
+    describe_mismatch,
+    hmac_signature,
+    lower_headers,
+    matches,
+    read_delivery,
+)
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]

@@ -12,8 +12,7 @@ from workbench.interface.convert import converter
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.examples import TIME, example
 from workbench.interface.walk import build, change, given, is_record
-from workbench.webhooks.reading import read_delivery
-from workbench.webhooks.verify import sign
+from workbench.webhooks.verify import read_delivery, sign
 
 
 @attrs.frozen(kw_only=True)

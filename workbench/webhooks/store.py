@@ -11,7 +11,7 @@ import attrs
 from workbench.interface.events import Event
 from workbench.interface.walk import get_path
 from workbench.storage import Database
-from workbench.webhooks.reading import read_delivery, state_digest
+from workbench.webhooks.verify import read_delivery, state_digest
 
 APPLICATION = 0x57424958  # "WBIX"
 SCHEMA = """
