@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -137,25 +137,19 @@ class Sandbox(Controls):
             store.close()
             raise
         reach = {*THIS_MACHINE, *(["public"] if public_webhooks else [])}
-        self._set_up(store, settings or {}, wire_names or {}, reach, webhook_hosts)
+        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **(settings or {})}
+        self._set_up(Engine(store, chosen, dict(wire_names or {}), reach, webhook_hosts))
 
-    def _set_up(
-        self,
-        store: Store,
-        settings: Mapping[str, Any],
-        wire_names: Names,
-        reach: Collection[str],
-        webhook_hosts: Collection[str],
-    ) -> None:
-        made = store.get("meta", "made")
+    def _set_up(self, engine: Engine) -> None:
+        made = engine.store.get("meta", "made")
         self.seed: int = made["seed"]
         self.environment: ServiceEnvironment = made["environment"]
         self.behavior: BehaviorName = made["behavior"]
-        self.settings = {**settings_of(self.behavior), **settings}
-        self.wire_names = dict(wire_names)
+        self.settings = engine.environment.settings
+        self.wire_names = engine.wire_names
         self.base_url = BASE_URL
-        self._engine = Engine(store, self.settings, self.wire_names, reach, webhook_hosts)
-        self.clock = self._engine.clock
+        self._engine = engine
+        self.clock = engine.clock
         self._key = self._engine.full_key
         self._shared: list[Any] = []  # what `share` serves by, and its URL; views share the list
 
@@ -201,7 +195,7 @@ class Sandbox(Controls):
                 store.fill(kind, values)
         fork = Sandbox.__new__(Sandbox)
         reached = self._engine.dispatcher
-        fork._set_up(store, self.settings, self.wire_names, reached.reach, reached.hosts)
+        fork._set_up(Engine(store, self.settings, self.wire_names, reached.reach, reached.hosts))
         fork._key = self._key
         return fork
 

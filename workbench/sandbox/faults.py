@@ -94,17 +94,8 @@ class FaultRules:
         """The rules, the oldest first."""
         return [build(FaultRule, one) for one in self._store.all("fault")]
 
-    def add(self, **how: Any) -> FaultRule:
-        """Add a rule."""
-        with self._store:
-            return self._put(FaultRule(id=self._store.next("fault"), **how))
-
-    def clear(self) -> None:
-        """Remove all rules."""
-        with self._store:
-            self._store.fill("fault", {})
-
-    def _put(self, rule: FaultRule) -> FaultRule:
+    def put(self, rule: FaultRule) -> FaultRule:
+        """Add a rule, or replace the one of its number."""
         kept = strict_json.dumps(dict(given(rule)))  # with decimals as numbers
         self._store.put("fault", str(rule.id), json.loads(kept))
         return rule
@@ -125,7 +116,7 @@ class FaultRules:
                 if rule.matching and not _meets(arguments(), rule.matching):
                     continue
                 applies = found is None and self._applies(rule)
-                counted = self._put(change(rule, matched=rule.matched + 1, applied=rule.applied + applies))
+                counted = self.put(change(rule, matched=rule.matched + 1, applied=rule.applied + applies))
                 found = counted if applies else found
         return found
 

@@ -5,9 +5,7 @@ They are in memory, and in the file of a sandbox that has one: written a few at 
 
 import time
 from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
-from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -17,6 +15,7 @@ from workbench.errors import UnusableFile
 from workbench.interface import strict_json
 from workbench.interface.masks import DOTS, masked
 from workbench.sandbox.context import moment_of
+from workbench.sandbox.results import to_json
 from workbench.sandbox.service import Request, Response, Service
 from workbench.sandbox.store import FileStore, Store
 
@@ -107,8 +106,8 @@ class RequestLog:
             "operation": None if operation is None else operation.name,
             "path": row["path"] if reveal or operation is not None else None,
             "at": moment_of(row["at"]),
-            "body": _plain(asked if reveal else masked(asked, of=known[0])) if asked else None,
-            "answer": _plain(answered if reveal or row["status"] >= 400 else masked(answered, of=known[1])),
+            "body": to_json(asked if reveal else masked(asked, of=known[0])) if asked else None,
+            "answer": to_json(answered if reveal or row["status"] >= 400 else masked(answered, of=known[1])),
         }
 
 
@@ -117,11 +116,3 @@ def _loaded(body: str) -> Any:
         return strict_json.loads(body.encode("latin-1")) if body else None
     except strict_json.NotJson:
         return None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return str(value) if isinstance(value, Decimal) else value

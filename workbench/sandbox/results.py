@@ -303,6 +303,8 @@ def to_json(result: Any) -> Any:
         return {one.name: to_json(getattr(result, one.name)) for one in members(type(result))}
     if isinstance(result, list | tuple):
         return [to_json(item) for item in result]
+    if type(result) is dict:
+        return {name: to_json(value) for name, value in result.items()}
     if isinstance(result, Decimal):
         return str(result)
     return write_time(result) if isinstance(result, datetime) else result

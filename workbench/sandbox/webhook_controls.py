@@ -187,12 +187,12 @@ class FaultControls(ControlGroup):
         how: dict[str, Any] = {"kind": kind, "of": of, "nth": nth, "times": times, "probability": probability}
         how |= {"seconds": seconds, "status": status, "body": body, "retry_after": retry_after}
         how |= {"answer": answer, "matching": matching}
-        return self._engine.faults.add(**how)
+        return self._engine.faults.put(FaultRule(id=self._engine.store.next("fault"), **how))
 
     @control(changes=True)
     def clear_faults(self) -> list[FaultRule]:
         """Remove all fault rules."""
-        self._engine.faults.clear()
+        self._engine.store.fill("fault", {})
         return []
 
     @control(changes=False)
