@@ -1,4 +1,4 @@
-"""Search every place of `places.PLACES` for every value of `planted.PLANTED`; none may be where it does not belong.
+"""Search every place of `places.PLACES` and `faces.FACES` for every value of `planted.PLANTED`; none may be where it does not belong.
 
 Errors, over all modes of tracebacks, are in `test_tracebacks`; a shell's history and notebooks that ran in
 `test_sessions`; dumps of what holds a key, and hashes, in `test_keys`; what is shown on purpose, and
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.canaries.conftest import Life
+from tests.canaries.faces import FACES
 from tests.canaries.places import PLACES, Place
 from tests.canaries.planted import PLANTED, found
 
@@ -34,7 +35,7 @@ def test_each_value_was_sent_or_received(life: Life) -> None:
 @pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 @pytest.mark.parametrize(
     "place",
-    [pytest.param(one, id=name, marks=pytest.mark.slow if one.slow else ()) for name, one in PLACES.items()],
+    [pytest.param(one, id=name, marks=pytest.mark.slow if one.slow else ()) for name, one in (PLACES | FACES).items()],
 )
 def test_none_stands_where_it_does_not_belong(place: Place, life: Life, tmp_path: Path) -> None:
     """A place was read, and of all planted and drawn values it holds those that belong there."""

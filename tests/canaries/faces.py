@@ -1,0 +1,303 @@
+"""The places of `places.PLACES` that came later: screens, agents, recordings, a class, drills, queries, evidence and spans."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import workbench as wb
+from tests.canaries.conftest import Life
+from tests.canaries.places import Place, command, widgets
+from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
+from tests.client.doubles import client_on
+from workbench import sequences, testing
+from workbench.classroom import ClassServer
+from workbench.classroom.exports import FORMS
+from workbench.client.client import Client
+from workbench.course.drills import DRILLS, drill
+from workbench.course.learner import EXERCISES
+from workbench.mcp_server import make_server
+from workbench.sequences.exports import call_as
+from workbench.tables.sql import SESSION
+from workbench.terminal.watch import screen
+
+WRONG: dict[str, Any] = {**PERSON, "national_id": "000771293x", "email": "zqmail@"}
+
+
+def _wire(values: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by their names on the wire."""
+
+    def camel(name: str) -> str:
+        first, *rest = name.split("_")
+        return first + "".join(part.title() for part in rest)
+
+    return {camel(name): _wire(one) if isinstance(one, dict) else one for name, one in values.items()}
+
+
+def _people(api: Any) -> str:
+    """Put planted people into a sandbox, and return the id of one."""
+    user = str(api.create_user_application(**PERSON).id)
+    api.update_user(user_id=user, **CHANGES)
+    api.create_payment_account(user_id=user, **ACCOUNT)
+    api.create_payment_account(user_id=user, **BUSINESS)
+    company = api.guide()["companies"][0]
+    owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
+    api.update_ubo(company_id=company["id"], ubo_id=owner, **OWNER)
+    api.update_dispute(dispute_id=api.guide()["disputes"]["pending"][0], text_evidence="Zqevidence of it")
+    api.sandbox.deposit(amount="1.77", description="ZQMEMO", originator_name="Zqoriginator")
+    for attempt in (WRONG, {**PERSON, "zq-unknown": "zq-unknown-member"}):
+        try:
+            api.create_user_application(**attempt)
+        except (wb.WorkbenchError, TypeError):
+            continue
+    return user
+
+
+# screens
+
+
+def _dashboard(_: Life, folder: Path) -> Iterator[str]:
+    with wb.connect(seed=7) as api:
+        _people(api)
+        yield from _of_dashboard(api, wb.dashboard(api), folder)
+
+
+def _of_dashboard(api: Any, shown: Any, folder: Path) -> Iterator[str]:
+    few = shown.books.members[:2]  # one has ten thousand rows
+    shown.books.get("rewards", lambda: wb.rewards.read(api, few, progress=False).frame())
+    sent: list[Any] = []
+    shown.page.send = sent.append
+    shown.answer({"do": "show", "filters": {"range": "year"}})
+    for name in ("users", "payment accounts", "disputes", "events", "requests", "transactions"):
+        shown.answer({"do": "open", "list": name, "filter": ""})
+    yield from (repr(shown), shown.html, shown.document(), json.dumps(sent, default=str), widgets())
+    yield shown.export(folder / "dashboard.html").read_text()
+
+
+def _timeline(life: Life, _: Path) -> Iterator[str]:
+    shown = life.api.sandbox.timeline(life.api.journal)
+    yield from (str(shown), repr(shown), shown._repr_html_(), shown.swimlanes())
+    for one in shown:
+        yield json.dumps(one.line(), default=str)
+        yield json.dumps(one.details, default=str)
+        if one.event_id:
+            yield str(life.api.sandbox.why(one.event_id, life.api.journal))
+
+
+def _watch(_: Life, __: Path) -> list[str]:
+    texts: list[str] = []
+
+    async def look(api: Any) -> None:
+        app = screen(api)
+        async with app.run_test(size=(160, 50)) as pilot:
+            app.look()
+            table = app.query_one("DataTable")
+            for at in range(len(app.shown)):
+                table.move_cursor(row=at)
+                for show in (
+                    app.on_data_table_row_selected,
+                    app.action_why,
+                    lambda: app.action_copy("curl"),
+                    lambda: app.action_copy("python"),
+                ):
+                    show()
+                    texts.append(f"{app.query_one('#details').render()}{app.clipboard}")
+            await pilot.pause()
+            texts.append(app.export_screenshot())
+
+    with wb.connect(seed=7) as api:
+        _people(api)
+        asyncio.run(look(api))
+    return texts
+
+
+def _tail(_: Life, __: Path) -> Iterator[str]:
+    with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
+        _people(api)
+        for more in ((), ("--json",), ("--failed",)):
+            yield command("logs", "tail", "--no-follow", "--url", url, *more)
+
+
+# agents
+
+
+def _agent(_: Life, __: Path) -> list[str]:
+    import mcp
+
+    texts: list[str] = []
+
+    async def talk(api: Any) -> None:
+        async with mcp.Client(make_server(api)) as client:
+
+            async def call(tool: str, **arguments: Any) -> Any:
+                answer = await client.call_tool(tool, arguments)
+                texts.extend(one.text for one in answer.content)
+                return answer
+
+            company = api.guide()["companies"][0]
+            owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
+            made = await call("create_user_application", **_wire(PERSON))
+            user = json.loads(made.content[0].text)["id"]
+            await call("update_user", userId=user, **_wire(CHANGES))
+            await call("create_payment_account", userId=user, **_wire(ACCOUNT))
+            await call("update_ubo", companyId=company["id"], uboId=owner, **_wire(OWNER))
+            await call("create_user_application", **_wire(WRONG))
+            await call("create_user_application", **_wire(PERSON), zqUnknown="zq-unknown-member")
+            await call("sandbox_deposit", amount="1.77", description="ZQMEMO", originator_name="Zqoriginator")
+            for control in ("guide", "events", "requests", "deliveries", "timeline"):
+                await call(f"sandbox_{control}")
+            await call("sandbox_state", record_id=user)
+            for one in (await client.list_resources()).resources:
+                texts.extend(part.text for part in (await client.read_resource(str(one.uri))).contents)
+
+    with wb.connect(seed=8) as api:
+        asyncio.run(talk(api))
+    return texts
+
+
+# calls that were made
+
+
+def _recordings(_: Life, folder: Path) -> Iterator[str]:
+    path = folder / "calls.har"
+    with wb.connect(seed=9) as api:
+        with testing.record(api, path):
+            user = _people(api)
+            api.list_contracts()
+        yield path.read_text()
+        for to in ("toml", "pytest", "notebook", "shell", "har", "openapi"):
+            yield sequences.export(api.journal, to)
+            yield sequences.export(api.sandbox.requests(), to)
+        for entry in (*api.journal, *api.sandbox.requests()):
+            yield from (str(call_as(entry, to, base_url=api.base_url)) for to in ("curl", "python"))
+    try:
+        with testing.replay(path) as other:
+            other.update_user(user_id=user, **CHANGES)
+    except wb.WorkbenchError as error:
+        yield str(error)
+
+
+def _spans(_: Life, __: Path) -> list[str]:
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    collected = InMemorySpanExporter()
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):  # a process has one
+        provider = TracerProvider()
+        trace.set_tracer_provider(provider)
+    provider.add_span_processor(SimpleSpanProcessor(collected))
+    with wb.connect(seed=9) as api:
+        _people(api)
+    wrong = client_on(lambda _: httpx.Response(400, json={"message": f"wrong: {PERSON['email']}"}))
+    with wrong as api, contextlib.suppress(wb.ApiError):
+        api.create_user_application(**PERSON)
+    return [one.to_json() for one in collected.get_finished_spans()]
+
+
+# a class, and what is learned there
+
+
+def _class(_: Life, folder: Path) -> Iterator[str]:
+    server = ClassServer(["Ann", "Bob"], folder / "class")
+    with server.serve() as url:
+        for learner in server.learners:
+            with wb.connect(url, code=learner.code) as api:
+                _people(api)
+                for exercise in list(EXERCISES)[::7]:
+                    yield str(wb.course.check(exercise, api))
+                yield str(wb.course.hint("start-1"))
+        yield json.dumps(server.board())
+        board = wb.course.board(url, server.trainer_key)
+        yield from (str(board), repr(board), board._repr_html_(), repr(server.learners))
+        yield from (server.export(form) for form in FORMS)
+    server.close()
+    yield (folder / "class" / "class.db").read_bytes().decode("latin-1")
+
+
+def _drills(_: Life, __: Path) -> Iterator[str]:
+    for name in DRILLS:
+        with wb.connect(seed=7) as api:
+            _people(api)
+            made = drill(name, api)
+            for shown in (made, made.check(), made.debrief()):
+                yield from (str(shown), repr(shown), shown._repr_html_())
+            yield repr(made.ledger)
+            made.stop()
+
+
+# queries and evidence
+
+
+def _sql(life: Life, _: Path) -> Iterator[str]:
+    with wb.connect(seed=7) as api:
+        _people(api)
+        for table in SESSION:
+            if table != "rewards":  # ten thousand rows, of nobody's
+                found = wb.sql(f"select * from {table}", api)
+                yield from (found.to_string(), repr(found.to_dict()), repr(found.attrs))
+    people = wb.sql("select * from people", people=[life.things["application"], life.things["update"]])
+    yield people.to_string()
+    try:
+        wb.sql("select cast(first_name as integer) from people", people=[life.things["application"]])
+    except ValueError as error:
+        yield str(error)
+
+
+def _evidence(_: Life, folder: Path) -> Iterator[str]:
+    with wb.connect(seed=3) as api:
+        inner, calls = api.sandbox.transport(), 0
+
+        def handle(request: httpx.Request) -> httpx.Response:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                inner.handle_request(request)
+                raise httpx.ReadTimeout("late")
+            return inner.handle_request(request)
+
+        other = Client(
+            base_url=api.sandbox.base_url, api_key=api.sandbox.full_key, transport=httpx.MockTransport(handle),
+            journal=api.journal,
+        )  # fmt: skip
+        rows = [{**PERSON, "email": f"zqmail{i}@example.com", "external_id": f"b-{i}"} for i in range(3)]
+        result = wb.bulk.run(
+            other.create_user_application, rows, path=folder / "run", key="external_id", progress=False
+        )
+        found = wb.bulk.investigate(result, api)
+        yield from (
+            repr(found),
+            str(found),
+            repr(list(found)),
+            wb.to_frame(found).to_string(),
+            repr(result),
+            str(result),
+        )
+        for entry in api.journal.unknown():
+            yield repr(api.journal.evidence(entry.id))
+            yield str(api.journal.evidence(entry.id))
+    compared = wb.compare(
+        wb.Sandbox(seed=3), wb.Sandbox(seed=3, behavior="observed"), sequences=["application-approved"]
+    )
+    yield from (str(compared), repr(compared), wb.to_frame(compared).to_string())
+
+
+FACES: dict[str, Place] = {
+    "the dashboard": Place(_dashboard, "Approval rate", slow=True),
+    "timelines": Place(_timeline, "create_user_application"),
+    "watch": Place(_watch, "Why", slow=True),
+    "logs tail": Place(_tail, "create_user_application", slow=True),
+    "answers to an agent": Place(_agent, "approved"),
+    "recordings and exports of calls": Place(_recordings, "create_user_application"),
+    "spans": Place(_spans, "create_user_application"),
+    "a class": Place(_class, "start-1", slow=True),
+    "drills": Place(_drills, "duplicate-bookings", slow=True),
+    "SQL": Place(_sql, "create_user_application"),
+    "evidence": Place(_evidence, "look"),
+}
