@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -14,14 +13,13 @@ from typing import Any
 import pytest
 
 from tests.bulk.bulk_child import send_all
+from tests.processes import PROCESSES
 from workbench.bulk import resume, run
 from workbench.bulk.outcomes import RunRecord
 from workbench.errors import UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.session import connect
 
-PROCESSES = multiprocessing.get_context("forkserver")  # a process is there at once, with all that it imports
-PROCESSES.set_forkserver_preload(["tests.bulk.bulk_child"])
 ADDRESS = {
     "address_line1": "1 Example Street", "city": "New York", "region": "NY", "postal_code": "10001", "country_code": "US",
 }  # fmt: skip

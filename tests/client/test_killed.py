@@ -1,70 +1,93 @@
-"""A process killed at random moments: what was carried out is in the journal, and nothing is called done that is not."""
+"""A client killed at random moments: what it sent is in its journal once, and nothing is called done that is not."""
 
-import multiprocessing
+import json
 import os
 import random
-import signal
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
-from tests.client.doubles import CARD, KEY, URL
+from tests.client.doubles import CARD
+from tests.client.client_child import KINDS, call, settings
+from tests.processes import PROCESSES
 from workbench.client.client import Client
-from workbench.client.effects import Outcome
-from workbench.client.journal import Journal
+
+KILLS_OF_A_FILE = 20
 
 
-def _calls(journal: str, ledger: str, state: str) -> None:
-    os.environ["WORKBENCH_STATE"] = state
-    written = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-
-    def carry_out(request: httpx.Request) -> httpx.Response:
-        os.write(written, request.content + b"\n")
-        return httpx.Response(200, json={"id": CARD})
-
-    client = Client(base_url=URL, api_key=KEY, transport=httpx.MockTransport(carry_out), journal=Journal(journal))
-    number = 0
-    while True:
-        number += 1
-        client.update_user(user_id=CARD, external_id=f"row-{number}")
+def effects(ledger: Path) -> Counter[str]:
+    """Return how often each update had its effect."""
+    found = ledger.read_text().splitlines() if ledger.exists() else []
+    return Counter(json.loads(line)["externalId"] for line in found)
 
 
-def _round(folder: Path, seed: int) -> tuple[int, int, int]:
-    """Kill one process after a while; give effects, intents and ends called done."""
-    journal, ledger = folder / f"journal-{seed}.db", folder / f"ledger-{seed}"
-    context: Any = multiprocessing.get_context("fork")
-    child = context.Process(target=_calls, args=(str(journal), str(ledger), str(folder / "state")))
+def kill_one(folder: Path, kind: str, name: str, chance: random.Random) -> None:
+    """Let a process work, and kill it: while it starts, or after some more effects."""
+    journal, ledger = folder / "journal.db", folder / "ledger"
+    before = len(effects(ledger))
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    child = PROCESSES.Process(target=call, args=(kind, journal, ledger, name, os.environ["WORKBENCH_STATE"], sender))
     child.start()
-    wanted = random.Random(seed).randrange(1, 40)
-    while not ledger.exists() or ledger.read_bytes().count(b"\n") < wanted:
+    assert receiver.recv() == kind
+    wanted = before + chance.choice([0, 0, 1, 5, 20])
+    while len(effects(ledger)) < wanted:
         child.join(0.001)
         assert child.is_alive()
-    child.join(random.Random(seed + 1).random() / 100)
-    os.kill(child.pid, signal.SIGKILL)
+    child.join(chance.uniform(0, 0.02))
+    assert child.is_alive()
+    child.kill()
     child.join()
-    effects = set(ledger.read_text().split())
-    entries = list(Journal(journal))
-    done = [entry for entry in entries if entry.outcome is Outcome.DONE]
-    unknown = [entry for entry in entries if entry.outcome is Outcome.UNKNOWN]
-
-    assert len(effects) == ledger.read_text().count("\n")  # none twice
-    assert len(done) <= len(effects) <= len(entries)
-    assert len(unknown) <= 1
-    assert len(done) + len(unknown) == len(entries)
-    return len(effects), len(entries), len(done)
+    child.close()
+    receiver.close()
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_kill_rounds(tmp_path: Path) -> None:
-    """Five kills: each effect has its recorded intent, and each end called done its effect."""
-    assert all(_round(tmp_path, seed)[1] > 0 for seed in range(5))
+def resolve(folder: Path) -> int:
+    """Compare journal and effects, and resolve what is unknown: by looking, or by sending again what is not there."""
+    seen = effects(folder / "ledger")
+    api = Client(**settings(folder / "journal.db", folder / "ledger"))
+    journal = api.journal
+    first = [entry for entry in journal if entry.resend_of is None]
+    entries = {entry.request["externalId"]: entry for entry in first}
+    done = {name for name, entry in entries.items() if entry.final_outcome == "done"}
+    unknown = {name: entry for name, entry in entries.items() if entry.is_unknown}
+
+    assert len(entries) == len(first), "two entries of one call"
+    assert max(seen.values(), default=0) <= 1, "an effect twice"
+    assert done <= seen.keys() <= entries.keys(), "an effect without a record, or a record without its effect"
+    assert done | unknown.keys() == entries.keys(), "an outcome that is neither done nor unknown"
+    for name, entry in unknown.items():
+        if name in seen:
+            journal.resolve(entry.id, "done")
+        else:
+            journal.resend(entry.id, {"user_id": CARD, "external_id": name}, accept_double=True)
+    assert journal.unknown() == []
+    api.close()
+    journal.close()
+    return len(unknown)
 
 
-@pytest.mark.soak
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_many_kill_rounds(tmp_path: Path) -> None:
-    """Two hundred kills."""
-    counts = [_round(tmp_path, seed) for seed in range(200)]
-    print(f"200 kills: {sum(c[0] for c in counts)} effects, {sum(c[1] for c in counts)} intents, 0 lost, 0 doubled")
+@pytest.mark.parametrize(
+    "kills, seed",
+    [
+        pytest.param(6, 1, marks=pytest.mark.slow),
+        pytest.param(2_000, 2, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+def test_a_killed_client(tmp_path: Path, kills: int, seed: int) -> None:
+    """Each effect is there once, with its record; what was in flight is unknown, and can be resolved."""
+    chance = random.Random(seed)
+    unknown = sent = 0
+    for number in range(kills):
+        folder = tmp_path / str(number // KILLS_OF_A_FILE)
+        folder.mkdir(exist_ok=True)
+        kind = KINDS[number % len(KINDS)]
+        kill_one(folder, kind, str(number), chance)
+        try:
+            unknown += resolve(folder)
+        except AssertionError as error:
+            error.add_note(f"kill {number} of seed {seed}: {kind}, {folder}")
+            raise
+        if number % KILLS_OF_A_FILE == KILLS_OF_A_FILE - 1 or number == kills - 1:
+            sent += sum(effects(folder / "ledger").values())
+    print(f"{kills} kills, seed {seed}: {sent} effects, {unknown} in flight and resolved, 0 lost, 0 doubled")

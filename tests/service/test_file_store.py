@@ -1,15 +1,8 @@
 """A sandbox in a file: it survives kills and restarts, and several processes share it."""
 
 import json
-import os
-import random
-import signal
 import sqlite3
-import subprocess
-import sys
-import threading
 import tracemalloc
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.sandbox.driver import state_of, write_earlier_file
-from tests.service.plain import Plain
 from workbench.errors import UnusableFile
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.embedded import renew_file
@@ -198,93 +190,3 @@ def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
     third = Sandbox(path=tmp_path / "s.db")
     assert (third.list_faults(), len(third.requests())) == ([], 2)
     third.close()
-
-
-def called(path: str) -> None:
-    """Purchase as fast as it goes, and say each purchase that was answered."""
-    sandbox = Sandbox(path=path)
-    while True:
-        os.write(1, f"{purchase(sandbox)}\n".encode())
-
-
-def served(path: str) -> None:
-    """The same over HTTP, by six senders at once: their writes share transactions."""
-    with Sandbox(path=path).serve() as url:
-        senders = [threading.Thread(target=_sender, args=(url,)) for _ in range(6)]
-        for sender in senders:
-            sender.start()
-        for sender in senders:
-            sender.join()
-
-
-def _sender(url: str) -> None:
-    with Plain(url) as plain:
-        card = plain.guide["cards"]["active"][0]
-        while True:
-            found = plain.call("POST", "/simulate/transactions/authorize", {"cardId": card, **PURCHASE})
-            os.write(1, f"{found['transactionId']}\n".encode())
-
-
-def started(path: Path, worker: Callable[[str], None]) -> "subprocess.Popen[str]":
-    """Start a process that does a worker's work."""
-    here = str(Path(__file__).parent.parent.parent)
-    script = f"import sys; sys.path.insert(0, {here!r})\nfrom {__name__} import *\n{worker.__name__}(sys.argv[1])"
-    return subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.parametrize(
-    "rounds",
-    [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
-)
-def test_kills(tmp_path: Path, rounds: int) -> None:
-    """Killed at random moments with two processes writing, one for seven, no answered write is lost, the file stays whole.
-
-    Twenty rounds share a file: it is read whole at each start.
-    """
-    chance = random.Random(rounds)
-    total = kept = 0
-    for file, first in enumerate(range(0, rounds, 20)):
-        path = tmp_path / f"{file}.db"
-        answered = [one for _ in range(min(20, rounds - first)) for one in killed_once(path, chance)]
-        assert len(answered) == len(set(answered))
-        total += len(answered)
-        kept += checked(path, set(answered))
-    print(f"\n{rounds} rounds, {total:,} answered writes, {kept:,} kept")
-
-
-def killed_once(path: Path, chance: random.Random) -> list[str]:
-    """Let two processes write until they are killed at a random moment; give what they were answered."""
-    workers = [started(path, worker) for worker in (called, served)]
-    heard: list[list[str]] = [[] for _ in workers]
-    threads = [
-        threading.Thread(target=lambda worker=worker, into=into: into.extend(line.strip() for line in worker.stdout))
-        for worker, into in zip(workers, heard, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    while not all(heard):
-        threads[0].join(0.01)
-    threads[0].join(chance.uniform(0.05, 0.4))
-    for worker in workers:
-        os.kill(worker.pid, signal.SIGKILL)
-    for worker, thread in zip(workers, threads, strict=True):
-        worker.wait()
-        thread.join()
-        assert worker.stdout is not None
-        worker.stdout.close()
-    return [line for lines in heard for line in lines if len(line) == 36]
-
-
-def checked(path: Path, answered: set[str]) -> int:
-    """Check that a file is whole, and holds what was answered and its money; give how many purchases it holds."""
-    sandbox, fresh = Sandbox(path=path), Sandbox()
-    kept = {one["id"] for one in sandbox.records("transaction")}
-    more = len(kept) - len(fresh.records("transaction"))
-    card, before = (one.balance(one.guide()["cards"]["active"][0]) for one in (sandbox, fresh))
-    whole = query(path, "PRAGMA integrity_check")
-    sandbox.close()
-
-    assert answered <= kept
-    assert card.held - before.held == before.available - card.available == more * 100
-    assert whole == [("ok",)]
-    return more

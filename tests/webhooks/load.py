@@ -4,63 +4,74 @@ import contextlib
 import itertools
 import os
 import random
-import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import attrs
 
+from tests.processes import PROCESSES
+from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.samples import sample as sample_event
 from workbench.webhooks.verify import sign
 
 KEY = "load-key"
-CHILD = """
-import sys, threading
-from workbench.webhooks.inbox import Inbox
-inbox = Inbox(sys.argv[1], keys=[sys.argv[3]])
-@inbox.on("*", name="book", atomic=True)
-def book(event, db):
-    db.execute("CREATE TABLE IF NOT EXISTS book(id TEXT)")
-    db.execute("INSERT INTO book VALUES (?)", (event.id,))
-with inbox.serve(port=int(sys.argv[2])) as url:
-    print(url, flush=True)
-    threading.Event().wait()
-"""
+
+
+def receive(path: Path, port: int, notes: Path | None, ready: Connection) -> None:
+    """Receive events and handle them, until this process is killed."""
+    inbox = Inbox(path, keys=[KEY])
+
+    @inbox.on("*", name="book", atomic=True)
+    def book(event: Any, db: Any) -> None:
+        db.execute("CREATE TABLE IF NOT EXISTS book(id TEXT)")
+        db.execute("INSERT INTO book VALUES (?)", (event.id,))
+
+    if notes is not None:
+        written = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+        @inbox.on("*", name="note")
+        def note(event: Any) -> None:
+            os.write(written, f"{event.id}\n".encode())
+
+    with inbox.serve(port=port) as url:
+        ready.send(url)
+        threading.Event().wait()
 
 
 class Receiver:
     """A serving inbox that is killed and started again on the same port."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
+        self.notes = notes  # written by a second handler, which is not atomic
         self.port = 0
         self.start()
 
-    def start(self) -> None:
-        """Start it, and wait until it says its URL."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(self.path), str(self.port), KEY], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
-        self.port = urlsplit(self.url).port or 0
-        assert self.port, "the receiver did not start"
+    def start(self, patience: float = 60) -> None:
+        """Start it, and wait until it says its URL, or until the patience is over (s)."""
+        self.ready, sender = PROCESSES.Pipe(duplex=False)
+        self.process = PROCESSES.Process(target=receive, args=(self.path, self.port, self.notes, sender))
+        self.process.start()
+        sender.close()
+        if self.ready.poll(patience):
+            self.port = urlsplit(self.ready.recv()).port or 0
+            assert self.port
 
     def kill(self) -> None:
         """End it without a chance to tidy up."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.ready.close()
 
 
 @attrs.frozen
@@ -99,9 +110,11 @@ def _post(connection: socket.socket, requests: Sequence[bytes]) -> int:
     return len(list(itertools.takewhile(lambda head: head.startswith(b"HTTP/1.1 204"), heads)))
 
 
-def send(receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills: int, burst: int = 1) -> Sent:
-    """Send everything until it is acknowledged, `burst` deliveries at once, and kill the receiver at even distances meanwhile."""
-    queue = deque(work)
+def send(
+    receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills: int, burst: int = 1, seed: int = 0
+) -> Sent:
+    """Send everything until it is acknowledged, `burst` deliveries at once; kill the receiver meanwhile, also as it starts."""
+    queue, chance = deque(work), random.Random(seed)
     acknowledged: list[tuple[str, float]] = []
     marks = [len(work) * (i + 1) // (kills + 1) for i in range(kills)]
 
@@ -125,6 +138,8 @@ def send(receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills:
             if taken < len(part) and connection is not None:
                 connection.close()
                 connection = None
+            if taken < len(part):
+                time.sleep(0.005)
         if connection is not None:
             connection.close()
 
@@ -135,7 +150,11 @@ def send(receiver: Receiver, work: list[tuple[str, bytes]], senders: int, kills:
     for mark in marks:
         while len(acknowledged) < mark and any(thread.is_alive() for thread in threads):
             threads[0].join(0.002)
+        time.sleep(chance.uniform(0, 0.01))
         receiver.kill()
+        receiver.start(*([chance.uniform(0, 0.05)] if chance.random() < 0.2 else []))
+    if kills:
+        receiver.kill()  # it may have been left as it starts
         receiver.start()
     for thread in threads:
         thread.join()

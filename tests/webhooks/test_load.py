@@ -98,22 +98,32 @@ def test_a_million(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "rounds",
-    [pytest.param(5, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])],
+    "kills, seed",
+    [
+        pytest.param(10, 1, marks=pytest.mark.slow),
+        pytest.param(2_000, 2, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
 )
-def test_kills(tmp_path: Path, rounds: int) -> None:
-    """Killed again and again under load, the inbox loses nothing it acknowledged and stays whole."""
-    path = tmp_path / "inbox.db"
-    receiver = Receiver(path)
-    known: set[str] = set()
-    for seed in range(rounds):
-        work = deliveries(60, 0.3, seed)
-        known |= {event_id for event_id, _ in work}
-        sent = send(receiver, work, senders=8, kills=1)
+def test_kills(tmp_path: Path, kills: int, seed: int) -> None:
+    """Killed again and again under load, the inbox loses nothing that it acknowledged, and does nothing twice."""
+    total = sent_again = noted_again = 0
+    for first in range(0, kills, 50):
+        path = tmp_path / f"{first}.db"
+        work = deliveries(20 * min(50, kills - first), 0.3, seed + first)
+        ids = {event_id for event_id, _ in work}
+        receiver = Receiver(path, tmp_path / f"{first}-notes")
+        sent = send(receiver, work, senders=8, kills=min(50, kills - first), seed=seed + first)
+        wait_for_effects(path, 2 * len(ids))
+        receiver.kill()
+        found, notes = counts(path), (tmp_path / f"{first}-notes").read_text().split()
+        total += len(ids)
+        sent_again += found["deliveries"] - len(work)
+        noted_again += len(notes) - len(ids)
 
-        assert sent.acknowledged == {event_id for event_id, _ in work}
-    wait_for_effects(path, len(known))
-    receiver.kill()
-    found = counts(path)
-
-    assert (found["events"], found["effects"], found["effects by id"]) == (len(known),) * 3
+        assert sent.acknowledged == ids, first
+        assert (found["events"], found["effects"], found["effects by id"]) == (len(ids),) * 3, first
+        assert set(notes) == ids, first
+    print(
+        f"\n{kills} kills, seed {seed}: {total:,} events, {sent_again} stored but not acknowledged and sent again, "
+        f"0 lost, 0 doubled; the handler that is not atomic ran {noted_again} times more"
+    )

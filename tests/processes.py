@@ -1,0 +1,8 @@
+"""Processes that are there at once, with all that they import, to be killed."""
+
+import multiprocessing
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    ["tests.bulk.bulk_child", "tests.client.client_child", "tests.service.sandbox_child", "tests.webhooks.load"]
+)

@@ -1,0 +1,55 @@
+"""Processes that use one sandbox file, to be killed; each purchase is noted before it is sent, and with its answer."""
+
+import itertools
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.service.plain import Plain
+from workbench.sandbox import Request, Sandbox
+
+PURCHASE = {"amount": 100, "currency": "USD", "merchantCategoryCode": "5411"}
+
+
+def call(path: Path, name: str, notes: Path) -> None:
+    """Purchase as fast as it goes, in this process."""
+    sandbox = Sandbox(path=path)
+    card = sandbox.guide()["cards"]["active"][0]
+    headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
+
+    def buy(body: Any) -> Any:
+        answer = sandbox.handle(
+            Request("POST", "/v1/simulate/transactions/authorize", "", headers, json.dumps(body).encode())
+        )
+        assert answer.status == 200, answer
+        return json.loads(answer.body)
+
+    _purchase(buy, card, name, notes)
+
+
+def serve(path: Path, name: str, notes: Path) -> None:
+    """The same over HTTP, by six senders at once: their writes share transactions."""
+    with Sandbox(path=path).serve() as url:
+        senders = [threading.Thread(target=_sender, args=(url, f"{name}-{i}", notes)) for i in range(6)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+
+
+def _sender(url: str, name: str, notes: Path) -> None:
+    with Plain(url) as plain:
+        card = plain.guide["cards"]["active"][0]
+        _purchase(lambda body: plain.call("POST", "/simulate/transactions/authorize", body), card, name, notes)
+
+
+def _purchase(buy: Any, card: str, name: str, notes: Path) -> None:
+    """Purchase at a merchant of its own each time, so that any purchase can be found again."""
+    written = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for number in itertools.count():
+        merchant = f"{name}-{number}"
+        os.write(written, f"{merchant} sent\n".encode())
+        found = buy({"cardId": card, "merchantName": merchant, **PURCHASE})
+        os.write(written, f"{merchant} {found['transactionId']}\n".encode())
