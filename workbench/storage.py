@@ -5,22 +5,24 @@ processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a
 that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
 """
 
+import errno
 import glob
 import hashlib
 import os
 import signal
 import sqlite3
 import stat
+import tempfile
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from workbench.errors import FileBusy, UnusableFile, advise, hide_arguments, visible
 
@@ -49,6 +51,63 @@ def file_system(path: Path) -> str:
     whole = path.absolute()
     points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
     return next((points[one] for one in (whole, *whole.parents) if one in points), "")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone; a power cut does not take them again.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where its file system can say that."""
+    if os.name != "posix":
+        return
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # it may be written, not listed
+        return
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
+
+
+def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private: bool = True) -> None:
+    """Write a file completely or not at all; it is on the disk when this returns.
+
+    Args:
+        path: The file; one that is there is replaced.
+        write: Writes into the open file, or the content itself.
+        private: Whether its owner alone may read it.
+
+    Raises:
+        OSError: It cannot be written; what was there before is there still.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(write) if isinstance(write, bytes) else write(file)
+            file.flush()
+            if not private:
+                mask = os.umask(0)
+                os.umask(mask)
+                os.fchmod(file.fileno(), 0o666 & ~mask)
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
 
 
 # What `signal` is made of, without its conversions to enums: 0.4 µs a call, not 8.
@@ -129,14 +188,20 @@ class FileLock:
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
-        """Take the lock; return False where another process holds it."""
+        """Take the lock; return False where another process holds it.
+
+        Raises:
+            UnusableFile: Its file cannot be made.
+        """
         from filelock import Timeout
 
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
+            make_folder(self._path.parent)
             self._lock.acquire()
         except Timeout:
             return False
+        except OSError as error:
+            raise UnusableFile(f"{self._path} cannot be made: {error.strerror}") from None
         return True
 
     def release(self) -> None:
@@ -145,7 +210,8 @@ class FileLock:
 
     def remove(self) -> None:
         """Remove the lock's file, and release the lock; for one whose name is never used again."""
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # what is left of it is removed by another one
+            self._path.unlink(missing_ok=True)
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -153,12 +219,14 @@ class FileLock:
 
         Raises:
             FileBusy: Another process holds it; the message says which, and since when.
+            UnusableFile: Its file cannot be made.
         """
         if self.acquire():
             import socket
 
             holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-            self._path.write_text(holder, encoding="utf-8")
+            with suppress(OSError):
+                self._path.write_text(holder, encoding="utf-8")
             return self
         try:
             holder = self._path.read_text(encoding="utf-8", errors="replace")[:200]
@@ -515,7 +583,7 @@ def _remove_unheld(lock: FileLock) -> bool:
 def _prepare(path: Path) -> None:
     """Make folder and file for their owner alone; a folder that is there already stays as it is."""
     try:
-        path.parent.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
         found = path.stat()
         if os.name == "posix" and found.st_size == 0:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.doubles import CARD
 from tests.client.client_child import KINDS, call, settings
+from tests.client.doubles import CARD
 from tests.processes import PROCESSES
 from workbench.client.client import Client
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from workbench.errors import CannotRecord, InvalidProfile, Problem, advise, hide_arguments
+from workbench.storage import make_folder, sync_folder
 
 APPLICATION = "card-issuing-workbench"
 
@@ -35,7 +36,7 @@ def state_folder() -> Path:
     """
     folder = state_path()
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise CannotRecord(
             f"the folder {folder} cannot be made ({error.strerror or type(error).__name__}); nothing was sent. "
@@ -61,6 +62,7 @@ def read_or_make(path: Path, content: bytes) -> bytes:
             os.link(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
+    sync_folder(path.parent)
     return path.read_bytes()
 
 
@@ -165,8 +167,8 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
     """
     here = {"host": host, "environment": environment}
     path = state_folder() / "pins" / f"{fingerprint}.json"
-    path.parent.mkdir(mode=0o700, exist_ok=True)
     try:
+        make_folder(path.parent)
         found = json.loads(read_or_make(path, json.dumps(here).encode()))
         pinned = f"{found['host']} ({found['environment']})"
     except (ValueError, KeyError, TypeError, OSError):

@@ -1,0 +1,434 @@
+"""A disk that refuses, or forgets: what Python and SQLite do to the files of a folder, counted, recorded and replayed.
+
+Each step (opening a file to write, a write, a change of length, a sync, a new name or the end of one) can be refused, and
+the steps up to a moment can be replayed as a disk may hold them after a power cut: what was not synced is there, gone or torn.
+"""
+
+import _pyio
+import builtins
+import ctypes
+import errno
+import io
+import os
+import random
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+SECTOR = 512  # bytes that a disk writes whole
+_OK = 0
+_CODES = {  # of SQLite, by the step that fails
+    "open": 14, "write": 10 | 3 << 8, "sync": 10 | 4 << 8, "truncate": 10 | 6 << 8, "remove": 10 | 10 << 8,
+    "grow": 10 | 19 << 8,
+}  # fmt: skip
+_FULL = 13
+
+
+@attrs.frozen
+class Step:
+    """What was done to a file, or, as "note", what the program said meanwhile."""
+
+    kind: str
+    path: str = ""
+    value: Any = None  # where, how long, the other name, or what was noted
+    data: bytes = b""
+
+
+@attrs.define
+class Disk:
+    """The files of a folder: `steps` holds what was done, and the step of the number `refuse` fails.
+
+    Args:
+        folder: What lies outside is left alone.
+        refuse: Number of the step that fails, from 1.
+        error: The error of the operating system.
+        lasting: Whether all steps after it fail, too, until `healed`.
+    """
+
+    folder: Path
+    refuse: int | None = None
+    error: int = errno.ENOSPC
+    lasting: bool = False
+    steps: list[Step] = attrs.field(factory=list)
+    count: int = 0
+    refused: int = 0
+    _files: dict[int, str] = attrs.field(factory=dict)  # by the descriptor
+
+    def note(self, *value: Any) -> None:
+        """Record what the program said."""
+        self.steps.append(Step("note", value=value))
+
+    def healed(self) -> None:
+        """Refuse nothing any more."""
+        self.refuse = None
+
+    def path(self, name: Any) -> str | None:
+        """Return the path of a file of the folder."""
+        found = os.path.abspath(os.fsdecode(name))  # noqa: PTH100 - a link stays one
+        return found if found.startswith(f"{self.folder}{os.sep}") or found == str(self.folder) else None
+
+    def refuses(self) -> bool:
+        """Count a step, and return whether it fails."""
+        self.count += 1
+        fails = self.refuse is not None and (self.count >= self.refuse if self.lasting else self.count == self.refuse)
+        self.refused += fails
+        return fails
+
+    def step(self, kind: str, path: str, value: Any = None, data: bytes = b"") -> None:
+        """Count and record a step of Python."""
+        if self.refuses():
+            raise OSError(self.error, os.strerror(self.error), path)
+        self.steps.append(Step(kind, path, value, data))
+
+    def notes(self, until: int | None = None) -> list[tuple[Any, ...]]:
+        """Return what was noted within the first steps."""
+        return [step.value for step in self.steps[:until] if step.kind == "note"]
+
+    @contextmanager
+    def used(self) -> Iterator["Disk"]:
+        """Let Python and SQLite use this disk within the block."""
+        with pytest.MonkeyPatch.context() as patch, _sqlite_uses(self):
+            for name, call in _functions(self).items():
+                patch.setattr(os, name, call)
+            for module in (io, builtins):
+                patch.setattr(module, "open", _pyio.open)  # written in Python: it calls the functions of `os`
+            yield self
+
+    # power cuts
+
+    def cut(self, at: int, chance: random.Random, folder: Path) -> None:
+        """Make the folder as a power cut after the first steps may leave it.
+
+        What was written and not synced is there, gone, or there in part, each sector by itself. Names of a folder, which
+        file systems keep in a log, appear and disappear in their order, up to some moment since the folder was synced.
+        """
+        image = _Image(str(self.folder))
+        for step in self.steps[:at]:
+            image.apply(step)
+        image.cut(chance, chance.choice([0.0, 0.5, 1.0]))
+        for path, content in image.files():
+            target = folder / Path(path).relative_to(self.folder)
+            if content is None:
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+
+
+class _File:
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.pending: list[Step] = []
+
+    def sync(self) -> None:
+        for step in self.pending:
+            self.write(step, 0, len(step.data))
+        self.pending = []
+
+    def write(self, step: Step, start: int, end: int) -> None:
+        if step.kind == "truncate":
+            size = step.value
+            self.content = self.content[:size] + bytes(max(0, size - len(self.content)))
+            return
+        at = step.value + start
+        if len(self.content) < at:
+            self.content += bytes(at - len(self.content))
+        self.content[at : at + end - start] = step.data[start:end]
+
+    def cut(self, chance: random.Random, kept: float) -> None:
+        for step in self.pending:
+            if step.kind == "truncate":
+                if chance.random() < kept:
+                    self.write(step, 0, 0)
+                continue
+            at, length = step.value, len(step.data)
+            whole = chance.random() < 0.7
+            keep = chance.random() < kept
+            edges = sorted({0, length, *range(-at % SECTOR, length, SECTOR)})
+            for start, end in zip(edges, edges[1:], strict=False):
+                if keep if whole else chance.random() < kept:
+                    self.write(step, start, end)
+        self.pending = []
+
+
+class _Image:
+    """What a disk holds for certain, and what it may hold."""
+
+    def __init__(self, folder: str) -> None:
+        self.now: dict[str, _File | None] = {folder: None}  # None for a folder
+        self.kept = dict(self.now)
+        self.pending: dict[str, list[tuple[tuple[str, _File | None, bool], ...]]] = {}
+
+    def _name(self, *changes: tuple[str, _File | None, bool]) -> None:
+        for path, file, there in changes:
+            if there:
+                self.now[path] = file
+            else:
+                self.now.pop(path, None)
+        self.pending.setdefault(str(Path(changes[-1][0]).parent), []).append(changes)
+
+    def apply(self, step: Step) -> None:
+        path = step.path
+        if step.kind == "mkdir":
+            self._name((path, None, True))
+        elif step.kind == "create" and path not in self.now:
+            self._name((path, _File(), True))
+        elif step.kind in ("write", "truncate"):
+            self._file(path).pending.append(step)
+        elif step.kind == "sync":
+            found = self.now.get(path)
+            if found is not None:
+                found.sync()
+            else:
+                self._sync_folder(path)
+        elif step.kind == "remove":
+            self._name((path, None, False))
+        elif step.kind == "link":
+            self._name((step.value, self._file(path), True))
+        elif step.kind == "rename":
+            self._name((path, None, False), (step.value, self._file(path), True))
+
+    def _file(self, path: str) -> _File:
+        found = self.now[path]
+        assert found is not None
+        return found
+
+    def _keep(self, changes: tuple[tuple[str, _File | None, bool], ...]) -> None:
+        for path, file, there in changes:
+            if there:
+                self.kept[path] = file
+            else:
+                self.kept.pop(path, None)
+
+    def _sync_folder(self, folder: str) -> None:
+        for changes in self.pending.pop(folder, ()):
+            self._keep(changes)
+
+    def cut(self, chance: random.Random, kept: float) -> None:
+        for waiting in self.pending.values():
+            for changes in waiting[: chance.randint(0, len(waiting)) if kept == 0.5 else round(kept * len(waiting))]:
+                self._keep(changes)
+        for file in {id(file): file for file in self.kept.values() if file is not None}.values():
+            file.cut(chance, kept)
+
+    def files(self) -> Iterator[tuple[str, bytes | None]]:
+        """Yield what is there, folders before what lies in them; what lies in none is lost."""
+        for path, file in sorted(self.kept.items()):
+            if all(str(one) in self.kept for one in Path(path).parents if len(str(one)) >= len(min(self.kept))):
+                yield path, None if file is None else bytes(file.content)
+
+
+def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
+    """Return the functions of `os` that change files, for a disk."""
+    real = {name: getattr(os, name) for name in (
+        "open", "close", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "mkdir", "chmod", "fchmod",
+    )}  # fmt: skip
+    at: dict[int, int] = {}  # where the next write of a descriptor goes
+
+    def open_(name: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
+        path = disk.path(name)
+        if path is not None and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            there = os.path.exists(path)  # noqa: PTH110
+            if there and flags & os.O_TRUNC:
+                disk.step("truncate", path, 0)
+            elif not there or flags & os.O_EXCL == 0:
+                disk.step("open" if there else "create", path)
+        descriptor: int = real["open"](name, flags, mode, **more)
+        if path is not None:
+            disk._files[descriptor] = path
+            at[descriptor] = os.fstat(descriptor).st_size if flags & os.O_APPEND else 0
+        return descriptor
+
+    def close(descriptor: int) -> None:
+        disk._files.pop(descriptor, None)
+        real["close"](descriptor)
+
+    def write(descriptor: int, data: Any) -> int:
+        path = disk._files.get(descriptor)
+        if path is not None:
+            place = os.lseek(descriptor, 0, os.SEEK_CUR) if sys.platform != "win32" else at[descriptor]
+            half = bytes(data)[: len(data) // 2]
+            try:
+                disk.step("write", path, place, bytes(data))
+            except OSError:
+                if disk.error == errno.ENOSPC and half:
+                    return int(
+                        real["write"](descriptor, half)
+                    )  # as a disk does that becomes full: the next write fails
+                raise
+        return int(real["write"](descriptor, data))
+
+    def ftruncate(descriptor: int, size: int) -> None:
+        if descriptor in disk._files:
+            disk.step("truncate", disk._files[descriptor], size)
+        real["ftruncate"](descriptor, size)
+
+    def fsync(descriptor: int) -> None:
+        if descriptor in disk._files:
+            disk.step("sync", disk._files[descriptor])
+        real["fsync"](descriptor)
+
+    def moved(kind: str) -> Callable[..., None]:
+        def move(source: Any, target: Any, **more: Any) -> None:
+            path, to = disk.path(source), disk.path(target)
+            if path is not None and to is not None and not (kind == "link" and os.path.exists(to)):  # noqa: PTH110
+                disk.step("link" if kind == "link" else "rename", path, to)
+            real[kind](source, target, **more)
+
+        return move
+
+    def changed(kind: str, call: str) -> Callable[..., None]:
+        def change(name: Any, *arguments: Any, **more: Any) -> None:
+            path = disk._files.get(name) if isinstance(name, int) else disk.path(name)
+            there = path is not None and os.path.exists(path)  # noqa: PTH110
+            if path is not None and there is not (kind == "mkdir"):
+                disk.step(kind, path)
+            real[call](name, *arguments, **more)
+
+        return change
+
+    return {
+        "open": open_, "close": close, "write": write, "ftruncate": ftruncate, "fsync": fsync,
+        "replace": moved("replace"), "rename": moved("rename"), "link": moved("link"),
+        "unlink": changed("remove", "unlink"), "mkdir": changed("mkdir", "mkdir"),
+        "chmod": changed("mode", "chmod"), "fchmod": changed("mode", "fchmod"),
+    }  # fmt: skip
+
+
+# SQLite
+
+_POINTER, _INT, _LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
+_OPEN = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _POINTER, _INT, _POINTER)
+_DELETE = ctypes.CFUNCTYPE(_INT, _POINTER, ctypes.c_char_p, _INT)
+_WRITE = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _INT, _LONG)
+_TRUNCATE = ctypes.CFUNCTYPE(_INT, _POINTER, _LONG)
+_SYNC = ctypes.CFUNCTYPE(_INT, _POINTER, _INT)
+_MAP = ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _INT, _INT, _POINTER)
+_CREATE, _MAIN_JOURNAL, _WAL = 0x4, 0x800, 0x80000  # flags of opening
+
+
+class _VFS(ctypes.Structure):
+    _fields_ = [
+        ("version", _INT), ("size", _INT), ("longest", _INT), ("next", _POINTER), ("name", ctypes.c_char_p),
+        ("data", _POINTER), ("open", _OPEN), ("delete", _DELETE), *((f"other{i}", _POINTER) for i in range(14)),
+    ]  # fmt: skip
+
+
+class _Methods(ctypes.Structure):
+    _fields_ = [
+        ("version", _INT), ("close", _POINTER), ("read", _POINTER), ("write", _WRITE), ("truncate", _TRUNCATE),
+        ("sync", _SYNC), *((f"other{i}", _POINTER) for i in range(7)), ("map", _MAP),
+        *((f"last{i}", _POINTER) for i in range(5)),
+    ]  # fmt: skip
+
+
+@contextmanager
+def _sqlite_uses(disk: Disk) -> Iterator[None]:
+    """Put a layer of our own between SQLite and the operating system."""
+    import _sqlite3
+
+    library = ctypes.CDLL(getattr(_sqlite3, "__file__", None))
+    if sys.platform == "win32" or not hasattr(library, "sqlite3_vfs_find"):
+        pytest.skip("SQLite's functions cannot be reached here")
+    library.sqlite3_vfs_find.restype = ctypes.POINTER(_VFS)
+    library.sqlite3_vfs_find.argtypes = [ctypes.c_char_p]
+    real = library.sqlite3_vfs_find(None)
+    own = _VFS.from_buffer_copy(real.contents)
+    paths: dict[int, str] = {}
+    unsynced: set[str] = set()  # those whose folder SQLite syncs with them
+    methods: dict[int, _Methods] = {}
+    of_real: dict[int, _Methods] = {}  # by the address of ours
+
+    def code(kind: str) -> int:
+        return _FULL if kind == "write" and disk.error == errno.ENOSPC else _CODES[kind]
+
+    def method(file: int) -> _Methods:
+        return of_real[_POINTER.from_address(file).value or 0]
+
+    def open_(_: int, name: int | None, file: int, flags: int, out: int) -> int:  # SQLite keeps the address of the name
+        path = None if name is None else disk.path(ctypes.string_at(name))
+        there = path is None or os.path.exists(path)  # noqa: PTH110
+        if path is not None and flags & _CREATE:
+            if disk.refuses():
+                _POINTER.from_address(file).value = None
+                return _CODES["open"]
+            if not there:
+                disk.steps.append(Step("create", path))
+                if flags & (_MAIN_JOURNAL | _WAL):
+                    unsynced.add(path)
+        result: int = real.contents.open(ctypes.addressof(real.contents), name, file, flags, out)
+        address = _POINTER.from_address(file).value
+        if path is not None and result == _OK and address:
+            if address not in methods:
+                copy = _Methods.from_buffer_copy(_Methods.from_address(address))
+                copy.write, copy.truncate, copy.sync, copy.map = write, truncate, sync, map_
+                methods[address] = copy
+                of_real[ctypes.addressof(copy)] = _Methods.from_address(address)
+            _POINTER.from_address(file).value = ctypes.addressof(methods[address])
+            paths[file] = path
+        return result
+
+    def delete_(_: int, name: bytes, sync_folder: int) -> int:
+        path = disk.path(name)
+        if path is not None and os.path.exists(path):  # noqa: PTH110
+            if disk.refuses():
+                return code("remove")
+            disk.steps.append(Step("remove", path))
+            if sync_folder:
+                disk.steps.append(Step("sync", str(Path(path).parent)))
+        return int(real.contents.delete(ctypes.addressof(real.contents), name, sync_folder))
+
+    def write_(file: int, data: int, length: int, offset: int) -> int:
+        if disk.refuses():
+            if disk.error == errno.ENOSPC:
+                method(file).write(file, data, length // 2, offset)
+            return code("write")
+        disk.steps.append(Step("write", paths[file], offset, ctypes.string_at(data, length)))
+        return int(method(file).write(file, data, length, offset))
+
+    def truncate_(file: int, size: int) -> int:
+        if disk.refuses():
+            return code("truncate")
+        disk.steps.append(Step("truncate", paths[file], size))
+        return int(method(file).truncate(file, size))
+
+    def sync_(file: int, flags: int) -> int:
+        if disk.refuses():
+            return code("sync")
+        path = paths[file]
+        disk.steps.append(Step("sync", path))
+        if path in unsynced:
+            unsynced.remove(path)
+            disk.steps.append(Step("sync", str(Path(path).parent)))
+        return _OK  # the disk of a test is never cut off from power
+
+    def mapped(file: int, region: int, size: int, extend: int, out: int) -> int:
+        if extend and disk.refuses():
+            return code("grow")
+        return int(method(file).map(file, region, size, extend, out))
+
+    write, truncate, sync, map_ = _WRITE(write_), _TRUNCATE(truncate_), _SYNC(sync_), _MAP(mapped)
+    own.open, own.delete, own.name, own.next = _OPEN(open_), _DELETE(delete_), b"a disk of a test", None
+    library.sqlite3_vfs_register.argtypes = [_POINTER, _INT]
+    library.sqlite3_vfs_unregister.argtypes = [_POINTER]
+    library.sqlite3_vfs_register(ctypes.addressof(own), 1)
+    try:
+        yield
+    finally:
+        library.sqlite3_vfs_unregister(ctypes.addressof(own))
+        library.sqlite3_vfs_register(ctypes.addressof(real.contents), 1)
+        _KEPT.append((own, methods, of_real, write, truncate, sync, map_))  # a connection may be open still
+
+
+_KEPT: list[Any] = []
+
+
+def sqlite_version() -> str:
+    """Return the version of SQLite, for a campaign's report."""
+    return sqlite3.sqlite_version

@@ -1,0 +1,341 @@
+"""What writes files: the work of each, which says what happened, and the check of what a disk then holds.
+
+`work` does several things one after the other, each by `tried`; `check` opens what is there, compares it with what was noted,
+and uses it.
+"""
+
+import json
+import os
+import sqlite3
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import workbench as wb
+from tests.client.doubles import CARD, KEY, URL
+from tests.disk import Disk
+from workbench.classroom.results import Results
+from workbench.client.client import Client
+from workbench.client.journal import Journal
+from workbench.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
+from workbench.sandbox import Request, Sandbox
+
+Notes = list[tuple[Any, ...]]
+MISSING = (FileNotFoundError, WorkbenchError)
+
+
+def tried(disk: Disk, what: str, call: Callable[[], Any]) -> bool:
+    """Do something; note that it was done, done with a warning, or refused with an error of ours."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", AdviceWarning)
+        try:
+            call()
+        except WorkbenchError as error:
+            disk.note("refused", what, str(error))
+            return False
+    disk.note("warned" if said else "done", what)
+    return not said
+
+
+def names(notes: Notes, kind: str) -> list[str]:
+    """Return what was noted as a kind."""
+    return [note[1] for note in notes if note[0] == kind]
+
+
+def client_of(folder: Path, note: Callable[..., None], environment: str = "sandbox") -> Client:
+    """Return a client whose every request has an effect; one of a name with "lost" is not answered."""
+
+    def carry_out(request: httpx.Request) -> httpx.Response:
+        name = request.content.decode().split('"')[3]
+        note("effect", name)
+        if "lost" in name:
+            raise httpx.ReadError("the connection broke")
+        return httpx.Response(200, json={"id": CARD})
+
+    journal = Journal(folder / "journal.db")
+    transport = httpx.MockTransport(carry_out)
+    api = Client(base_url=URL, api_key=KEY, transport=transport, journal=journal, environment=environment)
+    if environment == "production":
+        api.arm(operations=["update_user"], minutes=1, reason="a test")
+    return api
+
+
+def state_in(folder: Path) -> None:
+    """Let this user's state lie in a folder."""
+    os.environ["WORKBENCH_STATE"] = str(folder / "state")
+
+
+class JournalOf:
+    """Calls with a journal."""
+
+    @staticmethod
+    def work(folder: Path, disk: Disk) -> None:
+        """Send updates, of which one is lost and resolved, close, and send more."""
+        state_in(folder)
+        for part in "ab":
+            opened: list[Client] = []
+            call = lambda opened=opened: opened.append(client_of(folder, disk.note, "production"))  # noqa: E731
+            if not tried(disk, f"open {part}", call):
+                continue
+            (api,) = opened
+            for name in (f"{part}1", f"{part}2", f"{part}-lost", f"{part}3"):
+                tried(disk, name, lambda name=name, api=api: api.update_user(user_id=CARD, external_id=name))
+            for entry in _listed(api.journal):
+                if entry.is_unknown:
+                    name = entry.request["externalId"]
+                    tried(disk, f"resolve {name}", lambda id_=entry.id, api=api: api.journal.resolve(id_, "done"))
+            tried(disk, f"close {part}", api.journal.close)
+            api.close()
+
+    @staticmethod
+    def check(folder: Path, notes: Notes) -> None:
+        """Each effect has its record, what was done is recorded as done, the rest is unknown and can be resolved."""
+        state_in(folder)
+        effects, done = names(notes, "effect"), names(notes, "done")
+        seen: list[str] = []
+        api = client_of(folder, lambda _, name: seen.append(name), "production")
+        entries = {entry.request["externalId"]: entry for entry in api.journal}
+
+        assert len(entries) == len(api.journal)
+        assert set(effects) <= entries.keys(), "an effect without a record"
+        for name, entry in entries.items():
+            if name in done:
+                assert entry.outcome == "done"
+            if f"resolve {name}" in done:
+                assert entry.resolution is not None
+            assert entry.final_outcome == "unknown" or name in effects, "done, and never sent"
+            assert entry.outcome in ("done", "unknown", "not_sent")
+        for entry in api.journal.unknown():
+            api.journal.resolve(entry.id, "done")
+        assert api.journal.unknown() == []
+        for name in effects[-1:]:  # the key of the hashes is the one of before
+            with pytest.raises(DuplicateSuspected):
+                api.update_user(user_id=CARD, external_id=name)
+        api.update_user(user_id=CARD, external_id="next")
+        assert seen[-1] == "next"
+        api.journal.close()
+        api.close()
+
+
+def _listed(journal: Journal) -> list[Any]:
+    try:
+        return list(journal)
+    except WorkbenchError:
+        return []
+
+
+EVENTS = [wb.events.sample("user.updated", KEY) for _ in range(6)]
+
+
+class InboxOf:
+    """Events received, with a handler in the inbox's own file and another one, and events deleted for good."""
+
+    @staticmethod
+    def _opened(path: Path, note: Callable[..., None]) -> wb.Inbox:
+        inbox = wb.Inbox(path, keys=[KEY])
+
+        @inbox.on("*", name="book", atomic=True, retry_after=(0.0,) * 100)
+        def book(event: Any, db: Any) -> None:
+            db.execute("CREATE TABLE IF NOT EXISTS book(id TEXT)")
+            db.execute("INSERT INTO book VALUES (?)", (event.id,))
+
+        @inbox.on("*", name="note", retry_after=(0.0,) * 100)
+        def handled(event: Any) -> None:
+            note("handled", event.id)
+
+        return inbox
+
+    @staticmethod
+    def work(folder: Path, disk: Disk) -> None:
+        """Receive events, one of them twice, delete one, close, and receive more."""
+        for part, samples in enumerate((EVENTS[:3], EVENTS[3:5])):
+            opened: list[wb.Inbox] = []
+            call = lambda opened=opened: opened.append(InboxOf._opened(folder / "inbox.db", disk.note))  # noqa: E731
+            if not tried(disk, f"open {part}", call):
+                continue
+            (inbox,) = opened
+            for sample in (*samples, samples[0]):
+                tried(disk, sample.event.id, lambda one=sample, to=inbox: to.receive(one.headers, one.body))
+            if part == 1:
+                tried(disk, "purge", lambda to=inbox: to.purge(EVENTS[1].event.id))
+            tried(disk, f"close {part}", inbox.close)
+
+    @staticmethod
+    def check(folder: Path, notes: Notes) -> None:
+        """What was received is there, whole; each event is handled, by the atomic handler exactly once."""
+        received, purged = set(names(notes, "done")), "purge" in names(notes, "done")
+        tried_to = purged or "purge" in names(notes, "refused") or len(notes) < 20
+        handled = names(notes, "handled")
+        inbox = InboxOf._opened(folder / "inbox.db", lambda _, name: handled.append(name))
+        for sample in EVENTS[3:]:
+            inbox.receive(sample.headers, sample.body)
+        inbox.receive(EVENTS[5].headers, EVENTS[5].body)  # what failed before is tried again
+        stored = {one.event.id: one.raw for one in inbox.stored()}
+        booked = Counter(id_ for (id_,) in inbox._store.file.run("SELECT id FROM book"))
+        inbox.close()
+        gone = EVENTS[1].event.id
+        for sample in EVENTS:
+            id_ = sample.event.id
+            assert stored.get(id_, sample.body) == sample.body, "half an event"
+            if id_ == gone and tried_to:
+                continue
+            if id_ in received:
+                assert id_ in stored, "an acknowledged event is not there"
+            if id_ in stored:
+                assert booked[id_] == 1, "the atomic handler"
+                assert id_ in handled, "an event without its handler"
+        if purged:
+            assert gone not in stored
+            body = EVENTS[1].body
+            at = body.index(gone.encode())  # the id itself is remembered
+            assert all(body[at - 6 : at + 38] not in one.read_bytes() for one in folder.glob("inbox.db*")), (
+                "still there"
+            )
+
+
+class RunOf:
+    """A bulk run with a file, and the client's journal beside it."""
+
+    rows = [{"user_id": CARD, "external_id": name} for name in ("r1", "r2", "lost", "r3", "r4")]
+
+    @staticmethod
+    def work(folder: Path, disk: Disk) -> None:
+        """Run the rows."""
+        state_in(folder)
+        opened: list[Client] = []
+        if tried(disk, "open", lambda: opened.append(client_of(folder, disk.note))):
+            api = opened[0]
+            tried(
+                disk,
+                "run",
+                lambda: wb.bulk.run(api.update_user, RunOf.rows, path=folder / "bulk", progress=False, on_unknown="continue"),
+            )  # fmt: skip
+            tried(disk, "close", api.journal.close)
+            api.close()
+
+    @staticmethod
+    def check(folder: Path, notes: Notes) -> None:
+        """A row that was sent is done or unknown; a resume sends the others, and each is sent once."""
+        state_in(folder)
+        effects = names(notes, "effect")
+        sent = list(effects)
+        api = client_of(folder, lambda _, name: sent.append(name))
+        run = {"rows": RunOf.rows, "progress": False}
+        path = folder / "bulk"
+        try:
+            first = wb.bulk.resume(path, api, **run)
+        except WorkbenchError as error:
+            assert "nothing" in str(error).lower() or "no run" in str(error).lower(), error
+            assert effects == [], f"sent, and not recorded: {error}"
+            first = wb.bulk.run(api.update_user, path=path, **run)
+        unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
+        resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
+        last = wb.bulk.resume(path, api, resolved=resolved, **run) if unknown else first
+        if last.unknown():  # the row that is lost at each try
+            last = wb.bulk.resume(path, api, resolved={row.row: "done" for row in last.unknown()}, **run)
+
+        assert last.ok, last.verdict
+        assert Counter(sent) == Counter(row["external_id"] for row in RunOf.rows)
+        api.journal.close()
+        api.close()
+
+
+class ResultsOf:
+    """The results of a class."""
+
+    @staticmethod
+    def work(folder: Path, disk: Disk) -> None:
+        """Enroll learners and record their tries."""
+        for part in "ab":
+            opened: list[Results] = []
+            call = lambda opened=opened: opened.append(Results(folder / "class.db"))  # noqa: E731
+            if not tried(disk, f"open {part}", call):
+                continue
+            (results,) = opened
+            disk.note("secret", results.get("secret"), results.get("trainer_key"))
+            tried(disk, f"enroll {part}", lambda to=results: to.enroll([f"{part}-Ada", f"{part}-Bob"]))
+            for number in range(3):
+                call = lambda to=results, one=f"{part}-Ada", n=number: to.add(one, "note", number=n)  # noqa: E731
+                tried(disk, f"{part}{number}", call)
+            tried(disk, f"close {part}", results.close)
+
+    @staticmethod
+    def check(folder: Path, notes: Notes) -> None:
+        """Learners and entries that were recorded are there, and the keys are those of before."""
+        done = names(notes, "done")
+        with closing(Results(folder / "class.db")) as results:
+            for note in notes:
+                if note[0] == "secret":
+                    assert note[1:] == (results.get("secret"), results.get("trainer_key"))
+            assert results.get("secret")
+            assert results.get("trainer_key")
+            learners = {one.name for one in results.learners()}
+            for part in "ab":
+                both = {f"{part}-Ada", f"{part}-Bob"}
+                assert both & learners in (set(), both), "half of the learners"
+                assert both <= learners or f"enroll {part}" not in done
+                entries = [detail["number"] for _, detail in results.entries("note", f"{part}-Ada")]
+                assert len(entries) == len(set(entries))
+                assert {number for number in range(3) if f"{part}{number}" in done} <= set(entries)
+            results.enroll(["Cyd"])
+            assert "Cyd" in {one.name for one in results.learners()}
+
+
+class SandboxOf:
+    """A sandbox in a file. It survives a kill; a power cut may take its last moments, not more."""
+
+    @staticmethod
+    def work(folder: Path, disk: Disk) -> None:
+        """Purchase, make and restore a snapshot, move the clock, close, and purchase more."""
+        for part in "ab":
+            opened: list[Sandbox] = []
+            call = lambda opened=opened: opened.append(Sandbox(path=folder / "sandbox.db"))  # noqa: E731
+            if not tried(disk, f"open {part}", call):
+                continue
+            (sandbox,) = opened
+            for number in range(2):
+                tried(disk, f"{part}{number}", lambda to=sandbox, name=f"{part}{number}": SandboxOf.buy(to, name))
+            tried(disk, f"snapshot {part}", lambda to=sandbox: to.snapshot("here"))
+            tried(disk, f"{part}2", lambda to=sandbox, name=f"{part}2": SandboxOf.buy(to, name))
+            tried(disk, f"clock {part}", lambda to=sandbox: to.clock.advance(hours=1))
+            tried(disk, f"close {part}", sandbox.close)
+
+    @staticmethod
+    def buy(sandbox: Sandbox, name: str) -> None:
+        """Purchase for one dollar."""
+        body = {"cardId": sandbox.guide()["cards"]["active"][0], "amount": 100, "merchantName": name, "currency": "USD"}
+        headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
+        content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
+        answer = sandbox.handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
+        if answer.status != 200:
+            raise UnusableFile(str(answer.status))
+
+    @staticmethod
+    def check(folder: Path, notes: Notes, *, power: bool = False) -> None:
+        """What was answered is there, with its money and its events; after a power cut all up to some moment."""
+        sequence = [f"{part}{number}" for part in "ab" for number in range(3)]
+        done = [name for name in names(notes, "done") if name in sequence]
+        with closing(Sandbox(path=folder / "sandbox.db")) as sandbox:
+            bought = [str(one["merchant_name"]) for one in sandbox.records("transaction")]
+            kept = sorted(name for name in bought if name in sequence)
+            card = sandbox.guide()["cards"]["active"][0]
+            events = [one["event"]["body"]["spend"]["merchantName"].strip() for one in sandbox.events()]
+
+            assert len(set(kept)) == len(kept)
+            if power:
+                assert kept == sequence[: len(kept)], "a later purchase without an earlier one"
+            else:
+                assert set(done) <= set(kept), "an answered purchase is not there"
+            assert {name: events.count(name) for name in kept} == dict.fromkeys(kept, 2), "half of the events"
+            with closing(Sandbox()) as fresh:
+                assert sandbox.balance(card).held - fresh.balance(card).held == 100 * len(kept)
+            SandboxOf.buy(sandbox, "later")
+            sandbox.snapshot("later")
+        with closing(sqlite3.connect(folder / "sandbox.db")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
